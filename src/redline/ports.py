@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from redline.errors import BuildError, DriveError
+from redline.errors import BuildError, DriveError, LaunchError
 from redline.model import (
     Cell,
     DuetBlock,
@@ -73,7 +73,9 @@ class Launch:
     server, from 0. The text of each variable in `env` is appended to the variable's value, after a space. A proxy
     is in front of its `upstream`, which is already running. With `any_status` the server is also ready after it has
     answered with another status than its entry's for a second. `log_is_kept` says whether the user can read the log
-    afterwards. `on_setup` gets the duration, in nanoseconds, of each command around the start.
+    afterwards. `on_setup` gets the duration, in nanoseconds, of each command around the start. `is_wanted` is asked
+    while the start waits: another server that starts at the same time may have failed. `place` is its place among the
+    servers of a start, from 0.
     """
 
     variant: Variant
@@ -86,6 +88,14 @@ class Launch:
     any_status: bool = False
     log_is_kept: bool = True
     on_setup: Callable[[int], object] = lambda _ns: None
+    is_wanted: Callable[[], bool] = lambda: True
+    place: int = 0
+
+    def check_wanted(self) -> None:
+        """Raise LaunchError if the start is not wanted any more."""
+        if not self.is_wanted():
+            message = f"{self.variant.slug}: its start was given up"
+            raise LaunchError(message, hint="see why the other server did not start")
 
 
 class RunningServer(Protocol):

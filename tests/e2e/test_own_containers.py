@@ -9,7 +9,10 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -102,8 +105,9 @@ def runs_compose_files(nothing_left: ContainerEngine, monkeypatch: pytest.Monkey
 @pytest.fixture
 def composing(runs_compose_files: ContainerEngine) -> Iterator[ComposeLauncher]:
     """A launcher of services, whose lab ends with the test."""
-    launcher = ComposeLauncher()
-    yield launcher
+    with ExitStack() as stack:
+        launcher = ComposeLauncher(stack)
+        yield launcher
     launcher._containers.close()
 
 
@@ -121,11 +125,13 @@ def of_image(name: str, port: int | None = None, within: str = "20s", **env: str
     return Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
 
 
-def of_service(folder: Path, text: str, service: str = "web", within: str = "30s") -> Variant:
+def of_service(
+    folder: Path, text: str, service: str = "web", within: str = "30s", fresh: Literal["all", "service"] = "all"
+) -> Variant:
     file = folder / "compose.yaml"
     file.write_text(text)
     ready = ReadySchema.model_validate({"within": within})
-    own = Own(compose=ComposeService(file=str(file), service=service, port=8080), ready=ready)
+    own = Own(compose=ComposeService(file=str(file), service=service, port=8080, fresh=fresh), ready=ready)
     return Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
 
 
@@ -255,6 +261,47 @@ def test_a_service_starts_with_its_database_and_meets_neither_another_start_nor_
         engine.call("volume", "rm", MINE)
 
 
+def test_services_stay_up_between_the_starts_of_a_server_that_wants_that(
+    shop: str, composing: ComposeLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    """Each place of a comparison has its own, which start again when they ended or the cores of the server change."""
+    variant = of_service(tmp_path, compose_text(), fresh="service")
+    composing.build([variant], lambda _building: None)
+    kept, ids, ports = [], [], set()
+    for number in range(3):
+        launch = Launch(variant, ONE_CORE, tmp_path / f"{number}.log", seed=number)
+        with composing.running(launch) as running, composing.running(replace(launch, place=1)) as other:
+            assert running.facts.beside == other.facts.beside == ("db",)
+            kept.append(running.facts.kept)
+            ids.append((running.facts.pid, of_databases(engine)))
+            ports |= {running.endpoint.port, other.endpoint.port}
+        assert not Path(f"/proc/{ids[-1][0]}").exists()
+        assert of_databases(engine) == ids[0][1]
+    assert kept == [(), ("db",), ("db",)]
+    assert (len(ids[0][1]), len({pid for pid, _ in ids}), len(ports)) == (2, 3, 6)
+    engine.call("kill", ids[0][1][0])
+    said = {}
+    for place in (0, 1):
+        try:
+            with composing.running(Launch(variant, ONE_CORE, tmp_path / "log", place=place)):
+                said[place] = ""
+        except LaunchError as error:
+            said[place] = str(error)
+    (of_killed,) = (text for text in said.values() if text)
+    assert (
+        f"the service db of {tmp_path}/compose.yaml, which runs through all starts, was ended by SIGKILL" in of_killed
+    )
+    with composing.running(Launch(variant, Placement(), tmp_path / "log")) as free:
+        assert free.facts.kept == ()
+    composing._standing.close()
+    assert not left_of_starts(engine)
+
+
+def of_databases(engine: ContainerEngine) -> list[str]:
+    listed = ("ps", "--quiet", "--no-trunc", "--filter", "label=redline.start")
+    return sorted(engine.call(*listed, "--filter", "label=com.docker.compose.service=db").split())
+
+
 def left_of_starts(engine: ContainerEngine) -> str:
     """What starts have left that ended, while their lab runs."""
     commands = (("ps", "--all"), ("network", "ls"), ("volume", "ls"))
@@ -311,6 +358,41 @@ def test_a_service_that_does_not_come_up_is_named_with_its_last_words(
         failed(composing, sick, tmp_path)
     )
     assert not left_of_starts(engine)
+
+
+def test_a_comparison_keeps_the_databases_and_says_so(
+    shop: str, runs_compose_files: ContainerEngine, redline: Redline
+) -> None:
+    (redline.folder / "compose.yaml").write_text(compose_text())
+    (redline.folder / "redline.yaml").write_text(
+        "servers:\n  - {name: a, compose: compose.yaml, service: web, port: 8080, fresh: service}\n"
+        "  - {name: b, compose: compose.yaml, service: web, port: 8080}\n"
+        "loads: {few: {closed: {users: 4}}}\nbudget: 3s\n"
+    )
+    done = redline("run", "-o", redline.folder / "out")
+    assert done.code == 0, done.err
+    assert "  started in " in done.err
+    results = (redline.folder / "out/results.json").read_text()
+    assert "db of a started once for 3 starts of it" in results
+    assert "It took " in results
+    assert "db of b started" not in results
+    duets = sorted((redline.folder / "out/duets").iterdir())
+    (first, *others) = (json.loads(file.read_text()) for file in duets)
+    assert 0 < first["launch_ns"] < first["took_ns"]
+    assert [server.get("kept") for server in first["servers"]] == [None, None, None]
+    for other in others:
+        assert [server.get("kept") for server in other["servers"]] == [["db"], None, ["db"]]
+
+
+def test_an_image_has_the_limits_that_are_written(shop: str, nothing_left: ContainerEngine, redline: Redline) -> None:
+    (redline.folder / "redline.yaml").write_text(
+        f"servers: [{{name: shop, image: '{shop}', cpus: 0.5, memory: 64MiB}}]\n{FEW}"
+    )
+    done = redline("run", "--trials", "1", "-d", "300ms", "--warmup", "50ms", "-o", "out")
+    assert done.code == 0, done.err
+    assert f"a container of {shop}, with 0.5 CPUs and 64.0 MiB of memory" in done.out
+    (recording,) = (json.loads(file.read_text()) for file in (redline.folder / "out/recordings").iterdir())
+    assert recording["server"]["command"][-1] == nothing_left.call("image", "inspect", "--format", "{{.Id}}", shop)
 
 
 def test_an_image_is_compared_with_a_service_and_the_report_says_what_they_are(

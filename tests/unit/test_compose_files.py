@@ -243,3 +243,10 @@ def test_docker_has_its_plugin_or_its_program_and_without_both_the_hint_says_wha
     alone = program(tmp_path / "bin", "docker-compose", "echo 2.40.3")
     assert find_provider(without).command(tmp_path, "up") == (str(alone), "up")
     assert find_provider(without).version == "docker-compose 2.40.3"
+
+
+def test_what_starts_afresh_with_a_service_is_all_that_depends_on_it() -> None:
+    file = read_config(OF_PODMAN)
+    assert file.depending_on("web") == {"web", "worker"}
+    assert file.depending_on("db") == {"db", "migrations", "web", "worker"}
+    assert file.depending_on("worker") == {"worker"}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from redline.analysis.own_servers import own_server
 from redline.errors import Problem, UsageError
 from redline.model import Cell, Container, Suite
 from redline.model.catalogue import OwnImage
@@ -127,6 +128,25 @@ def test_a_users_image_and_service_have_their_own_names_and_take_routes(tmp_path
     assert web.compose.file.endswith("deploy/compose.yaml")
 
 
+def test_a_users_image_has_limits_and_a_service_says_what_starts_afresh(tmp_path: Path) -> None:
+    suite = read(
+        tmp_path,
+        "servers:\n"
+        "  - {image: 'shop:1', name: small, cpus: 0.5, memory: 512MiB}\n"
+        "  - {image: 'shop:1', name: free}\n"
+        "  - {compose: compose.yaml, service: web, port: 80, fresh: service}\n"
+        "scenarios: [Get]\n"
+        "loads: {saturate: {closed: {users: 64}, for: 1s}}\n",
+    )
+    small, free, web = suite.variants
+    assert small.catalogued.image == OwnImage(name="shop:1", cpus=0.5, memory_bytes=512 << 20)
+    assert [variant.memory_limit_bytes for variant in suite.variants] == [512 << 20, None, None]
+    assert own_server(small) == "a container of shop:1, with 0.5 CPUs and 512.0 MiB of memory"
+    assert own_server(free) == "a container of shop:1"
+    assert web.catalogued.compose is not None
+    assert web.catalogued.compose.fresh == "service"
+
+
 def test_commands_around_containers_run_in_a_folder_where_the_file_of_variables_is(tmp_path: Path) -> None:
     suite = read(
         tmp_path,
@@ -154,6 +174,12 @@ def test_commands_around_containers_run_in_a_folder_where_the_file_of_variables_
         ("{compose: compose.yaml, service: web, port: 80, env: {A: '1'}}", "a server with `compose` cannot have `env`"),
         ("{url: 'http://127.0.0.1:1', port: 80}", "a server with `url` cannot have `port`"),
         ("{image: 'shop 1'}", "image"),
+        ("{image: 'shop:1', cpus: 0}", "cpus"),
+        ("{image: 'shop:1', memory: 512}", "must be at least 6MB"),
+        ("{image: 'shop:1', memory: 1kB}", "at least 6MB"),
+        ("{image: 'shop:1', fresh: service}", "a server with `image` cannot have `fresh`"),
+        ("{compose: c.yaml, service: web, port: 80, cpus: 2}", "a server with `compose` cannot have `cpus`"),
+        ("{compose: c.yaml, service: web, port: 80, fresh: once}", "fresh"),
         ("{image: 'shop:1', port: 70000}", "must be at most 65535"),
     ],
 )

@@ -104,3 +104,45 @@ def test_services_that_ran_beside_a_server_are_named() -> None:
     assert compared(recordings).said("cpu-beside") == [
         "CPU time and memory of B are its own alone: db runs beside it, and is not counted."
     ]
+
+
+KEPT = "db of B started once for 5 starts of it: how starts of what it needs would differ is not part of the intervals."
+SLOW = (
+    "It took 1 min 2 s on average until the servers of a start were ready, and 10.0 s to warm them up, to measure and to "
+    "stop them."
+)
+
+
+def beside_itself(start: int, *, kept: bool) -> tuple[ServerFacts, ...]:
+    """A baseline that needs nothing, and a server with a database, in each start but the first the same one."""
+    facts = ServerFacts(pid=1, command=(), port=1, build="", ready_ns=0)
+    of_b = {"beside": ("db",), "kept": ("db",) if kept and start else ()}
+    return facts, facts.model_copy(update=of_b), facts
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_services_that_ran_through_all_starts_are_not_in_the_interval(kept: bool) -> None:
+    recordings = [
+        simulated_duet(start).model_copy(update={"servers": beside_itself(start, kept=kept)}) for start in range(5)
+    ]
+    assert compared(recordings).said("kept-services") == kept * [KEPT]
+
+
+@pytest.mark.parametrize(("launch_s", "kept"), [(62, False), (62, True), (1, False)])
+def test_starts_that_take_longer_than_what_is_measured_are_said(launch_s: int, kept: bool) -> None:
+    recordings = [
+        simulated_duet(start).model_copy(
+            update={
+                "servers": beside_itself(start, kept=kept),
+                "launch_ns": launch_s * 10**9,
+                "took_ns": (launch_s + 10) * 10**9,
+            }
+        )
+        for start in range(5)
+    ]
+    said = [each for each in compared(recordings).findings if each.kind == "slow-starts"]
+    if launch_s == 1:
+        assert not said
+        return
+    assert [each.message for each in said] == [SLOW]
+    assert ("`fresh: service`" in said[0].advice) is not kept

@@ -344,6 +344,34 @@ def test_a_compose_file_without_one_server_is_refused(text: str, named: str | No
     assert refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("variables", "port"),
+    [({}, 8000), ({"PORT": "8123"}, 8123), ({"PORT": ""}, 8000), ({"WEB_PORT": "1"}, 8000)],
+)
+def test_variables_in_ports_have_the_values_of_the_environment(variables: dict[str, str], port: int) -> None:
+    assert read_compose(COMPOSE, "compose.yaml", variables=variables).port == port
+    assert read_compose("services: {a: {ports: ['80:$P']}}", "c", variables={"P": "81"}).port == 81
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "says"),
+    [
+        ("services: {web: {ports: ['80:${P}']}}", None, "no single TCP port; not known is `${P}`, which is not set"),
+        ("services: {web: {extends: {file: a.yaml, service: b}}}", "web", "not known is what web extends"),
+        ("include: [a.yaml]", None, "not known is what it includes"),
+        ("include: [a.yaml]\nservices: {db: {}}", "web", "what it includes is not read: add the port, redline init"),
+    ],
+)
+def test_what_is_not_read_of_a_compose_file_is_named(text: str, named: str | None, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_compose(text, "compose.yaml", named)
+    assert says in str(refused.value)
+
+
+def test_a_service_that_is_included_needs_its_port() -> None:
+    assert str(read_compose("include: [a.yaml]", "compose.yaml", "web:8080")) == "web:8080"
+
+
 def test_a_service_may_be_named_with_its_port() -> None:
     assert str(read_compose(COMPOSE, "compose.yaml", "db:5432")) == "db:5432"
     assert str(read_compose(COMPOSE.replace("postgres", "x, ports: [5432]"), "compose.yaml", "web")) == "web:8000"

@@ -110,3 +110,25 @@ def test_no_command_is_no_log_and_no_time(tmp_path: Path) -> None:
     with replace(made).set_up():
         made.prepare()
     assert not (tmp_path / "logs").exists()
+
+
+def test_a_start_that_is_given_up_ends_its_commands_but_not_the_last(tmp_path: Path) -> None:
+    made = around(tmp_path, before="sleep 600", after="touch cleaned")
+    unwanted = replace(made, launch=replace(made.launch, is_wanted=lambda: False))
+    assert failure(unwanted).message == "shop: its start was given up"
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_commands_of_servers_that_start_together_run_one_after_the_other(tmp_path: Path) -> None:
+    each = [around(tmp_path, before="echo in >> trace; sleep 0.2; echo out >> trace") for _ in range(3)]
+
+    def set_up(made: Around) -> None:
+        with made.set_up():
+            pass
+
+    threads = [threading.Thread(target=set_up, args=(made,)) for made in each]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "trace").read_text().split() == ["in", "out"] * 3

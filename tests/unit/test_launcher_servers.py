@@ -11,6 +11,7 @@ import pytest
 from redline.errors import LaunchError
 from redline.model import AttachedServer, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout
+from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
 from redline.plugins.launchers.watching import AttachedWatch, KnownProcesses, watch
@@ -66,9 +67,8 @@ def checkouts(repository: Repository, build: str | None) -> tuple[Checkout, ...]
 
 
 def launcher_in(folder: Path, stack: ExitStack) -> ServersLauncher:
-    return ServersLauncher(
-        ProcessLauncher(make_catalogue(folder / "catalogue"), folder / "cache"), RevisionLauncher(stack)
-    )
+    catalogue = ProcessLauncher(make_catalogue(folder / "catalogue"), folder / "cache")
+    return ServersLauncher(catalogue, RevisionLauncher(stack), ComposeLauncher(stack))
 
 
 def test_servers_of_every_kind_run_at_the_same_time(tmp_path: Path, repository: Repository) -> None:

@@ -132,12 +132,17 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         ),
         (
             "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, env_file: .env}\n",
-            "no `env_file`\n  hint: write it as `env_file` of the service, in the compose file",
+            "cannot have `env_file`\n  hint: write it as `env_file` of the service, in the compose file",
         ),
         (
             "servers:\n  - {name: go, image: 'shop:1', service: web}\n",
             "redline.yaml:2:42: servers[0].service: a server with `image` cannot have `service`",
         ),
+        (
+            "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, memory: 64MiB}\n",
+            "cannot have `memory`\n  hint: write it as `mem_limit` of the service, in the compose file",
+        ),
+        ("servers:\n  - {name: go, start: './go {port}', cpus: 2}\n", "servers[0].cpus: a server with `start` cannot have `cpus`"),
         (f"servers:\n{GO}{GO}", "the server `go` is given twice"),
         ("servers:\n  - {name: a, url: 'http://h:1', env: {A: b}}\n", "is not started, so it cannot have `env`"),
         ("servers:\n  - {start: './go {port}'}\n", "servers[0].name: `name` is missing"),
@@ -159,17 +164,21 @@ def test_what_is_wrong_is_named_by_its_place_in_the_file(folder: Path, text: str
 
 
 def test_servers_in_containers_are_those_of_the_suite_with_files_of_the_folder(folder: Path) -> None:
-    image = "  - {name: shop, image: 'shop:1', env: {A: '1'}}\n"
-    service = "  - {name: whole, compose: deploy/compose.yaml, service: web, port: 8080, build: make}\n"
+    image = "  - {name: shop, image: 'shop:1', env: {A: '1'}, cpus: 2, memory: 64MiB}\n"
+    service = "  - {name: whole, compose: deploy/compose.yaml, service: web, port: 8080, fresh: service, build: make}\n"
     suite = suite_of(folder, f"servers:\n{image}{service}")
     shop, whole = (variant.catalogued for variant in suite.variants)
-    assert (shop.image, shop.compose, shop.start.command) == (OwnImage(name="shop:1"), None, ())
+    limited = OwnImage(name="shop:1", cpus=2.0, memory_bytes=64 << 20)
+    assert (shop.image, shop.compose, shop.start.command) == (limited, None, ())
     assert shop.start.env == {"A": "1"}
     file = str(folder / "deploy/compose.yaml")
-    assert (whole.image, whole.compose) == (None, ComposeService(file=file, service="web", port=8080))
+    assert (whole.image, whole.compose) == (
+        None,
+        ComposeService(file=file, service="web", port=8080, fresh="service"),
+    )
     assert [variant.place for variant in suite.variants] == ["container", "container"]
     assert [own_server(variant) for variant in suite.variants] == [
-        "a container of shop:1",
+        "a container of shop:1, with 2 CPUs and 64.0 MiB of memory",
         f"the service web of {file}, in containers",
     ]
     assert "container" in cannot_profile(suite.variants[0], "cpu")

@@ -363,7 +363,10 @@ def test_requests_are_scenarios_and_their_mix() -> None:
         ("[{name: mix, get: /}, {name: a, get: /b}]", "`mix` is the name of all requests by weight"),
         ("[{get: /}]", "`name` is missing"),
         ("[]", "must have at least 1, not 0"),
-        ("{name: a}", "must be a list"),
+        ("{name: a}", "must be a list, or name a file that has one"),
+        ("{file: r.yaml, name: a}", "must be a list, or name a file that has one"),
+        ("{file: 1}", "must be a list, or name a file that has one"),
+        ("{file: list.yaml}", "list.yaml cannot be read from here"),
         ("[{name: a, get: '/{pick:f}'}]", "f cannot be read from here"),
         ("[{name: a, post: /, body: {file: f}}]", "f cannot be read from here"),
     ],
@@ -375,6 +378,41 @@ def test_wrong_requests_are_named_with_their_place(text: str, message: str) -> N
     assert message in problem.message
     assert problem.place is not None
     assert (problem.place.file, problem.place.line) == ("r.yaml", 1)
+
+
+def of_file(text: str, name: str = "r/list.yaml") -> Project:
+    files = Files(
+        lambda asked: text if asked == name else {"r/ids": "7\n"}[asked], lambda asked: {"r/body": b"b"}[asked]
+    )
+    return read_project(f"{START}requests: {{file: {name}}}\n", "/shop/redline.yaml", files)
+
+
+def test_requests_may_stand_in_a_file_whose_own_files_are_beside_it() -> None:
+    project = of_file("- {name: a, get: '/{pick:ids}', weight: 2}\n- {name: b, post: /b, body: {file: body}}\n")
+    assert names(project.scenarios) == ["a", "b", "mix"]
+    assert project.scenarios[0].picks == {"r/ids": ("7",)}
+    assert project.scenarios[1].request.body == Body(raw=b"b")
+    assert project.written.requests is not None
+    assert [request.weight for request in project.written.requests] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- {name: a, get: /}\n- {name: b, gets: /}\n", "/shop/r/list.yaml:2:13: [1].gets: unknown key `gets`"),
+        ("- {name: a, get: /}\n- {get: /}\n", "/shop/r/list.yaml:2:3: [1].name: `name` is missing"),
+        ("- {name: a, get: /}\n- {name: a, get: /}\n", "the request `a` is given twice"),
+        ("[", "/shop/r/list.yaml:1:2: this is not YAML"),
+        ("{name: a}", "/shop/r/list.yaml:1:1: this is not a list of requests"),
+        ("[]", "/shop/r/list.yaml:1:1"),
+        ("- {name: a, get: '/{pick:ids}', weight: 0}\n", "/shop/r/list.yaml:1:41: [0].weight"),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_requests_is_placed_there(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        of_file(text)
+    assert says in str(caught.value)
+    assert caught.value.hint
 
 
 def test_a_project_has_one_check_or_requests() -> None:

@@ -117,6 +117,7 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         precision=precision(run, judged),
         starts=starts_of(run),
         seconds=sum(duet.took_ns for duet in run.duets) / 1e9,
+        launch_seconds=sum(duet.launch_ns for duet in run.duets) / 1e9,
         setup_seconds=sum(made.setup_ns for made in (*run.recordings, *run.profiled, *run.duets)) / 1e9,
         interrupted=not suite.alone and (not run.complete or any(duet.is_interrupted for duet in run.duets)),
         servers=servers_said(suite.variants),

@@ -35,7 +35,7 @@ def memory_report(cell: Cell, trials: Sequence[Trial]) -> MemoryReport | None:
         heap_bytes=_peak(trials, "heap_capacity_bytes"),
         max_heap_bytes=_most(facts.max_heap_bytes for facts in every),
         peak_rss_bytes=_peak(trials, "rss_bytes"),
-        limit_bytes=cell.variant.container.memory_bytes if cell.variant.container else None,
+        limit_bytes=cell.variant.memory_limit_bytes,
         pauses=pauses,
         paused_share=sum(map(_paused_ns, every)) / (seconds * 1e9) if seconds > 0 else 0.0,
         to_safepoint=_merged(facts.to_safepoint for facts in every if facts.runtime == "jvm"),

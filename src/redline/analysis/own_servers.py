@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from redline.model import AttachedServer, Variant
+from redline.model.catalogue import OwnImage
+from redline.quantities import size
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, including those with `{port}`."""
@@ -18,10 +20,17 @@ def own_server(variant: Variant, path: str = "") -> str:
     if entry.checkout is not None:
         return str(entry.checkout.revision)
     if entry.image is not None:
-        return f"a container of {entry.image.name}"
+        return f"a container of {entry.image.name}{_limits(entry.image)}"
     if entry.compose is not None:
         return f"the service {entry.compose.service} of {entry.compose.file}, in containers"
     return _written(entry.start.command) if entry.build is None else ""
+
+
+def _limits(image: OwnImage) -> str:
+    """`, with 2 CPUs and 512 MiB of memory`; empty without limits."""
+    cpus = [] if image.cpus is None else [f"{image.cpus:g} {'CPU' if image.cpus == 1 else 'CPUs'}"]
+    memory = [] if image.memory_bytes is None else [f"{size(image.memory_bytes)} of memory"]
+    return f", with {' and '.join([*cpus, *memory])}" if cpus or memory else ""
 
 
 def servers_said(variants: Sequence[Variant]) -> dict[str, str]:

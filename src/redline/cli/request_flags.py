@@ -4,7 +4,6 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
@@ -22,7 +21,6 @@ from redline.cli.project_document import (
 from redline.cli.show import Terminal
 from redline.cli.written import Given
 from redline.errors import UsageError
-from redline.model.template import with_picks
 from redline.plugins.revisions import WORK_TREE
 from redline.suite import read_body, read_data, referenced_files
 from redline.suite.project import Project
@@ -32,7 +30,7 @@ from redline.suite.schema.project import MIX
 from redline.suite.schema.scenario import METHODS
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.checking import suggest
-from redline.suite.validate.referenced_files import Files
+from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
@@ -167,7 +165,7 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
         Terminal(stderr=True).print(summary(read, flags.requests, _targets(flags)), highlight=False, soft_wrap=True)
     if isinstance(flags, AbFlags) and flags.write_suite is not None:
         folder = flags.requests.parent
-        document = _with_files(document, lambda name: placed(str(folder / name)))
+        document = with_files(document, lambda name: placed(str(folder / name)))
     globs = split(flags.scenarios)
     # Recorded traffic is measured as a whole; the requests of a list have names that somebody gave them.
     return _listed(document, globs or (() if is_list else (MIX,)))
@@ -177,24 +175,6 @@ def _targets(flags: RequestFlags) -> list[str]:
     """The servers that the flags name."""
     targets = [*getattr(flags, "targets", ()), *(getattr(flags, name, None) for name in ("url", "a", "b"))]
     return [target for target in targets if target]
-
-
-def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
-    """Rename the files of bodies and picks in a list of requests."""
-
-    def renamed(value: Plain) -> Plain:
-        if isinstance(value, list):
-            return [renamed(item) for item in value]
-        if isinstance(value, dict):
-            return {key: item if key == "expect" else renamed(item) for key, item in value.items()}
-        return with_picks(value, rename) if isinstance(value, str) else value
-
-    requests = renamed(document.value)
-    for request in requests if isinstance(requests, list) else ():
-        body = request.get("body") if isinstance(request, dict) else None
-        if isinstance(body, dict) and isinstance(file := body.get("file"), str):
-            body["file"] = rename(file)
-    return replace(document, value=requests)
 
 
 def _listed(document: Document, globs: Sequence[str]) -> list[object]:

@@ -169,6 +169,7 @@ class TrialsView(OneLine):
         self._begun = time.monotonic()
         self._grades: Counter[Grade] = Counter()
         self._told = set[tuple[FindingKind, str]]()
+        self._launch_ns = 0
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
@@ -211,7 +212,8 @@ class TrialsView(OneLine):
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
-        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {_starting(cells)}the servers")
+        before = f", which took {duration(self._launch_ns)} before" if self._launch_ns else ""
+        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {_starting(cells)}the servers{before}")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest interval."""
@@ -220,8 +222,11 @@ class TrialsView(OneLine):
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """Count the start, and print its failure."""
         self._done += 1
+        launch_ns = recording.launch_ns if _wait_for_containers(cells) else 0
+        self._launch_ns = launch_ns or self._launch_ns
         if recording.failure is not None or not self._console.is_terminal:
-            text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}{_set_up(recording.setup_ns)}")
+            text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
+            text.append(_started(launch_ns) + _set_up(recording.setup_ns))
             if recording.failure is not None:
                 text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
             self._console.print(text, highlight=False)
@@ -235,7 +240,8 @@ class TrialsView(OneLine):
         text = Text(f"[{self._done}/{self._plan.length}] {cell.slug}")
         if recording.traffic:
             text.append(f"  {pace(recording.traffic.rate_per_s, recording.traffic.response)}")
-        text.append(_set_up(recording.setup_ns))
+        launch_ns = recording.stages_ns.get("launch", 0) if _wait_for_containers([cell]) else 0
+        text.append(_started(launch_ns) + _set_up(recording.setup_ns))
         if recording.profile is not None:
             text.append(f"  profiled: {'engine' if recording.profile.subject == 'engine' else recording.profile.kind}")
             if problem := recording.profile.problem:
@@ -276,6 +282,16 @@ def _starting(cells: Iterable[Cell]) -> str:
     """Describe what starts first; some of it takes long and shows nothing."""
     starts = [cell.variant.entry.start for cell in cells if isinstance(cell.variant.entry, ServerEntry)]
     return "`before`, and starting " if any(start.before for start in starts) else "starting "
+
+
+def _wait_for_containers(cells: Iterable[Cell]) -> bool:
+    """Whether servers are containers of the user's, whose starts may take long."""
+    entries = (cell.variant.entry for cell in cells)
+    return any(isinstance(entry, ServerEntry) and entry.is_of_containers for entry in entries)
+
+
+def _started(launch_ns: int) -> str:
+    return f"  started in {duration(launch_ns)}" if launch_ns else ""
 
 
 def _set_up(setup_ns: int) -> str:

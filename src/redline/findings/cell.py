@@ -99,6 +99,32 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     return Observation(groups.apart, message)
 
 
+@Rule("kept-services", when="cell", note=0.0, scatters=True)
+def kept_services(cell: Cell, used: Sequence[Trial]) -> Observation | None:
+    """Services of a compose file that ran through several starts of a server, with `fresh: service`.
+
+    What differs from start to start of a database, such as where its memory lies and what its caches hold, is not part
+    of the interval, which may be too narrow. What a trial writes is there in the next.
+
+    Advice: Let all services start afresh, if there is time: leave out `fresh`.
+    """
+    return said_kept(cell.variant.entry.name, [trial.recording.server for trial in used])
+
+
+def said_kept(name: str, servers: Sequence[ServerFacts | None]) -> Observation | None:
+    """That services beside a server ran through several of its starts; None if none did."""
+    kept = {service: None for server in servers if server is not None for service in server.kept}
+    if not kept:
+        return None
+    started = max(1, sum(server is not None and not server.kept for server in servers))
+    times = "once" if started == 1 else f"{started} times"
+    message = (
+        f"{', '.join(kept)} of {name} started {times} for {len(servers)} starts of it: how starts of what it needs "
+        "would differ is not part of the intervals."
+    )
+    return Observation(1.0, message)
+
+
 @Rule("builds-differ", when="cell", note=0.0, warn=0.02, scatters=True)
 def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a

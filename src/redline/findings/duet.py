@@ -13,7 +13,7 @@ from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observa
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of
 from redline.model import FEWEST_TRIALS, Counts, DuetRecording, DuetSlice, DuetTraffic, Grade, Histogram
-from redline.quantities import percent
+from redline.quantities import duration, percent
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
 
@@ -174,6 +174,37 @@ def beside(duet: SeenDuet) -> Iterator[Observation]:
         server = servers.get(place)
         if server is not None and server.beside:
             yield machine.said_beside(name, server.beside)
+
+
+@cell.kept_services.also("duet")
+def kept_services(duet: SeenDuet) -> Iterator[Observation]:
+    """Services that ran through several starts, of each server."""
+    for place, name in zip((BASELINE, duet.target), duet.names, strict=True):
+        servers = [start.servers[place] for start in duet.starts if place < len(start.servers)]
+        if (said := cell.said_kept(name, servers)) is not None:
+            yield said
+
+
+@Rule("slow-starts", when="duet", note=0.5)
+def slow_starts(duet: SeenDuet) -> Observation | None:
+    """Time until services of a compose file were ready, as a share of that and of the first measurement of each start.
+
+    Nothing is measured meanwhile: there are fewer starts, and the intervals are wider.
+
+    Advice: With `fresh: service` all other services of the file start once. Or give it more time.
+    """
+    launched = [start for start in duet.starts if start.launch_ns]
+    servers = [server for start in launched for server in start.servers if server is not None and server.beside]
+    if not servers:
+        return None
+    launch_ns = sum(start.launch_ns for start in launched)
+    rest_ns = sum(start.took_ns for start in launched) - launch_ns
+    message = (
+        f"It took {duration(launch_ns / len(launched))} on average until the servers of a start were ready, and "
+        f"{duration(rest_ns / len(launched))} to warm them up, to measure and to stop them."
+    )
+    advice = "Give it more time." if any(server.kept for server in servers) else None
+    return Observation(launch_ns / (launch_ns + rest_ns), message, advice=advice)
 
 
 @machine.engine_paused.also("duet")

@@ -64,8 +64,7 @@ def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Obser
     enough for all.
     """
     live, heap = (live_bytes(facts), facts.max_heap_bytes) if facts else (None, None)
-    container, peak = cell.variant.container, trial.recording.most("rss_bytes", "server")
-    limit = container.memory_bytes if container else None
+    limit, peak = cell.variant.memory_limit_bytes, trial.recording.most("rss_bytes", "server")
     shares = [(0.0, "")]
     if live is not None and heap:
         shares.append((live / heap, f"Collections of the whole heap found {size(live)} of {size(heap)} alive"))

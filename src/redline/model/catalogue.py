@@ -225,6 +225,12 @@ class OwnImage(Frozen):
 
     name: str
     port: int | None = omitted_if_default(None, "its port in the container; absent: the port that the image exposes")
+    cpus: float | None = omitted_if_default(None, "cores' worth of CPU time, a quota", gt=0)
+    memory_bytes: int | None = omitted_if_default(None, "memory, of which none is swapped", gt=0)
+
+
+Fresh = Literal["all", "service"]
+"""What of a compose file starts for each start: all services, or the measured one and what depends on it."""
 
 
 class ComposeService(Frozen):
@@ -233,6 +239,7 @@ class ComposeService(Frozen):
     file: str
     service: str
     port: int = Field(description="its port in the container")
+    fresh: Fresh = omitted_if_default("all", "what starts for each start; other services do once, for all of them")
 
 
 class ServerEntry(Frozen):

@@ -112,6 +112,9 @@ class DuetRecording(Frozen):
         default=0, ge=0, description="from the launch of the first server to the end of the last, without `setup_ns`"
     )
     setup_ns: int = omitted_if_default(0, SETUP, ge=0)
+    launch_ns: int = omitted_if_default(
+        0, "until all servers were ready, part of `took_ns`; 0 where they were ready already, or never", ge=0
+    )
     places: tuple[int, ...] = omitted_if_default((), PLACES)
     after_mix: bool = omitted_if_default(default=False, description="a mix with its requests was warm in this start")
     servers: tuple[ServerFacts | None, ...] = ()

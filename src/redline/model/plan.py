@@ -140,6 +140,13 @@ class Variant(Frozen):
         return self.container is not None or self.is_of_containers
 
     @property
+    def memory_limit_bytes(self) -> int | None:
+        """The memory that its container may use; None for no limit, and for a process."""
+        if isinstance(self.entry, ServerEntry) and self.entry.image is not None:
+            return self.entry.image.memory_bytes
+        return self.container.memory_bytes if self.container else None
+
+    @property
     def runtime(self) -> str:
         """The runtime of its server, such as `jvm`; empty if not known."""
         return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime

@@ -114,6 +114,7 @@ class ServerFacts(Frozen):
     hops: tuple["HopFacts", ...] = omitted_if_default((), "the proxies in front of it, the client's first")
     runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of its processes once ready, such as `jvm`, if known")
     beside: tuple[str, ...] = omitted_if_default((), "other services of its compose file, which are not counted")
+    kept: tuple[str, ...] = omitted_if_default((), "those of them that ran before this start, and served others")
 
     def behind(self, hops: tuple["HopFacts", ...]) -> "ServerFacts":
         """The same server behind these proxies."""

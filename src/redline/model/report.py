@@ -274,6 +274,7 @@ class RunReport(Frozen):
     servers: dict[str, str] = omitted_if_default({}, "the user's servers, by slug: a command, an address or a revision")
     starts: int = omitted_if_default(0, "starts of the servers of duets")
     seconds: float = omitted_if_default(0.0, "duration of these starts")
+    launch_seconds: float = omitted_if_default(0.0, "duration of the launches among it, until the servers were ready")
     setup_seconds: float = omitted_if_default(
         0.0, "duration of the servers' `before`, `prepare` and `after`, which no budget counts"
     )

@@ -14,6 +14,7 @@ from redline.plugins.hosts.launcher import RemoteLauncher
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
+from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
@@ -68,12 +69,16 @@ def builds_servers(suite: Suite) -> bool:
 
 
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
-    """Return the tools on this machine; `stack` removes worktrees of revisions. Raises DriveError without an engine."""
+    """Return the tools on this machine; `stack` removes worktrees of revisions, and services that stay up.
+
+    Raises DriveError without an engine.
+    """
     driver = EngineDriver(find_engine())
     # If nothing is started, the load gets all cores; in a duet they are divided as usual.
     is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
+    launcher = ServersLauncher(ProcessLauncher(catalogue, cache), RevisionLauncher(stack), ComposeLauncher(stack))
     tools = Tools(
-        launcher=RouteLauncher(ServersLauncher(ProcessLauncher(catalogue, cache), RevisionLauncher(stack))),
+        launcher=RouteLauncher(launcher),
         driver=driver,
         monitors=_monitors_of,
         placement=plan_placement() if is_given else Placement(),

@@ -14,6 +14,7 @@ from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placeme
 from redline.running.aborting import FailingDuetAbort
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, verify, warm_up
+from redline.running.together import launched
 from redline.suite.planning import unweighted
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
@@ -93,7 +94,9 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
             start.on_begin(duet)
             turn = _Turn(duet, is_first=number == 0, after_mix=start.is_within(duet, warm))
             recorded = _begun(turn, tools, setup_ns)
+            launch_ns = 0
             if turn.is_first:
+                began_ns = time.monotonic_ns()
                 try:
                     servers = _launched(start, duet, tools, running, setup_ns.append)
                 except LaunchError as error:
@@ -101,7 +104,8 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
                     yield recorded(failed)
                     yield from (_begun(_Turn(other), tools, setup_ns)(failed) for other in planned[1:])
                     return
-            seen = _measured(start, turn, servers, tools)
+                launch_ns = time.monotonic_ns() - began_ns - sum(setup_ns)
+            seen = replace(_measured(start, turn, servers, tools), launch_ns=launch_ns)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 try:
@@ -134,6 +138,7 @@ class _Served:
     owners: tuple[CpuOwner, ...] = ()
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
+    launch_ns: int = 0
 
 
 def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Served], DuetRecording]:
@@ -156,6 +161,7 @@ def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Ser
             started_unix_ns=began_unix_ns,
             took_ns=time.monotonic_ns() - began_ns - own_setup_ns,
             setup_ns=own_setup_ns,
+            launch_ns=seen.launch_ns,
             servers=seen.servers,
             owners=seen.owners,
             traffic=seen.traffic,
@@ -181,10 +187,11 @@ def _launched(
             first.build_number,
             on_setup=on_setup,
             log_is_kept=start.log_is_kept,
+            place=place,
         )
         for place, (cell, at) in enumerate(zip(cells, where, strict=True))
     ]
-    return tuple(running.enter_context(tools.launcher.running(launch)) for launch in launches)
+    return launched(tools.launcher, launches, running)
 
 
 def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], tools: Tools) -> _Served:

@@ -25,7 +25,7 @@ from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import read_command
 from redline.suite.schema.suite import ServerSchema
 from redline.suite.validate.checking import Sheet
-from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
+from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of, with_files
 
 PROJECT_FILE = "redline.yaml"
 JVM_READY_NS = 60_000_000_000
@@ -148,7 +148,8 @@ class Origins:
 
 def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
     """The project of a `redline.yaml`. Raises UsageError with everything that is wrong with the file."""
-    sheet = Sheet(parse_document(text, file), ProjectSchema, _REFERENCE, {BODIES: files.body})
+    document = _with_requests(parse_document(text, file), files)
+    sheet = Sheet(document, ProjectSchema, _REFERENCE, {BODIES: files.body})
     written = sheet.read(ProjectSchema)
     if written and written.requests:
         scenarios = _scenarios(sheet, ("requests",), written.requests, files)
@@ -163,6 +164,33 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
     started = _of_revisions(written)
     own = None if started is None else _own(started, file)
     return Project(started.build if started else None, own, scenarios, written, sheet.document)
+
+
+def _with_requests(document: Document, files: Files) -> Document:
+    """The document with the list of requests that it names by its file, `requests: {file: requests.yaml}`.
+
+    Raises UsageError with the place in that file, or of its name.
+    """
+    where: Path = ("requests",)
+    written = document.at(where)
+    if not isinstance(written, dict):
+        return document
+    name = written.get("file")
+    if len(written) != 1 or not isinstance(name, str):
+        key = next((key for key in written if key != "file"), "file")
+        message = "`requests` must be a list, or name a file that has one"
+        hint = "write `requests: {file: requests.yaml}`, and nothing else beside `file`"
+        raise UsageError(message, hint=hint, place=document.place((*where, key), key=True))
+    try:
+        text = files.text(name)
+    except UsageError as error:
+        raise UsageError(error.message, hint=error.hint, place=document.place((*where, "file"))) from error
+    listed = parse_document(text, str(PurePath(document.file).parent / name))
+    if not isinstance(listed.value, list):
+        hint = f"write a list; `redline import {name} -o requests.yaml` makes one of a log, HAR or OpenAPI document"
+        raise UsageError("this is not a list of requests", hint=hint, place=listed.place(()))
+    beside = PurePath(name).parent
+    return document.with_part(where, with_files(listed, lambda file: str(beside / file)))
 
 
 def _of_revisions(written: ProjectSchema) -> StartedSchema | None:

@@ -31,6 +31,7 @@ from redline.plugins.drivers.protocol import check
 from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
 from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.failures import OF_COMMAND, OF_SERVICE
+from redline.plugins.launchers.variables import variables_of_compose
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, read_text, referenced_files
@@ -181,7 +182,7 @@ def _of_compose(file: str, named: str | None = None, *others: str) -> dict[str, 
     if wrong is not None:
         hint = f"flags stand before it, and after it at most a service: redline init --path / {file} web"
         raise UsageError(f"{wrong} stands after the compose file", hint=hint)
-    server = read_compose(read_text(Path(file)), file, named)
+    server = read_compose(read_text(Path(file)), file, named, variables_of_compose(Path(file)))
     said = f"the service {server.service} of {file}, which listens on port {server.port} in its container"
     Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
     return {"name": name_of([server.service]), "compose": file, "service": server.service, "port": server.port}

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,10 @@ from redline.quantities import clip
 WITHIN_S = 300.0
 _MOST_KEPT_BYTES = 1 << 20
 _READ_LINES = 60
+_LOOK_S = 0.1
+_Key = Literal["before", "prepare", "after"]
+_one_at_a_time = threading.Lock()
+"""Servers may start at the same time, but their commands are the user's: what they share, nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,30 @@ class Around:
         """Run `prepare`: the server is ready. Raises LaunchError."""
         self._run("prepare", self.launch.variant.catalogued.start.prepare)
 
-    def _run(self, key: Literal["before", "prepare", "after"], command: str | None) -> None:
+    def _run(self, key: _Key, command: str | None) -> None:
         if command is None:
             return
+        while not _one_at_a_time.acquire(timeout=_LOOK_S):
+            self._check_wanted(key)
+        try:
+            self._run_alone(key, command)
+        finally:
+            _one_at_a_time.release()
+
+    def _check_wanted(self, key: _Key) -> None:
+        if key != "after":
+            self.launch.check_wanted()
+
+    def _ended(self, key: _Key, process: "subprocess.Popen[bytes]") -> int | None:
+        """The return code of a command; None if it did not end in time."""
+        deadline = time.monotonic() + self.within_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(min(_LOOK_S, left_s))
+            self._check_wanted(key)
+        return None
+
+    def _run_alone(self, key: _Key, command: str) -> None:
         began_ns = time.monotonic_ns()
         log = self.order.log.with_name(f"{self.order.log.stem}-{key}{self.order.log.suffix}")
         env = {**self.order.env, "PORT": str(self.port), "SCRATCH": str(self.scratch)}
@@ -66,11 +92,8 @@ class Around:
             # Not a pipe: a process that the command leaves running, such as a database, may go on writing to it.
             with tempfile.TemporaryFile() as output:
                 try:
-                    with (
-                        suppress(subprocess.TimeoutExpired),
-                        started(["sh", "-e", "-c", command], self.order.folder, env, output.fileno()) as process,
-                    ):
-                        code = process.wait(self.within_s)
+                    with started(["sh", "-e", "-c", command], self.order.folder, env, output.fileno()) as process:
+                        code = self._ended(key, process)
                 finally:
                     self._keep(output, log)
         except OSError as error:

@@ -29,6 +29,7 @@ from redline.plugins.launchers.compose_project import (
     PortTakenError,
 )
 from redline.plugins.launchers.compose_provider import Provider, find_provider
+from redline.plugins.launchers.compose_standing import StandingServices
 from redline.plugins.launchers.container_engine import ContainerEngineError
 from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.failures import NotIts
@@ -43,10 +44,12 @@ _HASH_DIGITS = 16
 
 
 class ComposeLauncher:
-    """Launcher of services of compose files."""
+    """Launcher of services of compose files. What stays up between starts is removed when `stack` ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, stack: ExitStack) -> None:
         self._composed: dict[str, Composed] = {}
+        self._standing = StandingServices()
+        stack.callback(self._standing.close)
 
     @cached_property
     def _containers(self) -> Containers:
@@ -69,7 +72,7 @@ class ComposeLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[ComposedServer]:
-        """Start all services of the file, wait until the server is ready, and remove them. Raises LaunchError."""
+        """Start the services that start afresh, wait until the server is ready, and remove them. Raises LaunchError."""
         variant = launch.variant
         try:
             composed = self._of(variant, lambda _building: None)
@@ -81,8 +84,10 @@ class ComposeLauncher:
                     folder, scratch = (
                         stack.enter_context(temporary_folder(private_folder("scratch"))) for _ in range(2)
                     )
-                    start = self._start(launch, composed)
-                    project = ComposeProject(launch, composed, start, folder)
+                    beside = self._beside(launch, composed)
+                    start = self._start(launch, composed, beside)
+                    own = _fresh(composed, launch.variant)
+                    project = ComposeProject(launch, composed, start, folder, own, beside)
                 except OSError as error:
                     message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
                     raise LaunchError(message, hint=elsewhere()) from error
@@ -93,16 +98,33 @@ class ComposeLauncher:
                     server = project.bring_up()
                 except PortTakenError:
                     continue
+                if beside is not None:
+                    beside.has_served = True
                 around.prepare()
                 yield server
                 return
         raise failures.port_taken(variant.slug, start.port, PORTS_TRIED, NotIts(), launch.log)
 
-    def _start(self, launch: Launch, composed: Composed) -> OwnStart:
+    def _beside(self, launch: Launch, composed: Composed) -> ComposeProject | None:
+        """The project of the services that stay up between starts; None if all start afresh.
+
+        Raises LaunchError and OSError.
+        """
+        service = _service_of(launch.variant)
+        kept = composed.file.services.keys() - _fresh(composed, launch.variant)
+        if not kept:
+            return None
+
+        def make(folder: Path) -> ComposeProject:
+            return ComposeProject(launch, composed, self._start(launch, composed), folder, kept)
+
+        return self._standing.of(launch, service, make)
+
+    def _start(self, launch: Launch, composed: Composed, beside: ComposeProject | None = None) -> OwnStart:
         """Return the differences of a start. Raises LaunchError if there is no free port."""
         service = _service_of(launch.variant)
         drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
-        project = self._containers.new_name()
+        project = beside.project if beside else self._containers.new_name()
         ulimits = (word.partition("=") for word in composed.provider.engine.ulimits if "=" in word)
         return OwnStart(
             project=project,
@@ -184,6 +206,14 @@ class ComposeLauncher:
             hint = f"build it by hand: {provider.name} -f {path} build"
             build(command, path.parent, slug, folder / "build.log", progress, hint)
         return images
+
+
+def _fresh(composed: Composed, variant: Variant) -> frozenset[str]:
+    """The services that start for each start of a server."""
+    service = _service_of(variant)
+    if service.fresh == "service":
+        return composed.file.depending_on(service.service)
+    return frozenset(composed.file.services)
 
 
 def _service_of(variant: Variant) -> ComposeService:

@@ -64,6 +64,14 @@ class ComposeFile:
             message = f"the service {service} of {file} has {described.replicas} containers, and Redline loads one"
             raise ComposeFileError(message, "write `replicas: 1`, or name a service that is in front of them")
 
+    def depending_on(self, service: str) -> frozenset[str]:
+        """A service, and all that start after it because they need it."""
+        known, size = frozenset({service}), 0
+        while len(known) > size:
+            size = len(known)
+            known |= {name for name, other in self.services.items() if known & other.needs.keys()}
+        return known
+
     @cached_property
     def waves(self) -> tuple[tuple[str, ...], ...]:
         """Group the services: those of a group start when those before it are healthy, or have completed."""

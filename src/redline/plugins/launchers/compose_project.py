@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,15 +92,39 @@ class ComposedServer:
 
 
 class ComposeProject:
-    """A start of a compose file. `close` must be called, whatever happens."""
+    """A start of a compose file, or of some of its `services`. `close` must be called, whatever happens.
 
-    def __init__(self, launch: Launch, composed: Composed, start: OwnStart, folder: Path) -> None:
+    With `beside` it starts in that project, whose services run already.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what starts, how, where, and beside what
+        self,
+        launch: Launch,
+        composed: Composed,
+        start: OwnStart,
+        folder: Path,
+        services: Collection[str],
+        beside: "ComposeProject | None" = None,
+    ) -> None:
         """Raises OSError if its files cannot be written."""
         self.launch, self._composed, self._start, self._folder = launch, composed, start, folder
+        self._services, self._beside = services, beside
         self.name = launch.variant.slug
+        self.has_served = False
         self._engine = composed.provider.engine
         self._state: ContainerState | None = None
+        self._running = frozenset[str]()
         (folder / "start.yaml").write_text(override(composed.file, start))
+
+    @property
+    def project(self) -> str:
+        """Its name in the container engine."""
+        return self._start.project
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The cores of its services."""
+        return self._start.cpus
 
     @cached_property
     def _service(self) -> ComposeService:
@@ -123,8 +148,39 @@ class ComposeProject:
         ready_at_ns = self._wait(state)
         return ComposedServer(Endpoint(HOST, self._start.port), self._facts(state, ready_at_ns - began_ns), self)
 
+    def start_services(self) -> None:
+        """Start its services, none of which is the server. Raises LaunchError."""
+        try:
+            self._start_all()
+            self._running = frozenset(state.id for state in self._states() if not state.has_ended)
+        except ContainerEngineError as error:
+            raise LaunchError(f"{self.name}: {self._composed.hidden(str(error))}", hint=error.hint) from error
+
+    def check_services(self) -> None:
+        """Raise LaunchError unless all services still run that did when they had started."""
+        try:
+            states = {state.id: state for state in self._states()}
+        except ContainerEngineError as error:
+            raise LaunchError(f"{self.name}: {self._composed.hidden(str(error))}", hint=error.hint) from error
+        for number in sorted(self._running):
+            state = states.get(number)
+            if state is None:
+                message = f"{self.name}: a container of {self._service.file} that other starts need is gone"
+                raise LaunchError(message, hint="remove no containers with the label `redline.lab` meanwhile")
+            if state.has_ended:
+                said = self._tail(state)
+                message = (
+                    f"{self.name}: the service {state.service} of {self._service.file}, which runs through all starts, "
+                    f"{_exit_of(state)}{failures.last_words(said)}"
+                )
+                raise LaunchError(message, hint=OF_SERVICE.by_hand, log_tail=said)
+
     def _start_all(self) -> None:
-        for wave in self._composed.file.waves:
+        for all_ in self._composed.file.waves:
+            wave = tuple(name for name in all_ if name in self._services)
+            if not wave:
+                continue
+            self.launch.check_wanted()
             try:
                 words = ("up", "-d", "--no-build", "--no-deps", *wave)
                 self._composed.provider.call(self._folder, self._common, *words)
@@ -142,6 +198,7 @@ class ComposeProject:
         # Without systemd, only this loop runs podman's checks: then their number is no measure, but the time is.
         runs_checks = self._engine.name == "podman" and not has_systemd()
         while True:
+            self.launch.check_wanted()
             waiting = []
             for state in self._states():
                 self._check_running(state)
@@ -236,6 +293,7 @@ class ComposeProject:
         endpoint, since_ns = Endpoint(HOST, self._start.port), time.monotonic_ns()
 
         def alive(pause: float) -> bool:
+            self.launch.check_wanted()
             time.sleep(pause)
             return is_alive(state.pid)
 
@@ -290,6 +348,8 @@ class ComposeProject:
 
     def _facts(self, state: ContainerState, ready_ns: int) -> ServerFacts:
         others = (other.service for other in self._states() if other.service != state.service and not other.has_ended)
+        beside = tuple(dict.fromkeys(others))
+        served = self._beside is not None and self._beside.has_served
         return ServerFacts(
             pid=state.pid,
             command=self._order().command,
@@ -301,7 +361,8 @@ class ComposeProject:
             ready_ns=ready_ns,
             padding_bytes=self._start.padding_bytes,
             runtimes=tuple(sorted(runtimes_of(started_by(state.pid)))),
-            beside=tuple(dict.fromkeys(others)),
+            beside=beside,
+            kept=tuple(name for name in beside if name not in self._services) if served else (),
         )
 
     def exited(self) -> Exited:
@@ -352,6 +413,9 @@ class ComposeProject:
 
     def close(self) -> None:
         """Stop and remove everything that the start has made. Raises LaunchError if something is left."""
+        if self._beside is not None:
+            self._remove_containers()
+            return
         grace_s = math.ceil(self.launch.variant.catalogued.stop.within_ns / 1e9)
         down = ("down", "--volumes", "--remove-orphans", "--timeout", str(grace_s))
         reason: ContainerEngineError | None = None
@@ -371,6 +435,28 @@ class ComposeProject:
         except ContainerEngineError as error:
             message = f"what {self.name} has started could not be removed: {reason or error}"
             raise LaunchError(message, hint=(reason or error).hint) from error
+
+    def _remove_containers(self) -> None:
+        """Stop and remove the containers of its services, and nothing of what they start beside."""
+        grace_s = math.ceil(self.launch.variant.catalogued.stop.within_ns / 1e9)
+        try:
+            with suppress(ContainerEngineError):
+                self.keep_log()
+            own = [state for state in self._states() if state.service in self._services]
+            for state in own:
+                if state.pid and catches_sigterm(state.pid):
+                    within_s = grace_s + ANSWER_WITHIN_S
+                    with suppress(ContainerEngineError):
+                        self._engine.call("stop", "-t", str(grace_s), state.id, within_s=within_s)
+                elif state.pid:  # it would get SIGKILL after the time to end
+                    with suppress(ContainerEngineError):
+                        self._engine.call("kill", state.id)
+            if own:
+                ids = (state.id for state in own)
+                self._engine.call("rm", "--force", "--volumes", *ids, within_s=WORK_WITHIN_S)
+        except ContainerEngineError as error:
+            message = f"what {self.name} has started could not be removed: {error}"
+            raise LaunchError(message, hint=error.hint) from error
 
     def _remove_what_is_left(self) -> None:
         """Remove what `down` left, such as services that were not started. Raises ContainerEngineError."""

@@ -170,7 +170,11 @@ class _Attempt:
     @property
     def _container(self) -> Container | None:
         """The container; a user's image has the port of the server published."""
-        return self.variant.container or (Container(network="published") if self._own_port else None)
+        if self.variant.container or not self._own_port:
+            return self.variant.container
+        own = self.variant.catalogued.image
+        assert own is not None, "the port of an image is the user's"
+        return Container(network="published", cpus=own.cpus, memory_bytes=own.memory_bytes)
 
     @property
     def _own_port(self) -> int | None:
@@ -201,6 +205,7 @@ class _Attempt:
             raise failed.not_started(started)
 
         def alive(pause: float) -> bool:
+            self.launch.check_wanted()
             return guard.poll(pause) is None
 
         endpoint = Endpoint(host, self.port)

@@ -119,10 +119,9 @@ def _checkout_of(variant: Variant) -> Checkout:
 class ServersLauncher:
     """Launcher of servers of every kind, by the launchers of their kinds."""
 
-    def __init__(self, catalogue: Launcher, revisions: RevisionLauncher) -> None:
-        self._catalogue, self._revisions = catalogue, revisions
-        self._attached, self._commands = AttachedLauncher(), CommandLauncher()
-        self._images, self._services = ImageLauncher(), ComposeLauncher()
+    def __init__(self, catalogue: Launcher, revisions: RevisionLauncher, services: ComposeLauncher) -> None:
+        self._catalogue, self._revisions, self._services = catalogue, revisions, services
+        self._attached, self._commands, self._images = AttachedLauncher(), CommandLauncher(), ImageLauncher()
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need. Failures are in the outcome, by variant slug."""

@@ -91,6 +91,13 @@ def secrets_of_compose(file: Path) -> tuple[str, ...]:
     return _hidden((*variables, *kept, *passed))
 
 
+def variables_of_compose(file: Path) -> dict[str, str]:
+    """The variables that a compose file may name: those of `.env` beside it, and before them the environment's."""
+    bindings = parse_stream(StringIO(_text(file.with_name(".env"))))
+    beside = {binding.key: binding.value for binding in bindings if binding.key and binding.value is not None}
+    return {**beside, **os.environ}
+
+
 def hidden_in(text: str, secrets: Sequence[str]) -> str:
     """Hide secrets in a text."""
     return Redactor(secrets).passed(text.encode(), last=True).decode()

@@ -113,12 +113,17 @@ def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int)
 
 
 def done_text(run: RunReport) -> str:
-    """`9 of 9 trials`; for duets alone `14 starts in 60 s`; with commands around the starts, also their time."""
+    """`9 of 9 trials`; for duets alone `14 starts in 60 s`; with commands around the starts, also their time.
+
+    The time until servers are ready is in it where it is most of the time.
+    """
     set_up = f", and {fmt.duration(run.setup_seconds * 1e9)} of setting up" if run.setup_seconds else ""
     if run.alone:
         return f"{run.trials_done} of {run.trials_planned} trials{set_up}"
     cut = ", interrupted" if run.interrupted else ""
-    return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{set_up}{cut}"
+    slow = 2 * run.launch_seconds > run.seconds
+    waited = f", {fmt.duration(run.launch_seconds * 1e9)} of it until servers were ready" if slow else ""
+    return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{waited}{set_up}{cut}"
 
 
 def repeat_section(

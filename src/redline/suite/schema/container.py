@@ -8,10 +8,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Container
-from redline.model.catalogue import ComposeService, OwnImage
+from redline.model.catalogue import ComposeService, Fresh, OwnImage
 from redline.suite.schema.types import Memory, Schema, as_list, one_or_several
 
 Place = Literal["process", "container"]
+Cpus = Annotated[float, Field(gt=0)]
 ImageName = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9._:/@-]*$")]
 
 
@@ -31,11 +32,23 @@ class ContainedSchema(Schema):
     service: Annotated[str, Field(min_length=1)] | None = Field(
         default=None, description="the service of the compose file that is measured", examples=["web"]
     )
+    fresh: Fresh = Field(
+        default="all",
+        description="what starts for each start of the server: all services of the compose file, or `service` and what "
+        "depends on it alone, while the others start once and go on",
+        examples=["service"],
+    )
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None,
         description="the port on which the server listens in its container; default: the only port that its image "
         "exposes",
         examples=[8080],
+    )
+    cpus: Cpus | None = Field(
+        default=None, description="CPU time of the image as a number of cores, a quota; default: none", examples=[0.5]
+    )
+    memory: Memory | None = Field(
+        default=None, description="memory of the image, without swap; default: no limit", examples=["512MiB"]
     )
 
     @model_validator(mode="after")
@@ -51,14 +64,16 @@ class ContainedSchema(Schema):
     @property
     def own_image(self) -> OwnImage | None:
         """The user's image, if there is one."""
-        return None if self.image is None else OwnImage(name=self.image, port=self.port)
+        if self.image is None:
+            return None
+        return OwnImage(name=self.image, port=self.port, cpus=self.cpus, memory_bytes=self.memory)
 
     def own_service(self, folder: str) -> ComposeService | None:
         """The compose service, if there is one; relative files are in `folder`."""
         if self.compose is None or self.service is None or self.port is None:
             return None
         file = normpath(PurePath(folder) / self.compose)
-        return ComposeService(file=file, service=self.service, port=self.port)
+        return ComposeService(file=file, service=self.service, port=self.port, fresh=self.fresh)
 
 
 class ContainerSchema(Schema):
@@ -69,7 +84,7 @@ class ContainerSchema(Schema):
         description="host: the machine's network; published: its own network, with the port published on 127.0.0.1",
         examples=["published"],
     )
-    cpus: Annotated[float, Field(gt=0)] | None = Field(
+    cpus: Cpus | None = Field(
         default=None, description="CPU time as a number of cores, a quota; default: none", examples=[0.5]
     )
     memory: Memory | None = Field(default=None, description="without swap; default: no limit", examples=["512MiB"])

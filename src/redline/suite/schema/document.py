@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -23,12 +23,16 @@ _TEXT_TAGS = {"str", "timestamp", "merge", "value"}
 
 @dataclass(frozen=True)
 class Document:
-    """A file's content as plain data, with the position (line, column, from 1) of every value and key by its path."""
+    """A file's content as plain data, with the position (line, column, from 1) of every value and key by its path.
+
+    `parts` are values that other files hold, by the path of each.
+    """
 
     file: str
     value: Plain
     values: dict[Path, Spot] = field(repr=False)
     keys: dict[Path, Spot] = field(repr=False)
+    parts: dict[Path, "Document"] = field(default_factory=dict, repr=False)
 
     def at(self, path: Path) -> Plain:
         """The value at a path, or None when there is none."""
@@ -44,6 +48,9 @@ class Document:
 
     def place(self, path: Path, *, key: bool = False) -> Location:
         """The place of a value, or with `key` of its key; for a missing value, the place where it belongs."""
+        for at, part in self.parts.items():
+            if path[: len(at)] == at and not (key and path == at):
+                return part.place(path[len(at) :], key=key)
         for length in range(len(path), -1, -1):
             shorter = path[:length]
             # A missing value is reported at the key of the mapping that lacks it.
@@ -52,6 +59,17 @@ class Document:
             if spot:
                 return Location(self.file, *spot, field=dotted(path) or None)
         return Location(self.file, 1, 1, field=dotted(path) or None)
+
+    def with_part(self, path: Path, part: "Document") -> "Document":
+        """The same, whose value at a path of keys is that of another file."""
+
+        def changed(value: Plain, left: Path) -> Plain:
+            if not left:
+                return part.value
+            assert isinstance(value, dict), f"{dotted(path)} is there"
+            return {**value, str(left[0]): changed(value[str(left[0])], left[1:])}
+
+        return replace(self, value=changed(self.value, path), parts={**self.parts, path: part})
 
 
 def dotted(path: Path) -> str:

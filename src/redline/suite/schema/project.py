@@ -2,7 +2,9 @@
 
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from redline.errors import WrongValueError
 from redline.model.plan import DIRECT
@@ -44,6 +46,15 @@ def check_names(requests: list[NamedSchema]) -> list[NamedSchema]:
 Requests = Annotated[list[NamedSchema], Field(min_length=1)]
 
 
+class _OrFile:
+    """In the JSON schema, what may stand in place of the list: its file, which is read before the rest is checked."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        file = {"type": "string", "minLength": 1, "description": "a file of such a list, relative to this one"}
+        named = {"type": "object", "properties": {"file": file}, "required": ["file"], "additionalProperties": False}
+        return {"anyOf": [handler(schema), named]}
+
+
 class StartedSchema(SetupSchema):
     """How a server is built, started, made ready and stopped."""
 
@@ -73,8 +84,8 @@ class StartedSchema(SetupSchema):
 _KINDS = ("start", "image", "compose", "url")
 _FIT = {
     "start": {"build", "runtime", "ready", "stop", *SetupSchema.model_fields},
-    "image": {"build", "runtime", "ready", "stop", "port", *SetupSchema.model_fields},
-    "compose": {"build", "runtime", "ready", "stop", "service", "port", *COMMANDS},
+    "image": {"build", "runtime", "ready", "stop", "port", "cpus", "memory", *SetupSchema.model_fields},
+    "compose": {"build", "runtime", "ready", "stop", "service", "port", "fresh", *COMMANDS},
     "url": set[str](),
 }
 """The further keys of an item of `servers`, by its kind."""
@@ -117,6 +128,10 @@ class ProjectServerSchema(StartedSchema, ContainedSchema):
         return self
 
 
+_OF_SERVICE = {"cpus": "cpus", "memory": "mem_limit"}
+"""What the limits of a container are called in a compose file."""
+
+
 def _advice_on(kind: str, key: str) -> str:
     """A hint for a key that this kind of server does not have."""
     if kind == "compose" and key in ("env", "env_file"):
@@ -124,6 +139,8 @@ def _advice_on(kind: str, key: str) -> str:
         return f"write it as `{other}` of the service, in the compose file"
     if kind == "start" and key == "port":
         return "remove it: Redline chooses the port, and fills in {port}"
+    if kind == "compose" and key in ("cpus", "memory"):
+        return f"write it as `{_OF_SERVICE[key]}` of the service, in the compose file"
     return "remove it"
 
 
@@ -147,9 +164,10 @@ class ProjectSchema(StartedSchema):
         description="the request of the load and its expected answer; default: `get: /` with status 200",
         examples=[{"get": "/items", "expect": {"status": 200}}],
     )
-    requests: Requests | None = Field(
+    requests: Annotated[Requests, _OrFile()] | None = Field(
         default=None,
-        description="instead of `check`: several requests by name, compared one by one, and as a mix by weight",
+        description="instead of `check`: several requests by name, or the file that lists them; compared one by one, "
+        "and as a mix by weight",
         examples=[[{"name": "items", "get": "/items", "weight": 3}]],
     )
     routes: Routes | None = Field(

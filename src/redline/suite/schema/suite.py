@@ -104,8 +104,14 @@ _ONE_KIND = (
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
     "command": {"name", "folder", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
-    "image": {"name", "folder", "port", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
-    "compose": {"name", "folder", "service", "port", "ready", "stop", "runtime", "http", "tls", "route", *COMMANDS},
+    "image": {
+        *("name", "folder", "port", "cpus", "memory", "ready", "stop", "runtime", "http", "tls", "route"),
+        *SetupSchema.model_fields,
+    },
+    "compose": {
+        *("name", "folder", "service", "port", "fresh", "ready", "stop", "runtime", "http", "tls", "route"),
+        *COMMANDS,
+    },
     "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
 }
@@ -239,9 +245,7 @@ class PrecisionSchema(Schema):
         "without a baseline, in throughput with zero think time and in p99 otherwise",
         examples=["2%"],
     )
-    at_least: int = Field(
-        default=5, ge=2, le=MOST_TRIALS, description="rounds before the first decision", examples=[5]
-    )
+    at_least: int = Field(default=5, ge=2, le=MOST_TRIALS, description="rounds before the first decision", examples=[5])
     at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="the maximum number of rounds", examples=[15])
     budget: LoadLength | None = Field(
         default=None, description="no further round begins once the trials have taken this long", examples=["30m"]
@@ -475,9 +479,7 @@ class SuiteSchema(Schema):
         description="the suite is for hosts of their own for server and load: `redline run --on`",
         examples=[{"load": 2}],
     )
-    fit: bool = Field(
-        default=False, description="cut users to the number that the hosts can hold; the report says why"
-    )
+    fit: bool = Field(default=False, description="cut users to the number that the hosts can hold; the report says why")
     threshold: Threshold = Field(
         default=0.02,
         description="the smallest relative difference that matters; default: 2%",

@@ -5,16 +5,16 @@ Errors give the line of a mistake and never quote it: the user may have named a 
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import NoReturn, TypeVar
 
 from redline.errors import Location, UsageError, WrongValueError
 from redline.model import Request
-from redline.model.template import picked
+from redline.model.template import picked, with_picks
 from redline.quantities import LONGEST_DURATION_NS, parse_duration
-from redline.suite.schema.document import Path
+from redline.suite.schema.document import Document, Path, Plain
 from redline.suite.validate.checking import Sheet
 
 T = TypeVar("T")
@@ -138,3 +138,21 @@ def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
     path, *others = request.texts
     *headers, body = others
     return [(_IN_A_PATH, "a path", path), *((_IN_A_HEADER, "a header", text) for text in headers), (None, "", body)]
+
+
+def with_files(document: Document, rename: Callable[[str], str]) -> Document:
+    """Rename the files of bodies and picks in a list of requests."""
+
+    def renamed(value: Plain) -> Plain:
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        if isinstance(value, dict):
+            return {key: item if key == "expect" else renamed(item) for key, item in value.items()}
+        return with_picks(value, rename) if isinstance(value, str) else value
+
+    requests = renamed(document.value)
+    for request in requests if isinstance(requests, list) else ():
+        body = request.get("body") if isinstance(request, dict) else None
+        if isinstance(body, dict) and isinstance(file := body.get("file"), str):
+            body["file"] = rename(file)
+    return replace(document, value=requests)
