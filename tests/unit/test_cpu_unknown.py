@@ -108,8 +108,8 @@ def test_services_that_ran_beside_a_server_are_named() -> None:
 
 KEPT = "db of B started once for 5 starts of it: how starts of what it needs would differ is not part of the intervals."
 SLOW = (
-    "It took 1 min 2 s on average until the servers of a start were ready, and 10.0 s to warm them up, to measure and to "
-    "stop them."
+    "It took 1 min 2 s on average until the servers of a start were ready, and 10.0 s to warm them up, to measure and "
+    "to stop them."
 )
 
 

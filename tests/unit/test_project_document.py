@@ -142,7 +142,10 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
             "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, memory: 64MiB}\n",
             "cannot have `memory`\n  hint: write it as `mem_limit` of the service, in the compose file",
         ),
-        ("servers:\n  - {name: go, start: './go {port}', cpus: 2}\n", "servers[0].cpus: a server with `start` cannot have `cpus`"),
+        (
+            "servers:\n  - {name: go, start: './go {port}', cpus: 2}\n",
+            "servers[0].cpus: a server with `start` cannot have `cpus`",
+        ),
         (f"servers:\n{GO}{GO}", "the server `go` is given twice"),
         ("servers:\n  - {name: a, url: 'http://h:1', env: {A: b}}\n", "is not started, so it cannot have `env`"),
         ("servers:\n  - {start: './go {port}'}\n", "servers[0].name: `name` is missing"),
