@@ -412,16 +412,18 @@ def test_an_image_is_compared_with_a_service_and_the_report_says_what_they_are(
     assert "db runs beside it, and is not counted" in json.dumps(results)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "command"), [(signal.SIGKILL, "load -d 1s"), (signal.SIGINT, "load -d 1s"), (signal.SIGINT, "run")]
+)
 def test_a_lab_that_is_ended_while_services_start_leaves_nothing(
-    number: int, shop: str, runs_compose_files: ContainerEngine, redline: Redline
+    number: int, command: str, shop: str, runs_compose_files: ContainerEngine, redline: Redline
 ) -> None:
-    """The check of the database never passes, so the lab is ended while it waits."""
+    """The check of the database never passes, so the lab is ended while it waits, for three projects in a comparison."""
     (redline.folder / "compose.yaml").write_text(compose_text(check="/never"))
-    (redline.folder / "redline.yaml").write_text(
-        "servers:\n  - {name: shop, compose: compose.yaml, service: web, port: 8080}\n"
-    )
-    with redline.start("load", "-d", "1s") as process:
+    names = ("shop", "other") if command == "run" else ("shop",)
+    servers = "".join(f"  - {{name: {name}, compose: compose.yaml, service: web, port: 8080}}\n" for name in names)
+    (redline.folder / "redline.yaml").write_text(f"servers:\n{servers}")
+    with redline.start(*command.split()) as process:
         deadline = time.monotonic() + 120
         while not runs_compose_files.call("ps", "--quiet", "--filter", f"name=redline-{process.pid}-"):
             assert time.monotonic() < deadline

@@ -45,8 +45,9 @@ def server(name: str, *, boxed: bool = True) -> Launch:
     return Launch(Variant(entry=entry), Placement(), Path("log"))
 
 
-def start(launcher: Containers, running: ExitStack, *launches: Launch) -> tuple[RunningServer, ...]:
-    return launched(cast("Launcher", launcher), launches, running)
+def start(launcher: Containers, running: ExitStack, *launches: Launch) -> list[str]:
+    """Start them; a running server is its name here."""
+    return [str(server) for server in launched(cast("Launcher", launcher), launches, running)]
 
 
 def test_containers_start_and_stop_at_the_same_time() -> None:
@@ -55,7 +56,7 @@ def test_containers_start_and_stop_at_the_same_time() -> None:
     launcher = Containers(lambda _launch: all_.wait(WITHIN_S))
     launcher.at_stop = lambda _name: all_.wait(WITHIN_S)
     with ExitStack() as running:
-        assert start(launcher, running, *map(server, "abc")) == ("a", "b", "c")
+        assert start(launcher, running, *map(server, "abc")) == ["a", "b", "c"]
         assert sorted(launcher.seen) == ["+a", "+b", "+c"]
     assert sorted(launcher.seen[3:]) == ["-a", "-b", "-c"]
 
@@ -64,7 +65,7 @@ def test_commands_start_after_them_and_one_after_the_other() -> None:
     launcher, alone = Containers(), Containers()
     with ExitStack() as running:
         servers = start(launcher, running, server("x", boxed=False), server("a"), server("y", boxed=False), server("b"))
-        assert servers == ("x", "a", "y", "b")
+        assert servers == ["x", "a", "y", "b"]
         assert sorted(launcher.seen[:2]) == ["+a", "+b"]
         assert launcher.seen[2:] == ["+x", "+y"]
     with ExitStack() as running:
