@@ -24,6 +24,7 @@ from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.compose_provider import find_provider
 from redline.plugins.launchers.container_engine import ContainerEngine, ContainerEngineError
 from redline.plugins.launchers.own_images import ImageLauncher
+from redline.plugins.linux.cgroup import read_limits
 from redline.ports import Launch, Launcher, Placement
 from redline.suite.project import Own
 from redline.suite.schema.server import ReadySchema
@@ -384,15 +385,20 @@ def test_a_comparison_keeps_the_databases_and_says_so(
         assert [server.get("kept") for server in other["servers"]] == [["db"], None, ["db"]]
 
 
-def test_an_image_has_the_limits_that_are_written(shop: str, nothing_left: ContainerEngine, redline: Redline) -> None:
+def test_an_image_has_the_limits_that_are_written(
+    shop: str, launcher: ImageLauncher, redline: Redline, tmp_path: Path
+) -> None:
+    own = Own(image=OwnImage(name=shop, cpus=0.5, memory_bytes=64 << 20))
+    variant = Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
+    with launcher.running(Launch(variant, ONE_CORE, tmp_path / "log")) as running:
+        limits = read_limits(pid=running.facts.pid)
+        assert (limits.cores, limits.memory_bytes) == (0.5, 64 << 20)
     (redline.folder / "redline.yaml").write_text(
         f"servers: [{{name: shop, image: '{shop}', cpus: 0.5, memory: 64MiB}}]\n{FEW}"
     )
-    done = redline("run", "--trials", "1", "-d", "300ms", "--warmup", "50ms", "-o", "out")
+    done = redline("run", "--trials", "1", "-d", "300ms", "--warmup", "50ms")
     assert done.code == 0, done.err
     assert f"a container of {shop}, with 0.5 CPUs and 64.0 MiB of memory" in done.out
-    (recording,) = (json.loads(file.read_text()) for file in (redline.folder / "out/recordings").iterdir())
-    assert recording["server"]["command"][-1] == nothing_left.call("image", "inspect", "--format", "{{.Id}}", shop)
 
 
 def test_an_image_is_compared_with_a_service_and_the_report_says_what_they_are(
@@ -418,7 +424,7 @@ def test_an_image_is_compared_with_a_service_and_the_report_says_what_they_are(
 def test_a_lab_that_is_ended_while_services_start_leaves_nothing(
     number: int, command: str, shop: str, runs_compose_files: ContainerEngine, redline: Redline
 ) -> None:
-    """The check of the database never passes, so the lab is ended while it waits, for three projects in a comparison."""
+    """The check of the database never passes, so the lab is ended while it waits, for three projects to compare."""
     (redline.folder / "compose.yaml").write_text(compose_text(check="/never"))
     names = ("shop", "other") if command == "run" else ("shop",)
     servers = "".join(f"  - {{name: {name}, compose: compose.yaml, service: web, port: 8080}}\n" for name in names)
