@@ -141,7 +141,7 @@ def test_a_users_image_has_limits_and_a_service_says_what_starts_afresh(tmp_path
     small, free, web = suite.variants
     assert small.catalogued.image == OwnImage(name="shop:1", cpus=0.5, memory_bytes=512 << 20)
     assert [variant.memory_limit_bytes for variant in suite.variants] == [512 << 20, None, None]
-    assert own_server(small) == "a container of shop:1, with 0.5 CPUs and 512.0 MiB of memory"
+    assert own_server(small) == "a container of shop:1, with 0.5 CPUs and 512 MiB of memory"
     assert own_server(free) == "a container of shop:1"
     assert web.catalogued.compose is not None
     assert web.catalogued.compose.fresh == "service"
