@@ -158,7 +158,7 @@ def test_a_search_names_its_loads_by_their_files() -> None:
 
 @pytest.mark.parametrize("form", ["intervals-csv", "intervals-ndjson"])
 def test_what_has_no_interval_is_refused(form: str, tmp_path: Path) -> None:
-    assert f"has no recordings, of which {form} is made" in str(redline(FOLDER / "report.json", "-f", form).exception)
+    assert f"has no recordings to make {form} from" in str(redline(FOLDER / "report.json", "-f", form).exception)
     kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
     assert "has no interval of a load" in str(redline(tmp_path / "empty", "-f", form).exception)
     assert "holds no run" in str(redline(tmp_path / "none", "-f", form).exception)

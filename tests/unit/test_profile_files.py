@@ -85,7 +85,7 @@ def test_collapsed_stacks_have_all_samples_and_no_slices(run: RunStore, tmp_path
 def test_several_profiles_need_a_folder(run: RunStore) -> None:
     refused = redline(run.folder, "--format", "collapsed").exception
     assert isinstance(refused, UsageError)
-    assert "has 2 profiles, and a collapsed file holds one" in refused.message
+    assert "has 2 profiles, and a collapsed file holds a single profile" in refused.message
     assert "--format collapsed -o DIR" in refused.hint
 
 

@@ -78,7 +78,7 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     assert {file.suffix for file in files} == {".svg"}
     refused = redline(tmp_path / "run", "--format", "svg").exception
     assert isinstance(refused, UsageError)
-    assert "plots, and a svg file holds one" in refused.message
+    assert "plots, and a svg file holds a single plot" in refused.message
     kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
     assert "has no valid result to draw" in str(redline(tmp_path / "empty", "--format", "svg").exception)
 

@@ -21,9 +21,9 @@ from redline.storage.runs import RunStore
 
 INTERVALS = {"intervals-csv": interval_sheet, "intervals-ndjson": interval_lines}
 """Formats that have a line for each interval."""
-_OF_RECORDINGS = {"hgrm": "distributions of response times", "collapsed": "profiles", "speedscope": "profiles"}
-FILES = {**_OF_RECORDINGS, "svg": "plots"}
-"""Formats whose files hold one of these each."""
+_OF_RECORDINGS = {"hgrm": "distribution", "collapsed": "profile", "speedscope": "profile"}
+FILES = {**_OF_RECORDINGS, "svg": "plot"}
+"""What a file holds in the formats that have several files."""
 RECORDED = {*INTERVALS, *_OF_RECORDINGS, "hlog"}
 """Formats that are made of recordings."""
 
@@ -90,10 +90,10 @@ def write_files(files: Mapping[str, bytes], folder: Path, form: str, output: Pat
         write_document(*files.values())
         return
     if output is None:
+        times, log = (" of response times", "; or all to one log: --format hlog") if form == "hgrm" else ("", "")
         raise UsageError(
-            f"{folder} has {len(files)} {FILES[form]}, and a {form} file holds one",
-            hint=f"write them to files: redline report {folder} --format {form} -o DIR"
-            + ("; or all to one: --format hlog" if form == "hgrm" else ""),
+            f"{folder} has {len(files)} {FILES[form]}s{times}, and a {form} file holds a single {FILES[form]}",
+            hint=f"write them to files: redline report {folder} --format {form} -o DIR{log}",
         )
     with as_store_error(output, begun=False):
         output.mkdir(parents=True, exist_ok=True)
