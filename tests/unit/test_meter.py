@@ -17,7 +17,7 @@ from redline.cli.telemetry import metered
 from redline.errors import UsageError
 from redline.model import Interval
 from redline.plugins.telemetry import otlp
-from redline.plugins.telemetry.meter import BOUNDS_S, MOST_TRIALS, Durations, Meter, MeteredTrial, attributes
+from redline.plugins.telemetry.meter import BOUNDS_S, MOST_TRIALS, DurationBuckets, Meter, MeteredTrial, attributes
 from redline.plugins.telemetry.openmetrics import CONTENT_TYPE, exposition
 from tests.fakes.behaviour import GOOD
 from tests.fakes.duets import simulated_duet
@@ -131,7 +131,7 @@ def test_a_repeated_trial_begins_at_zero_and_old_trials_go() -> None:
 
 
 def test_times_stand_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
-    times = Durations()
+    times = DurationBuckets()
     for interval in intervals():
         times.add(interval.response)
     assert times.least_s <= times.sum_s / times.count <= times.most_s

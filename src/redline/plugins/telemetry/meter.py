@@ -1,4 +1,4 @@
-"""Sums over the intervals of a load while it runs, as counters and histograms.
+"""MeteredSums over the intervals of a load while it runs, as counters and histograms.
 
 Names and units are those of OpenTelemetry's conventions for HTTP clients where there are any
 (https://opentelemetry.io/docs/specs/semconv/http/http-metrics/), and `redline.…` where there are none.
@@ -44,7 +44,7 @@ class MeteredTrial(NamedTuple):
 
 
 @dataclass
-class Durations:
+class DurationBuckets:
     """A histogram: requests by the first bound that they do not exceed, the last count those beyond all bounds.
 
     A time counts as the highest one that the engine's histograms do not tell from it, at most 0.1% more.
@@ -74,7 +74,7 @@ class Durations:
 
 
 @dataclass
-class Sums:
+class MeteredSums:
     """What was seen of a trial in a phase since `began_unix_ns`.
 
     `requests` are by their `error.type`, which is empty for right answers.
@@ -82,11 +82,11 @@ class Sums:
 
     began_unix_ns: int
     requests: Counter[str] = field(default_factory=Counter)
-    service: Durations = field(default_factory=Durations)
-    response: Durations = field(default_factory=Durations)
+    service: DurationBuckets = field(default_factory=DurationBuckets)
+    response: DurationBuckets = field(default_factory=DurationBuckets)
     engine_cpu_ns: int = 0
 
-    def copied(self) -> "Sums":
+    def copied(self) -> "MeteredSums":
         """The same sums, which do not grow."""
         service, response = (replace(times, counts=[*times.counts]) for times in (self.service, self.response))
         return replace(self, requests=self.requests.copy(), service=service, response=response)
@@ -97,7 +97,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._trials: OrderedDict[MeteredTrial, dict[Phase, Sums]] = OrderedDict()
+        self._trials: OrderedDict[MeteredTrial, dict[Phase, MeteredSums]] = OrderedDict()
 
     def begin(self, *trials: MeteredTrial) -> None:
         """Trials begin, or are repeated: they have nothing yet."""
@@ -132,7 +132,7 @@ class Meter:
                 sums.service.add(target.service)
                 sums.response.add(target.response)
 
-    def sums(self) -> Mapping[tuple[MeteredTrial, Phase], Sums]:
+    def sums(self) -> Mapping[tuple[MeteredTrial, Phase], MeteredSums]:
         """What was seen so far of the most recent trials."""
         with self._lock:
             return {
@@ -141,12 +141,12 @@ class Meter:
                 for phase, sums in phases.items()
             }
 
-    def _sums(self, trial: MeteredTrial, phase: Phase) -> Sums:
+    def _sums(self, trial: MeteredTrial, phase: Phase) -> MeteredSums:
         phases = self._trials.setdefault(trial, {})
         while len(self._trials) > MOST_TRIALS:
             self._trials.popitem(last=False)
         if phase not in phases:
-            phases[phase] = Sums(time.time_ns())
+            phases[phase] = MeteredSums(time.time_ns())
         return phases[phase]
 
 

@@ -17,10 +17,10 @@ from redline.plugins.telemetry.meter import (
     REQUESTS,
     RESPONSE,
     SERVICE,
-    Durations,
+    DurationBuckets,
     Meter,
+    MeteredSums,
     MetricName,
-    Sums,
     attributes,
 )
 
@@ -51,12 +51,8 @@ def exposition(meter: Meter) -> str:
 @contextmanager
 def served(meter: Meter, port: int) -> Iterator[str]:
     """Serve the meter on this port of the loopback address; yield the URL. Raises UsageError where it is in use."""
-
-    class Handler(_Handler):
-        text = staticmethod(lambda: exposition(meter))
-
     try:
-        server = _Server((ADDRESS, port), Handler)
+        server = _MetricsServer(port, meter)
     except OSError as error:
         raise UsageError(
             f"--openmetrics {port}: {ADDRESS}:{port} cannot be listened on: {error.strerror}",
@@ -71,27 +67,28 @@ def served(meter: Meter, port: int) -> Iterator[str]:
             server.shutdown()
 
 
-class _Server(ThreadingHTTPServer):
+class _MetricsServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False  # a connection that is kept open must not hold up the end of the command
+
+    def __init__(self, port: int, meter: Meter) -> None:
+        super().__init__((ADDRESS, port), _MetricsHandler)
+        self.meter = meter
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a reader that went away is no error of ours."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _MetricsHandler(BaseHTTPRequestHandler):
+    server: _MetricsServer
     timeout = _IDLE_S
-
-    @staticmethod
-    def text() -> str:
-        raise NotImplementedError
 
     def do_GET(self) -> None:
         """Answer with the metrics, or that there is nothing else."""
         if self.path.partition("?")[0] != PATH:
             self.send_error(HTTPStatus.NOT_FOUND, explain=f"the metrics are at {PATH}")
             return
-        content = self.text().encode()
+        content = exposition(self.server.meter).encode()
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", CONTENT_TYPE)
         self.send_header("Content-Length", str(len(content)))
@@ -102,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: stderr has the progress."""
 
 
-def _requests(every: Iterable[tuple[dict[str, str], Sums]]) -> Iterator[tuple[Labels, float, Sums]]:
+def _requests(every: Iterable[tuple[dict[str, str], MeteredSums]]) -> Iterator[tuple[Labels, float, MeteredSums]]:
     for labels, sums in every:
         for kind, number in sums.requests.items():
             if number or not kind:
@@ -117,7 +114,7 @@ def _head(metric: MetricName, kind: str) -> tuple[str, list[str]]:
     return name, [f"# TYPE {name} {kind}", *units, f"# HELP {name} {metric.about.translate(_ESCAPES)}"]
 
 
-def _histogram(metric: MetricName, series: Iterable[tuple[Labels, Sums, Durations]]) -> Iterator[str]:
+def _histogram(metric: MetricName, series: Iterable[tuple[Labels, MeteredSums, DurationBuckets]]) -> Iterator[str]:
     name, head = _head(metric, "histogram")
     yield from head
     for labels, sums, times in series:
@@ -130,7 +127,7 @@ def _histogram(metric: MetricName, series: Iterable[tuple[Labels, Sums, Duration
         yield f"{name}_created{_labels(labels)} {sums.began_unix_ns / 1e9:.3f}"
 
 
-def _counter(metric: MetricName, series: Iterable[tuple[Labels, float, Sums]]) -> Iterator[str]:
+def _counter(metric: MetricName, series: Iterable[tuple[Labels, float, MeteredSums]]) -> Iterator[str]:
     name, head = _head(metric, "counter")
     yield from head
     for labels, value, sums in series:

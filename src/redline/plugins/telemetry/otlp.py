@@ -34,7 +34,7 @@ from redline.plugins.telemetry.meter import (
     REQUESTS,
     RESPONSE,
     SERVICE,
-    Durations,
+    DurationBuckets,
     Meter,
     MetricName,
     attributes,
@@ -140,7 +140,7 @@ def _counter(points: Sequence[NumberDataPoint]) -> Sum:
     return Sum(points, AggregationTemporality.CUMULATIVE, is_monotonic=True)
 
 
-def _times(about: dict[str, str], began_ns: int, now_ns: int, times: Durations) -> HistogramDataPoint:
+def _times(about: dict[str, str], began_ns: int, now_ns: int, times: DurationBuckets) -> HistogramDataPoint:
     return HistogramDataPoint(
         attributes=about,
         start_time_unix_nano=began_ns,
