@@ -108,7 +108,7 @@ class Meter:
     def interval(self, trial: MeteredTrial, interval: Interval) -> None:
         """Add an interval of a trial."""
         with self._lock:
-            sums = self._sums(trial, interval.phase)
+            sums = self._sums(trial, interval.phase, interval.lasts_ns)
             for kind, number in interval.counts.outcomes:
                 sums.requests["" if kind == "ok" else kind] += number
             sums.service.add(interval.service)
@@ -118,8 +118,9 @@ class Meter:
     def block(self, trials: tuple[MeteredTrial, ...], block: DuetBlock) -> None:
         """Add a block of a duet, whose targets are these trials. Its times are known when the duet has ended."""
         with self._lock:
+            lasted_ns = block.slices[-1].end_ns - block.slices[0].start_ns if block.slices else 0
             for part in block.slices:
-                sums = self._sums(trials[part.target], block.phase)
+                sums = self._sums(trials[part.target], block.phase, lasted_ns)
                 sums.requests[""] += part.completed
                 sums.requests[OTHER_ERROR] += part.failed
                 sums.engine_cpu_ns += part.engine_cpu_ns
@@ -141,12 +142,13 @@ class Meter:
                 for phase, sums in phases.items()
             }
 
-    def _sums(self, trial: MeteredTrial, phase: Phase) -> MeteredSums:
+    def _sums(self, trial: MeteredTrial, phase: Phase, lasted_ns: int = 0) -> MeteredSums:
+        """The sums of a trial in a phase; new ones began before what is added, which lasted so long."""
         phases = self._trials.setdefault(trial, {})
         while len(self._trials) > MOST_TRIALS:
             self._trials.popitem(last=False)
         if phase not in phases:
-            phases[phase] = MeteredSums(time.time_ns())
+            phases[phase] = MeteredSums(time.time_ns() - lasted_ns)
         return phases[phase]
 
 
