@@ -1,4 +1,7 @@
-"""Profiles as files for other tools: speedscope's published schema, and the lines that flamegraph.pl reads."""
+"""Profiles as files for other tools: speedscope's published schema, and the lines that flamegraph.pl reads.
+
+The schema is `file-format-schema.json` of the npm package speedscope 1.25 (MIT).
+"""
 
 import json
 import re

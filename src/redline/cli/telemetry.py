@@ -30,7 +30,8 @@ def metered(openmetrics: int | None, otlp: str | None, console: Console) -> Iter
             except ModuleNotFoundError as error:
                 if not (error.name or "").startswith("opentelemetry"):
                     raise
-                hint = "install opentelemetry-exporter-otlp-proto-http where Redline is; in a checkout: uv sync --extra otlp"
+                package = "opentelemetry-exporter-otlp-proto-http"
+                hint = f"install {package} where Redline is; in a checkout: uv sync --extra otlp"
                 raise UsageError("--otlp: the SDK of OpenTelemetry is not installed", hint=hint) from None
             stack.enter_context(pushed(meter, otlp, say))
         if openmetrics is not None:
