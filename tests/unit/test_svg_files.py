@@ -10,9 +10,12 @@ from typer.testing import CliRunner, Result
 from redline.analysis import build_report
 from redline.cli.command_line import app
 from redline.errors import UsageError
+from redline.report.document import ChangeCell, Column, Strip, Table
 from redline.report.render.svg import svg_files
 from redline.report.render.svg.chart import Chart, ChartLine, draw_chart
+from redline.report.render.svg.forest_picture import draw_forest
 from redline.report.scales import Scale, scale_from_zero, time_scale
+from redline.report.sections.forest import forest
 from redline.report.sections.plots import payload
 from redline.running.views import search_report
 from redline.storage.runs import RunStore
@@ -37,8 +40,10 @@ def texts(content: bytes) -> list[str]:
 def test_a_run_has_a_file_for_each_plot_of_the_page() -> None:
     files = svg_files(REPORT)
     kinds = ("response-percentiles", "service-percentiles", "throughput", "p50", "p99")
-    assert list(files) == [f"SimpleGet.{load}.{kind}.svg" for load in ("saturate", "steady") for kind in kinds]
-    for content in files.values():
+    assert list(files) == ["changes.svg"] + [
+        f"SimpleGet.{load}.{kind}.svg" for load in ("saturate", "steady") for kind in kinds
+    ]
+    for content in [*files.values()][1:]:
         assert {"rust.hyper", "rust.axum", "oracle.null (ceiling)"} <= set(texts(content))
         assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
 
@@ -52,6 +57,27 @@ def test_a_line_has_the_points_of_the_page() -> None:
     assert drawn == sum(len(curve["response"]["x"]) for curve in group["curves"]) + tails
     throughput = svg_files(REPORT)["SimpleGet.saturate.throughput.svg"]
     assert len(list(ET.fromstring(throughput).iter(f"{SVG}polygon"))) == len(group["courses"])
+
+
+def test_the_picture_beside_the_answer_has_every_ratio() -> None:
+    table = forest(REPORT)
+    assert table is not None
+    shown = texts(svg_files(REPORT)["changes.svg"])
+    assert all(
+        any(text.startswith(row[3].text) for text in shown) for row in table.rows if isinstance(row[3], ChangeCell)
+    )
+    named = [text for text in shown if text.startswith("rust.axum")]
+    assert len(named) == len(table.rows) > 0
+
+
+def test_an_interval_that_goes_on_has_an_arrow() -> None:
+    scale = Scale(0.5, 2.0, ((1.0, "0"),), log=True, origin=1.0, band=(0.98, 1.02))
+    within, beyond = (Strip(scale, "point", 1.0, 0.9, high, None) for high in (1.1, 9.0))
+    pictures = [
+        draw_forest(Table((Column("m"),), (("cpu", "a", strip, ChangeCell("+1%")),)), scale, "x").decode()
+        for strip in (within, beyond)
+    ]
+    assert [picture.count("v8") for picture in pictures] == [2, 1]
 
 
 def test_every_point_lies_within_the_plot() -> None:

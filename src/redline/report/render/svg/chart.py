@@ -4,15 +4,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
+from redline.report.render.svg.elements import (
+    CHARACTER,
+    GRID,
+    INK,
+    MUTED,
+    SHADE,
+    WIDTH,
+    add,
+    add_text,
+    as_file,
+    new_picture,
+)
 from redline.report.scales import Scale
-from redline.visible import visible
 
 Point = tuple[float, float]
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _PLOT, _FOOT = 900, 78, 24, 48, 380, 34
+_LEFT, _RIGHT, _TOP, _PLOT, _FOOT = 78, 24, 48, 380, 34
 _LEGEND_ROW, _LEGEND_GAP, _SWATCH = 20, 26, 18
-_CHARACTER = 6.6  # the width of a character of the legend, about
-_INK, _MUTED, _GRID, _SHADE = "#17191e", "#575d68", "#eceded", "#f0efeb"
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ class ChartStretch:
     low: float
     high: float
     name: str
-    colour: str = _SHADE
+    colour: str = SHADE
     opacity: float = 1.0
     in_legend: bool = False
 
@@ -90,32 +99,25 @@ def draw_chart(chart: Chart) -> bytes:
     """The file; the same chart gives the same bytes."""
     legend = _legend_rows(chart)
     height = _TOP + _PLOT + _FOOT + 14 + len(legend) * _LEGEND_ROW
-    box = f"0 0 {_WIDTH} {height}"
-    svg = ET.Element("svg", xmlns="http://www.w3.org/2000/svg", width=str(_WIDTH), height=str(height), viewBox=box)
-    svg.set("font-family", "system-ui, sans-serif")
-    svg.set("font-size", "12")
-    ET.SubElement(svg, "title").text = visible(f"{chart.title}: {chart.subtitle}")
-    _add(svg, "rect", width=_WIDTH, height=height, fill="#ffffff")
-    _text(svg, 16, 22, chart.title, fill=_INK, font_size=15, font_weight=600)
-    _text(svg, 16, 39, chart.subtitle, fill=_MUTED)
+    svg = new_picture(chart.title, chart.subtitle, height)
     defs = ET.SubElement(svg, "defs")
-    clip = _add(defs, "clipPath", id="plot")
-    _add(clip, "rect", x=_LEFT, y=_TOP, width=_WIDTH - _LEFT - _RIGHT, height=_PLOT)
+    clip = add(defs, "clipPath", id="plot")
+    add(clip, "rect", x=_LEFT, y=_TOP, width=WIDTH - _LEFT - _RIGHT, height=_PLOT)
     plot = ET.Element("g")
     plot.set("clip-path", "url(#plot)")
     for stretch in chart.stretches:
         low, high = _across(chart, stretch.low), _across(chart, stretch.high)
-        _add(
+        add(
             plot, "rect", x=low, y=_TOP, width=round(high - low, 2), height=_PLOT, fill=stretch.colour,
             fill_opacity=stretch.opacity,
         )  # fmt: skip
-        if stretch.name and not stretch.in_legend and len(stretch.name) * _CHARACTER < high - low:
-            _text(plot, low + 5, _TOP + 14, stretch.name, fill=_MUTED)
+        if stretch.name and not stretch.in_legend and len(stretch.name) * CHARACTER < high - low:
+            add_text(plot, low + 5, _TOP + 14, stretch.name, fill=MUTED)
     _axes(svg, chart, plot)
     for area in chart.areas:
         upper = [f"{_across(chart, x)},{_down(chart, high)}" for x, _, high in area.points]
         lower = [f"{_across(chart, x)},{_down(chart, low)}" for x, low, _ in reversed(area.points)]
-        _add(plot, "polygon", points=" ".join((*upper, *lower)), fill=area.colour, fill_opacity=0.17)
+        add(plot, "polygon", points=" ".join((*upper, *lower)), fill=area.colour, fill_opacity=0.17)
     for line in chart.lines:
         _line(plot, chart, line)
     for marks in chart.marks:
@@ -124,26 +126,25 @@ def draw_chart(chart: Chart) -> bytes:
         _rule(plot, chart, rule)
     svg.append(plot)
     _legend(svg, legend)
-    content: bytes = ET.tostring(svg, encoding="utf-8", xml_declaration=True)
-    return content + b"\n"
+    return as_file(svg)
 
 
 def _axes(svg: ET.Element, chart: Chart, plot: ET.Element) -> None:
     bottom = _TOP + _PLOT
     for value, label in chart.y.ticks:
         y = _down(chart, value)
-        _add(plot, "path", d=f"M{_LEFT} {y}H{_WIDTH - _RIGHT}", stroke=_GRID)
-        _text(svg, _LEFT - 8, y + 4, label, fill=_MUTED, text_anchor="end")
+        add(plot, "path", d=f"M{_LEFT} {y}H{WIDTH - _RIGHT}", stroke=GRID)
+        add_text(svg, _LEFT - 8, y + 4, label, fill=MUTED, text_anchor="end")
     last = 0.0
     for value, label in chart.x.ticks:
         x = _across(chart, value)
-        _add(plot, "path", d=f"M{x} {_TOP}V{bottom}", stroke=_GRID)
-        half = len(label) * _CHARACTER / 2
-        if x - half > last and x + half < _WIDTH:  # labels that would run into the one before are left out
-            _text(svg, x, bottom + 17, label, fill=_MUTED, text_anchor="middle")
+        add(plot, "path", d=f"M{x} {_TOP}V{bottom}", stroke=GRID)
+        half = len(label) * CHARACTER / 2
+        if x - half > last and x + half < WIDTH:  # labels that would run into the one before are left out
+            add_text(svg, x, bottom + 17, label, fill=MUTED, text_anchor="middle")
             last = x + half + 8
-    _text(svg, _WIDTH - _RIGHT, bottom + 33, chart.x_name, fill=_MUTED, text_anchor="end")
-    _text(svg, _WIDTH - _RIGHT, _TOP - 9, chart.y_name, fill=_MUTED, text_anchor="end")
+    add_text(svg, WIDTH - _RIGHT, bottom + 33, chart.x_name, fill=MUTED, text_anchor="end")
+    add_text(svg, WIDTH - _RIGHT, _TOP - 9, chart.y_name, fill=MUTED, text_anchor="end")
 
 
 def _line(plot: ET.Element, chart: Chart, line: ChartLine) -> None:
@@ -155,21 +156,19 @@ def _line(plot: ET.Element, chart: Chart, line: ChartLine) -> None:
     if not path:
         return
     dash = {"stroke_dasharray": line.dash} if line.dash else {}
-    _add(
-        plot, "path", d=path, fill="none", stroke=line.colour, stroke_width=line.width, stroke_linejoin="round", **dash
-    )
+    add(plot, "path", d=path, fill="none", stroke=line.colour, stroke_width=line.width, stroke_linejoin="round", **dash)
     for x, y in (point for piece in line.pieces for point in piece) if line.dots else ():
-        _add(plot, "circle", cx=_across(chart, x), cy=_down(chart, y), r=3, fill=line.colour)
+        add(plot, "circle", cx=_across(chart, x), cy=_down(chart, y), r=3, fill=line.colour)
 
 
 def _marks(plot: ET.Element, chart: Chart, marks: ChartMarks) -> None:
     for x, y in marks.points:
         across, down = _across(chart, x), _down(chart, y)
         if marks.sign == "ring":
-            _add(plot, "circle", cx=across, cy=down, r=3, fill="none", stroke=marks.colour, stroke_width=1.25)
+            add(plot, "circle", cx=across, cy=down, r=3, fill="none", stroke=marks.colour, stroke_width=1.25)
         else:
             cross = f"M{across - 4} {down - 4}l8 8M{across - 4} {down + 4}l8 -8"
-            _add(plot, "path", d=cross, stroke=marks.colour, stroke_width=1.75)
+            add(plot, "path", d=cross, stroke=marks.colour, stroke_width=1.75)
 
 
 def _rule(plot: ET.Element, chart: Chart, rule: ChartRule) -> None:
@@ -178,9 +177,9 @@ def _rule(plot: ET.Element, chart: Chart, rule: ChartRule) -> None:
         path, left, base = f"M{x} {_TOP}V{_TOP + _PLOT}", x + 5, _TOP + _PLOT - 6.0
     else:
         y = _down(chart, rule.at)
-        path, left, base = f"M{_LEFT} {y}H{_WIDTH - _RIGHT}", _LEFT + 5.0, y - 4
-    _add(plot, "path", d=path, stroke=_INK if rule.upright else _MUTED, stroke_width=1.25, stroke_dasharray="5 4")
-    _text(plot, left, base, rule.text, fill=_MUTED)
+        path, left, base = f"M{_LEFT} {y}H{WIDTH - _RIGHT}", _LEFT + 5.0, y - 4
+    add(plot, "path", d=path, stroke=INK if rule.upright else MUTED, stroke_width=1.25, stroke_dasharray="5 4")
+    add_text(plot, left, base, rule.text, fill=MUTED)
 
 
 def _legend_rows(chart: Chart) -> list[list[tuple[float, str, str, str]]]:
@@ -190,10 +189,10 @@ def _legend_rows(chart: Chart) -> list[list[tuple[float, str, str, str]]]:
     entries += [(marks.name, marks.colour, marks.sign) for marks in chart.marks if marks.name]
     entries += [(part.name, part.colour, "box") for part in chart.stretches if part.in_legend]
     rows: list[list[tuple[float, str, str, str]]] = []
-    x = float(_WIDTH)
+    x = float(WIDTH)
     for name, colour, look in entries:
-        width = _SWATCH + 6 + len(name) * _CHARACTER + _LEGEND_GAP
-        if x + width > _WIDTH:
+        width = _SWATCH + 6 + len(name) * CHARACTER + _LEGEND_GAP
+        if x + width > WIDTH:
             rows.append([])
             x = 16.0
         rows[-1].append((x, name, colour, look))
@@ -207,28 +206,20 @@ def _legend(svg: ET.Element, rows: Sequence[Iterable[tuple[float, str, str, str]
         for x, name, colour, look in entries:
             start = round(x, 2)
             if look == "box":
-                _add(svg, "rect", x=start, y=middle - 6, width=_SWATCH, height=12, fill=colour, fill_opacity=0.27)
+                add(svg, "rect", x=start, y=middle - 6, width=_SWATCH, height=12, fill=colour, fill_opacity=0.27)
             elif look == "ring":
-                _add(svg, "circle", cx=start + 9, cy=middle, r=3, fill="none", stroke=colour, stroke_width=1.25)
+                add(svg, "circle", cx=start + 9, cy=middle, r=3, fill="none", stroke=colour, stroke_width=1.25)
             elif look == "cross":
-                _add(svg, "path", d=f"M{start + 5} {middle - 4}l8 8m0 -8l-8 8", stroke=colour, stroke_width=1.75)
+                add(svg, "path", d=f"M{start + 5} {middle - 4}l8 8m0 -8l-8 8", stroke=colour, stroke_width=1.75)
             else:
                 dash = {"stroke_dasharray": look} if look else {}
-                _add(svg, "path", d=f"M{start} {middle}h{_SWATCH}", stroke=colour, stroke_width=2, **dash)
-            _text(svg, start + _SWATCH + 6, middle + 4, name, fill=_INK)
+                add(svg, "path", d=f"M{start} {middle}h{_SWATCH}", stroke=colour, stroke_width=2, **dash)
+            add_text(svg, start + _SWATCH + 6, middle + 4, name, fill=INK)
 
 
 def _across(chart: Chart, value: float) -> float:
-    return round(_LEFT + chart.x.at(value) / 100 * (_WIDTH - _LEFT - _RIGHT), 2)
+    return round(_LEFT + chart.x.at(value) / 100 * (WIDTH - _LEFT - _RIGHT), 2)
 
 
 def _down(chart: Chart, value: float) -> float:
     return round(_TOP + _PLOT - chart.y.at(value) / 100 * _PLOT, 2)
-
-
-def _add(parent: ET.Element, tag: str, **attributes: object) -> ET.Element:
-    return ET.SubElement(parent, tag, {name.replace("_", "-"): str(value) for name, value in attributes.items()})
-
-
-def _text(parent: ET.Element, x: float, y: float, content: str, **attributes: object) -> None:
-    _add(parent, "text", x=round(x, 2), y=round(y, 2), **attributes).text = visible(content)
