@@ -31,7 +31,7 @@ QUIET = Console(quiet=True)
 
 
 def intervals() -> tuple[Interval, ...]:
-    (recording, *_) = (one for one in RUN.recordings if one.cell_id == CELL.id)
+    (recording, *_) = (made for made in RUN.recordings if made.cell_id == CELL.id)
     assert recording.traffic is not None
     return recording.traffic.intervals
 

@@ -34,7 +34,7 @@ class LineStream:
             self._check()
 
     def write(self, value: Frozen) -> None:
-        """Write a value soon. Raises OSError where an earlier one could not be written."""
+        """Write a value soon. Raises OSError where an earlier value could not be written."""
         self._check()
         self._lines.put(f"{value.model_dump_json()}\n")
 

@@ -47,7 +47,7 @@ class MeteredTrial(NamedTuple):
 class DurationBuckets:
     """A histogram: requests by the first bound that they do not exceed, the last count those beyond all bounds.
 
-    A time counts as the highest one that the engine's histograms do not tell from it, at most 0.1% more.
+    A time counts as the highest that the engine's histograms do not tell from it, at most 0.1% more.
     """
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))

@@ -42,8 +42,8 @@ def run_charts(report: Report) -> Iterator[tuple[str, Chart]]:
 
 def _percentiles(about: str, plots: GroupPlots, data: RunPlots, time: str) -> Chart | None:
     curves = [
-        (one["s"], one.get("service", one["response"]) if time == "service" else one["response"])
-        for one in plots["curves"]
+        (drawn["s"], drawn.get("service", drawn["response"]) if time == "service" else drawn["response"])
+        for drawn in plots["curves"]
     ]
     y = time_scale(ns for _, curve in curves for ns in curve["y"])
     if y is None:
@@ -73,25 +73,25 @@ def _curve(server: int, curve: Curve, data: RunPlots) -> Iterator[ChartLine]:
 
 
 def _throughput(about: str, plots: GroupPlots, data: RunPlots) -> Chart:
-    highest = max((high for one in plots["courses"] for high in one["rate"][2] if high is not None), default=0.0)
+    highest = max((high for course in plots["courses"] for high in course["rate"][2] if high is not None), default=0.0)
     return _over_time(
-        "Throughput over time", about, plots, data, scale_from_zero(highest, rate), lambda one: one["rate"]
+        "Throughput over time", about, plots, data, scale_from_zero(highest, rate), lambda course: course["rate"]
     )
 
 
 def _latency(about: str, plots: GroupPlots, data: RunPlots, over: Literal["p50", "p99"]) -> Chart | None:
     pauses = tuple(
-        ChartMarks("", _colour(one["s"], data), tuple(zip(one["t"], map(float, one["ns"]), strict=True)))
-        for one in plots.get("pauses", ())
-        if one["t"]
+        ChartMarks("", _colour(marks["s"], data), tuple(zip(marks["t"], map(float, marks["ns"]), strict=True)))
+        for marks in plots.get("pauses", ())
+        if marks["t"]
     )
-    values = [ns for one in plots["courses"] for row in one[over] for ns in row if ns is not None]
+    values = [ns for course in plots["courses"] for row in course[over] for ns in row if ns is not None]
     highest = [max(y for _, y in marks.points) for marks in pauses]
     y = time_scale([*values, *highest])
     if y is None:
         return None
     title = f"{over} of response time over time"
-    return _over_time(title, about, plots, data, y, lambda one: one[over], pauses)
+    return _over_time(title, about, plots, data, y, lambda course: course[over], pauses)
 
 
 def _over_time(  # noqa: PLR0913, PLR0917 - what, of what, on which scale
@@ -105,11 +105,11 @@ def _over_time(  # noqa: PLR0913, PLR0917 - what, of what, on which scale
 ) -> Chart:
     """The middle trial as a line, and a band from the lowest to the highest."""
     times, lines, areas = plots["t"], [], []
-    for one in plots["courses"]:
-        middle, low, high = rows(one)
-        lines.append(_series(one["s"], data, (_known(times, middle),)))
+    for course in plots["courses"]:
+        middle, low, high = rows(course)
+        lines.append(_series(course["s"], data, (_known(times, middle),)))
         known = [(x, a, b) for x, a, b in zip(times, low, high, strict=True) if a is not None and b is not None]
-        areas.append(ChartArea(_colour(one["s"], data), tuple(known)))
+        areas.append(ChartArea(_colour(course["s"], data), tuple(known)))
     warm = (ChartStretch(0.0, plots["warm"], "warm-up"),) if plots["warm"] else ()
     rings = "; rings: the longest pauses" if marks else ""
     return Chart(
