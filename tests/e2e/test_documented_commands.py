@@ -219,7 +219,7 @@ def check(args: list[str], done: Done) -> None:
         assert "no Ray cluster could be reached at auto" in done.err or "--extra ray" in done.err
         return
     if {"collapsed", "speedscope"} & set(args) and done.code:  # where nothing can be profiled
-        done.refused(1, "has no profile with stacks")
+        done.refused(1, "has no profile")
         return
     # On a busy machine so short a measurement may be invalid, which the exit code must show.
     depends = "--fail-on" in args or args[0] in {"run", "load", "limit", "ab", "selftest"}

@@ -19,8 +19,8 @@ from redline.model import Stack, Stacks, Thread
 from redline.plugins.profilers.texts import speedscope
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
-from tests.fakes.profiles import TAPIR, VANILLA, profiled_start, stacks_of
-from tests.fakes.recordings import SATURATE, simulated_run
+from tests.fakes.profiles import TAPIR, VANILLA, profiled, profiled_start, stacks_of
+from tests.fakes.recordings import SATURATE, simulated_recording, simulated_run
 from tests.fakes.stored import kept
 from tests.golden import FOLDER
 
@@ -93,8 +93,13 @@ def test_several_profiles_need_a_folder(run: RunStore) -> None:
 
 
 def test_a_run_without_profiles_says_so(tmp_path: Path) -> None:
-    kept(tmp_path / "run", simulated_run({"rust.hyper": GOOD}, trials=1))
-    assert "has no profile with stacks" in str(redline(tmp_path / "run", "--format", "speedscope").exception)
+    made = simulated_run({"rust.hyper": GOOD}, trials=1)
+    store = kept(tmp_path / "run", made)
+    assert "run has no profile\n" in str(redline(store.folder, "--format", "speedscope").exception)
+    store.create_folder("profiles")
+    cell = next(iter(made.manifest.plan.cells.values()))
+    store.save(profiled(simulated_recording(cell, position=99), samples=0), cell, profiled=True)
+    assert "run has no profile with stacks" in str(redline(store.folder, "--format", "speedscope").exception)
 
 
 def test_threads_are_together() -> None:

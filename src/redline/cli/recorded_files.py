@@ -69,8 +69,10 @@ def write_recorded(run: Run, folder: Path, form: str, output: Path | None) -> No
         return
     files = _profile_files(run, form)
     if not files:
-        hint = "make one with: redline run SUITE --profile cpu"
-        raise StoreError(f"{folder} has no profile with stacks", hint=hint)
+        if run.profiled:
+            raise _nothing(folder, "profile with stacks")
+        hint = "make a run with profiles: redline run SUITE --profile cpu"
+        raise StoreError(f"{folder} has no profile", hint=hint)
     write_files(files, folder, form, output)
 
 
