@@ -138,6 +138,10 @@ def test_an_interrupt_ends_a_start_and_keeps_what_there_is(tmp_path: Path) -> No
     assert launcher.events[-1] == "stop"
 
 
+A_START = 5
+"""Seconds of a start of three duets by the clock of `_seconds`."""
+
+
 @pytest.fixture
 def _seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at the clock is a second later."""
@@ -163,20 +167,20 @@ def carry_on(store: RunStore, executor: LocalExecutor) -> None:
 @pytest.mark.usefixtures("_seconds")
 def test_rounds_fill_the_budget_and_a_longer_one_adds_more(tmp_path: Path) -> None:
     _, _, tools = bench()
-    plan = plan_of(TEXT.replace("60s", "14s"))
+    plan = plan_of(TEXT.replace("60s", "24s"))
     store, executor = session(tmp_path, tools, plan)
     carry_on(store, executor)
     took = sum(duet.took_ns for duet in store.duets())
-    assert store.enough() == Enough(rounds=took // (3 * S), why="budget")
-    assert took <= 14 * S < took + 3 * S
-    for seconds in (3, 14):
-        with pytest.raises(UsageError, match="adds nothing to the 14"):
+    assert store.enough() == Enough(rounds=took // (A_START * S), why="budget")
+    assert took <= 24 * S < took + A_START * S
+    for seconds in (3, 24):
+        with pytest.raises(UsageError, match="adds nothing to the 24"):
             extend_budget(store, seconds * S)
-    extend_budget(store, 30 * S)
+    extend_budget(store, 50 * S)
     carry_on(*session(tmp_path, tools))
     longer = sum(duet.took_ns for duet in store.duets())
-    assert longer <= 30 * S < longer + 3 * S
-    assert store.enough() == Enough(rounds=longer // (3 * S), why="budget")
+    assert longer <= 50 * S < longer + A_START * S
+    assert store.enough() == Enough(rounds=longer // (A_START * S), why="budget")
 
 
 @pytest.mark.usefixtures("_seconds")
