@@ -42,7 +42,7 @@ from redline.suite.project import PROJECT_FILE, read_project
 from redline.suite.schema.document import Document
 from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
-from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_url, read_url
+from redline.suite.urls import base_of, check_has_a_host, check_is_reachable, is_like_a_url, is_url, read_url
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes; they may contain `{port}`."""
@@ -232,6 +232,8 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
         asked = LoadFlags(url=with_scheme(words[0]))
     else:
         check_is_reachable(words[0])
+        if len(words) == 1:
+            check_has_a_host(words[0])
         return _started(words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     url = str(asked.url)
     if path is not None:
