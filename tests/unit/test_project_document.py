@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from redline.analysis.own_servers import own_server
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags, CheckFlags, LimitFlags, LoadFlags, ProfileFlags, RunFlags, app
-from redline.cli.commands import check, profile, run
 from redline.cli.commands import ab as compares
+from redline.cli.commands import check, profile, run
 from redline.cli.flags import read_suite_file, suite_or_project
 from redline.cli.limit_document import limit_document
 from redline.cli.limit_flags import read_servers_search
@@ -306,7 +306,7 @@ def test_the_file_of_somebody_else_above_is_not_run(tmp_path: Path, monkeypatch:
 def test_ab_says_that_a_file_has_a_single_server(folder: Path) -> None:
     assert project_here() is None
     (folder / "redline.yaml").write_text("start: ./go {port}\n")
-    with pytest.raises(UsageError, match="redline.yaml names one server, and ab compares two") as refused:
+    with pytest.raises(UsageError, match=r"redline.yaml names one server, and ab compares two") as refused:
         compares.execute(AbFlags())
     assert "`redline ab main`" in refused.value.hint
 
