@@ -27,7 +27,12 @@ URL = "http://h:1/x"
         ("./bin/shop {port}", "shop"),
         ("python3 -u shop.py --port {port}", "shop"),
         ("java -jar target/app.jar {port}", "app"),
-        ("env A=b ./x {port}", "env"),
+        ("env A=b ./x {port}", "x"),
+        ("/usr/bin/env -i PORT={port} npm start", "npm"),
+        ("env {port}", "port"),
+        ("go run ./cmd/shop.go {port}", "shop"),
+        ("sh -c 'A=b exec ./shop {port}'", "shop"),
+        ("bash -c 'cd x && node server.js {port}'", "server"),
         ("'./my shop!' {port}", "my-shop"),
         ("./. {port}", "server"),
     ],
@@ -155,6 +160,31 @@ def test_an_answer_that_is_an_error_is_refused(tmp_path: Path, monkeypatch: pyte
     assert "GET / is answered with status 404" in str(done.exception)
     assert "`redline init --path /items" in str(done.exception)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("fails", "within_ns"), [(0, 10_000_000_000), (1, 60_000_000_000), (2, None)])
+def test_a_command_that_starts_slowly_gets_more_time(
+    fails: int, within_ns: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = list[Suite]()
+
+    def answers(suite: Suite, _cells: Sequence[Cell]) -> list[Checked]:
+        starts.append(suite)
+        if len(starts) <= fails:
+            raise not_ready("nothing listened")
+        return [answered(200)]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(init, "_answers", answers)
+    done = CliRunner().invoke(app, ["init", "./shop {port}"])
+    assert len(starts) == min(fails + 1, 2)
+    if within_ns is None:
+        assert isinstance(done.exception, LaunchError)
+        assert not list(tmp_path.iterdir())
+    else:
+        made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+        assert made.own is not None
+        assert made.server("shop").ready.within_ns == within_ns
 
 
 API = """\

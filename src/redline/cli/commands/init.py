@@ -51,6 +51,8 @@ _DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
 _IMAGE_FILES = {"Containerfile", "Dockerfile"}
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
+_LONG_START = "60s"
+"""The time to become ready of a command that has not enough with the default."""
 _OWN_ADVICE = {
     OF_COMMAND.longer: "start it yourself, and give its URL",
     OF_COMMAND.ready: "give another request with --path",
@@ -124,7 +126,7 @@ def _built(described: _Described, command: str) -> _Described:
 def _answered(described: _Described) -> tuple[_Described, list[str]]:
     """Return the requests that are answered, with the status, and a line about each request. Raises RedlineError."""
     kept, said, left = list[dict[str, object]](), list[str](), list[str]()
-    asked = _asked(described)
+    described, asked = _asked_patiently(described)
     nothing_answers = all(answer.status is None for _, answer in asked)
     for request, (cell, answer) in zip(described.requests, asked, strict=True):
         if described.of_file is None or nothing_answers:
@@ -281,6 +283,26 @@ def _suite(described: _Described) -> Suite:
     document = plain(run_document(project)) | {"scenarios": scenarios}
     suite, _ = read_written(document, PROJECT_FILE, files, FromRepository(Path.cwd()).origins())
     return suite
+
+
+def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell, Checked]]]:
+    """Return the server and its answers. A command that listens nowhere in time is started again, with more time.
+
+    Raises BuildError, LaunchError, DriveError and UsageError.
+    """
+    try:
+        return described, _asked(described)
+    except LaunchError as error:
+        if (
+            error.kind != "not_ready"
+            or "start" not in described.server
+            or _OWN_ADVICE[OF_COMMAND.longer] not in error.hint
+        ):
+            raise
+    said = f"not ready in time: starting it again, with up to {_LONG_START}"
+    Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
+    slow = replace(described, server={**described.server, "ready": {"within": _LONG_START}})
+    return slow, _asked(slow)
 
 
 def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
