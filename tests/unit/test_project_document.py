@@ -602,3 +602,8 @@ def test_the_plan_of_several_servers_says_what_is_profiled(folder: Path, capsys:
     (folder / "redline.yaml").write_text(TWO)
     check.execute(CheckFlags(profile=["cpu"]))
     assert "starts of duets, 2 trials with a profiler (cpu), seed 1" in capsys.readouterr().out
+
+
+def test_a_route_that_no_server_uses_may_name_a_proxy(folder: Path) -> None:
+    suite = suite_of(folder, f"{TWO}routes: {{front: [h1, proxy.nginx, h1]}}\n")
+    assert len(suite.variants) == 2
