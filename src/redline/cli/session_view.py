@@ -169,6 +169,7 @@ class TrialsView(OneLine):
         self._begun = time.monotonic()
         self._grades: Counter[Grade] = Counter()
         self._told = set[tuple[FindingKind, str]]()
+        self._failures = set[str]()
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
@@ -223,7 +224,10 @@ class TrialsView(OneLine):
         if recording.failure is not None or not self._console.is_terminal:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}{_set_up(recording.setup_ns)}")
             if recording.failure is not None:
-                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
+                failed = recording.failure.message
+                said = "failed as before" if failed in self._failures else failed
+                self._failures.add(failed)
+                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {said}", style=COLOURS[Grade.WARN])
             self._console.print(text, highlight=False)
 
     def _name(self, step: PlannedTrial | PlannedDuet) -> str:
