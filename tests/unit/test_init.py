@@ -33,6 +33,7 @@ URL = "http://h:1/x"
         ("go run ./cmd/shop.go {port}", "shop"),
         ("sh -c 'A=b exec ./shop {port}'", "shop"),
         ("bash -c 'cd x && node server.js {port}'", "server"),
+        ("env PORT={port} sh -c 'cd api && npm start'", "npm"),
         ("'./my shop!' {port}", "my-shop"),
         ("./. {port}", "server"),
     ],
@@ -155,6 +156,13 @@ def test_the_status_of_the_answer_is_what_is_expected(
     assert made.scenarios[0].request.expect.status == status
 
 
+def test_a_secret_that_is_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("curl", "-u", "me:secret", "-H", "Accept: a/b", "http://127.0.0.1:8080/")
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, *words)
+    assert done.exit_code == 0, done.exception
+    assert "redline.yaml holds a secret as it was given, which others may read there: Authorization\n" in done.output
+
+
 def test_an_answer_that_is_an_error_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run_init(monkeypatch, tmp_path, {"/": 404}, "./shop {port}")
     assert "GET / is answered with status 404" in str(done.exception)
@@ -233,6 +241,8 @@ def test_what_no_server_answers_is_not_written(tmp_path: Path, monkeypatch: pyte
         ("# of Heroku\nworker: ./work\nweb: ./shop -p${PORT:-3000}\n", "./shop -p{port}"),
         ("worker: ./work\napi: ./shop ${PORT}\n", "./shop {port}"),
         ("web: node shop.js\n", "env PORT={port} node shop.js"),
+        ("web: cd api && npm start\n", "env PORT={port} sh -c 'cd api && npm start'"),
+        ("web: java $JAVA_OPTS -jar a.jar $PORT # x\n", "sh -c 'java $JAVA_OPTS -jar a.jar {port} # x'"),
     ],
 )
 def test_a_procfile_names_the_command(text: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,8 +280,8 @@ def test_nothing_is_written_if_the_build_fails(tmp_path: Path, monkeypatch: pyte
         ("Dockerfile", "FROM scratch\n", "Dockerfile says how an image is built"),
         ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
         ("Procfile", "web ./x\n", "Procfile:1: this is not an entry of a Procfile"),
-        ("Procfile", "a: b\nweb: cd x && ./shop $PORT\n", "Procfile:2: web: "),
-        ("Procfile", "web: ./shop $PORT $WORKERS\n", "`$WORKERS` is for a shell"),
+        ("Procfile", "a: b\nweb: cd 'x && ./shop $PORT\n", "Procfile:2: web: this is not a command: No closing"),
+        ("Procfile", "web: ./shop $PORT {workers}\n", "Procfile:1: web: {workers} is not a placeholder"),
         (
             "api.yaml",
             API.replace("localhost:8080", "shop.example"),

@@ -101,6 +101,9 @@ def _no_suite(named: str) -> UsageError:
     if _COMMAND.search(named):
         hint = f"`redline init {shlex.quote(named)}` writes it into redline.yaml; then leave it out here"
         return UsageError(f"{named} is not a suite; is it a command?", hint=hint)
+    if named.lower().endswith(".har"):
+        hint = f"`redline init {shlex.quote(named)}` makes a redline.yaml of it"
+        raise UsageError(f"{named} is a recording of a browser, not a suite", hint=hint)
     hint = did_you_mean(named.removesuffix(".yaml"), _ready_suites()) or "check the path; `redline list` shows suites"
     return UsageError(f"there is no file {named}", hint=hint)
 

@@ -36,7 +36,7 @@ def name_of(command: Sequence[str]) -> str:
         settings = len([*takewhile(_SETTING.match, words)])
         program, *words = words[settings:] or [program]
     if PurePath(program).name in SHELLS and words[:1] == ["-c"]:
-        words = " ".join(words[1:]).split()
+        words = re.split("&&|;", " ".join(words[1:]))[-1].split()
         program = next((word for word in words if word != "exec" and not _SETTING.match(word)), program)
     file = next((word for word in words if PurePath(word).suffix in _PROGRAM_FILES), program)
     return _UNSAFE.sub("-", PurePath(file).stem).strip("-._~") or "server"

@@ -283,9 +283,9 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     suite that leaves the number of trials open gets rounds until they are enough. Then come the profiled trials. If the
     session ends early (an interrupt, a full disk), the recordings stay and a later session runs the rest.
 
-    If servers are only compared, the first failure ends the session, but for a request that is answered wrongly from the
-    first round on, beside others that are not. An interrupt keeps what a duet has measured so far; a later session
-    makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that failure.
+    If servers are only compared, the first failure ends the session, unless it is a wrong answer in the first round
+    and others are right. An interrupt keeps what a duet has measured so far; a later session makes both again. Raises
+    KeyboardInterrupt, StoreError, and DriveError for that failure.
     """
     _run_rounds(plan, store, executor, listener, decide)
     done = store.positions()

@@ -38,6 +38,7 @@ from redline.suite.importing.compose import is_compose_file, read_compose
 from redline.suite.importing.curl import ALONE, begins_curl, is_curl, read_curl, split_curl, with_scheme
 from redline.suite.importing.gathering import FEW_REQUESTS
 from redline.suite.importing.procfile import is_procfile, read_procfile
+from redline.suite.importing.secrets import is_secret_header
 from redline.suite.project import PROJECT_FILE, read_project
 from redline.suite.schema.document import Document
 from redline.suite.schema.project import CHECK
@@ -103,8 +104,18 @@ def execute(flags: InitFlags) -> None:
     except OSError as error:
         raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
     revisions = _REVISIONS if "start" in described.server and _is_in_repository(Path.cwd()) else ""
+    if secrets := _secret_headers(described.requests):
+        said.append(f"{file} holds a secret as it was given, which others may read there: {', '.join(secrets)}")
     text = "\n".join([*said, _NEXT.format(file=file, revisions=revisions)])
     Terminal().print(text, end="", highlight=False, markup=False, soft_wrap=True)
+
+
+def _secret_headers(requests: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the names of headers that hold secrets, such as Authorization."""
+    headers = [headers for request in requests if isinstance(headers := request.get("headers"), dict)]
+    return list(
+        dict.fromkeys(name for named in headers for name, text in named.items() if is_secret_header(name, str(text)))
+    )
 
 
 def _is_in_repository(folder: Path) -> bool:
