@@ -278,6 +278,7 @@ def test_nothing_is_written_if_the_build_fails(tmp_path: Path, monkeypatch: pyte
     ("name", "text", "says"),
     [
         ("Dockerfile", "FROM scratch\n", "Dockerfile says how an image is built"),
+        ("package.json", "{}", "`redline init 'env PORT={port} npm start'`"),
         ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
         ("Procfile", "web ./x\n", "Procfile:1: this is not an entry of a Procfile"),
         ("Procfile", "a: b\nweb: cd 'x && ./shop $PORT\n", "Procfile:2: web: this is not a command: No closing"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.errors import LaunchError
+from redline.errors import LaunchError, RedlineError
 from redline.model import AttachedServer, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout
 from redline.plugins.launchers.process import ProcessLauncher
@@ -184,7 +184,7 @@ def test_a_checkout_without_its_submodule_says_how_to_fetch_it(
     variant = own("old", folder, checkout=checkout, command=(sys.executable, "lib/server.py", "{port}"))
     with ExitStack() as stack:
         launcher = RevisionLauncher(stack)
-        failed = launcher.build([variant], silent).failures.get("old")
+        failed: RedlineError | None = launcher.build([variant], silent).failures.get("old")
         if build is None:
             with pytest.raises(LaunchError) as refused, launcher.running(Launch(variant, FREE, tmp_path / "log")):
                 pass

@@ -577,6 +577,8 @@ def test_reports_call_it_by_the_name_of_its_folder(folder: Path) -> None:
     [
         ("./server --port {port}", "server --port {port} is not a suite; is it a command?", "`redline init 'server "),
         ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x is a server, and not a suite", "`redline load http://127"),
+        ("api/compose.yaml", "api/compose.yaml is a compose file, not a suite", "`redline init api/compose.yaml`"),
+        ("Procfile", "Procfile is a Procfile, not a suite", "`redline init Procfile`"),
         ("shop.har", "shop.har is a recording of a browser, not a suite", "`redline init shop.har`"),
         ("quickstrat", "there is no file quickstrat", "did you mean `quickstart`?"),
         ("mine.yaml", "there is no file mine.yaml", "check the path"),

@@ -49,6 +49,14 @@ _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes; they may contain `{port}`."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
 _DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
+_STARTS = {
+    "package.json": "'env PORT={port} npm start'",
+    "pyproject.toml": "'python3 -m uvicorn app:app --port {port}'",
+    "Cargo.toml": "--build 'cargo build --release' './target/release/server --port {port}'",
+    "go.mod": "--build 'go build -o server .' './server --port {port}'",
+    "pom.xml": "--build 'mvn -q package' 'java -jar target/server.jar --server.port={port}'",
+}
+"""Examples of commands that start servers, by the files of their build tools, which seldom name these commands."""
 _IMAGE_FILES = {"Containerfile", "Dockerfile"}
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
@@ -163,6 +171,9 @@ def _answered(described: _Described) -> tuple[_Described, list[str]]:
 def _described(flags: InitFlags) -> _Described:
     """Return the server and its requests. Raises UsageError."""
     words = flags.words or [_typed()]
+    if len(words) == 1 and (example := _STARTS.get(PurePath(words[0]).name)):
+        message = f"{words[0]} does not say by which command the server starts"
+        raise UsageError(message, hint=f"give the command, such as `redline init {example}`")
     if len(words) == 1 and is_procfile(words[0]):
         words = [_of_procfile(Path(words[0]))]
     is_document = PurePath(words[0]).suffix in _DOCUMENTS and not is_compose_file(words[0])
