@@ -39,7 +39,7 @@ from redline.suite.importing.curl import ALONE, begins_curl, is_curl, read_curl,
 from redline.suite.importing.gathering import FEW_REQUESTS
 from redline.suite.importing.procfile import is_procfile, read_procfile
 from redline.suite.importing.secrets import is_secret_header
-from redline.suite.project import PROJECT_FILE, read_project
+from redline.suite.project import JVM_READY_NS, PROJECT_FILE, read_project
 from redline.suite.schema.document import Document
 from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
@@ -60,8 +60,6 @@ _STARTS = {
 _IMAGE_FILES = {"Containerfile", "Dockerfile"}
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
-_LONG_START = "60s"
-"""The time to become ready of a command that has not enough with the default."""
 _OWN_ADVICE = {
     OF_COMMAND.longer: "start it yourself, and give its URL",
     OF_COMMAND.ready: "give another request with --path",
@@ -321,9 +319,10 @@ def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell
             or _OWN_ADVICE[OF_COMMAND.longer] not in error.hint
         ):
             raise
-    said = f"not ready in time: starting it again, with up to {_LONG_START}"
+    within = f"{JVM_READY_NS // 1_000_000_000}s"
+    said = f"not ready in time: starting it again, with up to {within}"
     Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
-    slow = replace(described, server={**described.server, "ready": {"within": _LONG_START}})
+    slow = replace(described, server={**described.server, "ready": {"within": within}})
     return slow, _asked(slow)
 
 
