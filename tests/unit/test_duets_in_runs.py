@@ -8,7 +8,7 @@ import pytest
 
 from redline.analysis import build_report
 from redline.analysis.duet import duets_of
-from redline.analysis.judged import judge_run
+from redline.analysis.results import judge_run
 from redline.analysis.layers import _difference
 from redline.analysis.precision import enough, precision
 from redline.errors import UsageError

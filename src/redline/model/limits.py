@@ -54,7 +54,7 @@ class LimitStart(Frozen):
     steady: bool | None = Field(default=None, description="whether it was steady by then; null if its length was fixed")
 
 
-class ProbeVerdict(Frozen):
+class ProbeState(Frozen):
     """A single probe's evidence about a set of objectives. The answer rests on all probes together."""
 
     name: str
@@ -84,7 +84,7 @@ class LimitProbe(Frozen):
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
     client: str = Field(description="why client or host was the limit: objectives that were not met are then not known")
     why: str = Field(default="", description="why this rate was probed")
-    counts: tuple[ProbeVerdict, ...] = omitted_if_default((), "its evidence, by set of objectives")
+    counts: tuple[ProbeState, ...] = omitted_if_default((), "its evidence, by set of objectives")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
     recording: str = omitted_if_default("", "the file of its recording in the search's directory; empty if not kept")
 

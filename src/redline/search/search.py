@@ -30,8 +30,7 @@ from redline.search.interval import (
     width,
 )
 from redline.search.queue_model import CALM
-from redline.search.steps import TriedRate, all_of, contradicted, shows, steps
-from redline.search.steps import verdict as verdict_of
+from redline.search.steps import TriedRate, contradicted, joint, shows, state_of, steps
 
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
 _SPREAD = (1.35, 1.35, 0.65)
@@ -204,7 +203,7 @@ class Search:
     def _ended(self, name: str) -> str | None:
         """Why there is nothing left to try for this set, if so."""
         tried = self._tried(name)
-        failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
+        failed = [step.rate_per_s for step in tried if step.state == "missed"]
         if failed and len(failed) == len(tried) and min(failed) <= self.settings.lowest_per_s:
             return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
         if tried and not failed and tried[-1].rate_per_s >= self.settings.highest_per_s:
@@ -225,10 +224,10 @@ class Search:
     def _below(self, name: str) -> Proposal | None:
         """Where no higher rate can be tried: repeat unclear rates, then look for a rate that passes."""
         tried = self._tried(name)
-        if any(step.verdict == "failed" for step in tried):
+        if any(step.state == "missed" for step in tried):
             return None
-        passed = max((step.rate_per_s for step in tried if step.verdict == "passed"), default=0.0)
-        unclear = [step for step in tried if step.verdict == "unclear" and step.rate_per_s > passed]
+        passed = max((step.rate_per_s for step in tried if step.state == "met"), default=0.0)
+        unclear = [step for step in tried if step.state == "not known" and step.rate_per_s > passed]
         if again := [step for step in unclear if step.probes < self.settings.repeats]:
             return Proposal(again[-1].rate_per_s, "repeated: it is not clear whether that is met")
         rate = self._within(_tried_least(self.evidence) / 2)
@@ -262,11 +261,11 @@ class Search:
         tried = self._tried(name)
         if not tried:
             return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
-        failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
-        kept_up = [step.rate_per_s for step in tried if step.verdict != "failed"]
+        failed = [step.rate_per_s for step in tried if step.state == "missed"]
+        kept_up = [step.rate_per_s for step in tried if step.state != "missed"]
         if not failed:
             return Proposal(self._within(2 * max(kept_up)), "doubled: nothing failed yet")
-        passed = max((step.rate_per_s for step in tried if step.verdict == "passed"), default=0.0)
+        passed = max((step.rate_per_s for step in tried if step.state == "met"), default=0.0)
         if self.settings.highest_per_s > passed > max(failed):
             return Proposal(self._within(2 * max(kept_up)), "doubled: what failed lies below what passed")
         if kept_up:
@@ -357,7 +356,7 @@ class Search:
         """Probe the middle of the open interval; unclear rates in it are repeated first, until they are undecidable."""
         low = low if low is not None else self.settings.lowest_per_s
         high = high if high is not None else 2 * max(evidence.rate_per_s for evidence in self.evidence)
-        unclear = [step for step in binding.steps if step.verdict == "unclear" and low < step.rate_per_s < high]
+        unclear = [step for step in binding.steps if step.state == "not known" and low < step.rate_per_s < high]
         again = [step for step in unclear if step.probes < self.settings.repeats]
         if again:
             middle = (low * high) ** 0.5
@@ -384,8 +383,8 @@ class Search:
         """Whether the fresh probe agrees with the end that it was made for."""
         fresh = self.evidence[check.probe]
         conditions = self.sets[check.end.name]
-        verdict = all_of([verdict_of((fresh,), condition) for condition in conditions])
-        return shows(fresh, *conditions) and verdict != ("failed" if check.end.side == "low" else "passed")
+        state = joint([state_of((fresh,), condition) for condition in conditions])
+        return shows(fresh, *conditions) and state != ("missed" if check.end.side == "low" else "met")
 
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
         limits = tuple(self._limit(name, bounds) for name, bounds in known.items())
