@@ -303,11 +303,9 @@ def unwanted(comparisons: Iterable[_HasVerdict], fail_on: Collection[Verdict]) -
     return tuple(item for item in comparisons if item.verdict in fail_on and item.matters is not False)
 
 
-def is_not_judged(comparison: Comparison) -> bool:
+def lacks_verdict(comparison: Comparison) -> bool:
     """Whether a verdict was asked for but not possible: nothing was measured, or servers were not warm."""
-    unsettled = comparison.duet is not None and bool(comparison.duet.unsettled)
-    inconclusive = comparison.verdict is Verdict.INCONCLUSIVE
-    return comparison.primary and (comparison.verdict is None or (unsettled and inconclusive))
+    return comparison.primary and bool(why_no_verdict(comparison))
 
 
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline.analysis.compare import is_not_judged, unwanted
+from redline.analysis.compare import lacks_verdict, unwanted
 from redline.cli import exits, places
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
@@ -134,7 +134,7 @@ def _exit(code: int) -> None:
 def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int:
     """1 if a subject of any part could not be run; 3 for a missed objective of the last part, or an unwanted verdict.
 
-    Also 1 if a verdict may fail the command and one could not be given: an unjudged comparison has not passed.
+    Also 1 if a verdict may fail the command and one could not be given: a comparison without a verdict has not passed.
     Objectives are for the suite's own loads: a server whose capacity is sought gets as much load as it can take.
     """
     if any(map(_could_not_run, reports)):
@@ -143,7 +143,7 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
     if missed or unwanted(last.comparisons, fail_on):
         return exits.MISSED
-    return exits.COULD_NOT_RUN if fail_on and any(map(is_not_judged, last.comparisons)) else exits.DONE
+    return exits.COULD_NOT_RUN if fail_on and any(map(lacks_verdict, last.comparisons)) else exits.DONE
 
 
 def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:

@@ -7,6 +7,7 @@ from redline.analysis.distributions import RecordedTimes, distributions
 from redline.analysis.other_results import lines_of
 from redline.cli import places
 from redline.cli.command_line import ReportFlags
+from redline.cli.flags import form_of
 from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import NotStoredError, StoreError, UsageError
@@ -25,7 +26,7 @@ from redline.storage.runs import RunStore, capacity_store
 
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
-    form = "json" if flags.json else flags.form
+    form = form_of(flags)
     if flags.output is not None and form != "hgrm":
         raise UsageError(
             "-o DIR is for --format hgrm", hint="redirect others to a file: redline report RUN -f csv >FILE"
