@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis import build_report, results
-from redline.analysis.results import GrowingRun, judge_run
 from redline.analysis.precision import enough, whole_rounds
 from redline.analysis.precision import precision as precision_of
+from redline.analysis.results import GrowingRun, judge_run
 from redline.findings import judge_trial
 from redline.model import AutoTrials, Cell, Enough, Failure, Finding, Metric, Precision, Run
 from redline.report.render import RENDERERS

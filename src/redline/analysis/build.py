@@ -7,7 +7,6 @@ from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
-from redline.analysis.results import CellResult, cell_results
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import sliced_cells
 from redline.analysis.main_effects import main_effects, next_command
@@ -16,6 +15,7 @@ from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
+from redline.analysis.results import CellResult, cell_results
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.findings import host_mode
 from redline.model import (

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from redline.analysis.results import CellResult
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
+from redline.analysis.results import CellResult
 from redline.model import (
     Cell,
     CellReport,

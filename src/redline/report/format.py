@@ -64,6 +64,7 @@ _SIGNS = {
 }
 MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
 GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
+GRADE_NOUNS = {Grade.NOTE: "notes", Grade.WARN: "warnings", Grade.INVALID: "reasons against it"}
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
 
 IN_TIMES = 1.1

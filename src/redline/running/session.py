@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.analysis import capacities
-from redline.analysis.results import GrowingRun
 from redline.analysis.precision import enough, precision
+from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import start_failed, unanswered
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import (
