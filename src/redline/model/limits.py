@@ -225,6 +225,12 @@ class LimitComparison(Frozen):
     family: int | None = omitted_if_default(None, "number of comparisons in the family")
     family_name: str = omitted_if_default("", "the question that the family of comparisons answers")
 
+    @property
+    def held_back(self) -> bool:
+        """Whether the interval excludes 1, but the number of comparisons does not allow a verdict."""
+        low, high = (self.ratio and self.ratio.interval) or (1.0, 1.0)
+        return self.verdict is Verdict.INCONCLUSIVE and self.p_adjusted is not None and not low <= 1 <= high
+
 
 class LimitReport(Frozen):
     """`redline limit --json`: the highest rate at which each server meets its objectives, and its curve."""
