@@ -131,6 +131,8 @@ Sets = Mapping[str, tuple[Objective, ...]]
 
 _MOST_STARTS = 40
 """The most fresh starts worth suggesting, with a probe or two on each."""
+_LONGEST_S = 3600.0
+"""The most time of probes worth suggesting, in seconds."""
 
 
 @dataclass
@@ -432,12 +434,13 @@ class Search:
         if any(bounds.starts_differ for bounds in ends):
             starts = _round_up(times * len({evidence.start for evidence in self.evidence}))
             if starts > _MOST_STARTS:
-                return f"starts differ too much: it would take about {starts} of them to decide it"
+                return f"starts differ too much: {_MOST_STARTS} of them would not decide it"
             return f"starts differ: about --trials {starts} would decide it"
         probes = f"about --probes {_round_up(times * len(self.evidence))} would decide it"
-        if differ:
-            return f"probes differ by {differ:.0%}, however long they are: {probes}"
-        return f"{probes}, or probes {significant(times, 2)} times as long"
+        longer = "" if differ else f", or probes {significant(times, 2)} times as long"
+        if times * sum(evidence.seconds for evidence in self.evidence) > _LONGEST_S:
+            probes, longer = "to decide it would take more than an hour of probes", ""
+        return f"probes differ by {differ:.0%}, however long they are: {probes}" if differ else f"{probes}{longer}"
 
     def _within(self, rate_per_s: float) -> float:
         return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)

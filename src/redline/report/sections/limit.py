@@ -169,19 +169,18 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
 
 def _answers_table(report: LimitReport, scale: Scale | None) -> Table:
     """A row per set of objectives of a cell. With a scale, rows have pictures, and names are links."""
-    several = len({cell.scenario for cell in report.cells}) > 1
+    alike = len({cell.slug.removeprefix(cell.server) for cell in report.cells}) == 1
     columns = (
-        *(Column("server", merged=True), Column("objectives"), Column("met up to", "right")),
+        *(Column("server" if alike else "cell", merged=True), Column("objectives"), Column("met up to", "right")),
         *(Column("missed from", "right"), Column("knee", "right", merged=True), Column("")),
         *((Column("", scale=scale),) if scale else ()),
     )
-    rows = (row for place, cell in enumerate(report.cells) for row in _answer_rows(cell, place, scale, several=several))
+    rows = (row for place, cell in enumerate(report.cells) for row in _answer_rows(cell, place, scale, alike=alike))
     return Table(columns, tuple(rows), look="answers")
 
 
-def _answer_rows(cell: CellLimit, place: int, scale: Scale | None, *, several: bool) -> Iterator[tuple[TableCell, ...]]:
-    slug = Span(cell.slug, "strong", f"#cell-{place}" if scale else "")
-    name = TextCell(((slug,), *((line(cell.scenario),) if several else ())))
+def _answer_rows(cell: CellLimit, place: int, scale: Scale | None, *, alike: bool) -> Iterator[tuple[TableCell, ...]]:
+    name = TextCell(((Span(cell.server if alike else cell.slug, "strong", f"#cell-{place}" if scale else ""),),))
     knee = cell.knee.rate_per_s if cell.knee else None
     known_knee = words(rate_text(knee) if knee else "")
     if not cell.limits:
