@@ -91,6 +91,12 @@ def _within(run: Run) -> CompareResult:
 
 def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
     between = f"{base.manifest.name} and {other.manifest.name}"
+    for run in (base, other):
+        if not run.manifest.plan.trials:
+            raise UsageError(
+                f"{run.manifest.name} has duets alone, which give ratios and no levels to compare with another run",
+                hint="follow its ratios over several runs: redline history, with the folder above them",
+            )
     differing = grave(base.manifest.environment, other.manifest.environment)
     if differing and not anyway:
         raise UsageError(
@@ -115,4 +121,5 @@ def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
 
 
 def _findings(report: Report) -> tuple[Finding, ...]:
-    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in cell.findings)
+    findings = report.findings
+    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in findings[cell.cell_id])
