@@ -10,10 +10,10 @@ from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
 from redline.model import Suite, Verdict
 from redline.model.limits import CellLimit, LimitAnswer, LimitComparison
-from redline.report.render import RENDERERS, csvfile, markdown, summary
 from redline.report.document import Table, TextCell
 from redline.report.format import VerdictSign
-from redline.report.sections.comparison import comparison_sections
+from redline.report.render import RENDERERS, csvfile, markdown, summary
+from redline.report.sections.comparison import pair_sections
 from redline.report.sections.limit_ratios import ratio_section, ratio_sentence
 from redline.search import Proposal, Search, Settings
 from redline.selftest.truth import exponential
@@ -132,7 +132,7 @@ def test_a_verdict_has_the_same_words_and_colour_in_limit_and_compare(
 ) -> None:
     about = {"verdict": verdict, "matters": matters, "threshold": 0.02, "p_adjusted": None}
     of_run = next(known for known in reports.doubtful().comparisons if known.primary and known.verdict)
-    (_, section) = comparison_sections([of_run.model_copy(update=about)], base="a", other="a")
+    (_, section) = pair_sections([of_run.model_copy(update=about)], base="a", other="a")
     suite, cells, found = rivals(NINETEEN, NINETEEN)
     (of_limits,) = limit_comparisons(cells, found, suite)
     (ratios,) = ratio_section(limits.report(*found.values(), comparisons=(of_limits.model_copy(update=about),)))

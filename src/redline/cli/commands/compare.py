@@ -15,7 +15,7 @@ from redline.cli.show import show, write_json
 from redline.errors import RedlineError, UsageError
 from redline.findings import gathered, named, said_once
 from redline.model import Finding, Grade, Report, Run, Verdict
-from redline.report.sections.comparison import comparison_sections
+from redline.report.sections.comparison import pair_sections
 from redline.storage.runs import RunStore
 
 
@@ -32,7 +32,7 @@ def execute(flags: CompareFlags) -> None:
     if flags.json:
         write_json(result)
     else:
-        show(comparison_sections(result.comparisons, base=result.base, other=result.other))
+        show(pair_sections(result.comparisons, base=result.base, other=result.other))
     _warn(result)
     for folder in (flags.run, flags.other):
         if folder and RunStore(folder).is_being_written:

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from redline.analysis.own_servers import own_server
@@ -55,7 +54,7 @@ def execute(flags: LoadFlags) -> None:
         store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
         (cell,) = plan.cells.values()
         is_kept = flags.output is not None
-        recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True), is_kept=is_kept)
+        recording = _record(cell, workers, suite.seed, bench, store, is_kept=is_kept)
         if flags.output is not None:
             write_run_views(store)
     result = load_result(
@@ -85,14 +84,12 @@ def exit_code(result: LoadResult) -> int:
     return exits.MISSED if "not known" in states else exits.DONE
 
 
-def _record(
-    cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console, *, is_kept: bool
-) -> Recording:
+def _record(cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, *, is_kept: bool) -> Recording:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
-    with OneLine(console) as line:
+    with OneLine(Terminal(stderr=True)) as line:
         options = LoadOptions(
             log=logs / "engine.log",
             server_log=None if cell.variant.is_attached else logs / "server.log",

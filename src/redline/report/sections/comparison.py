@@ -11,7 +11,7 @@ from redline.report.sections.trials import lone_rounds_of
 _COLUMNS = (Column(""), Column("", "right"), Column("", "right"), Column(""))
 
 
-def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
+def pair_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
     """A table per cell and baseline; `base` and `other` name the runs.
 
     Metrics without a verdict are left out if they could not be compared.
