@@ -176,10 +176,10 @@ def compare_cells(  # noqa: PLR0913 - what is compared, and how
     by_round: bool = True,
     asked: tuple[Metric, ...] | None = None,
 ) -> Comparison:
-    """Compare two cells in a metric, or refuse with a reason if that would be unfair. Cells of the same run pair by
-    round.
+    """Compare two cells in a metric, or refuse with a reason if that would be unfair.
 
-    The result has no verdict yet: `with_verdicts` adjusts the p-values of a family.
+    Cells of the same run pair by round. The result has no verdict yet: `with_verdicts` adjusts the p-values of a
+    family.
     """
     ours, theirs = cell.having(metric), baseline.having(metric)
     if by_round:

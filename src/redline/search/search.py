@@ -279,10 +279,10 @@ class Search:
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
 
     def _crossing(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """Probe between two answers that contradict each other, on a fresh start: the running server's history may be
-        why.
+        """Probe between two answers that contradict each other, on a fresh start.
 
-        Once the ends are being confirmed, the running server is already a fresh one.
+        The running server's history may be why. Once the ends are being confirmed, the running server is already a
+        fresh one.
         """
         crossing = next((bounds.crossing for bounds in known.values() if bounds.crossing), None)
         if crossing is None or self._crossings >= self.settings.repeats:
