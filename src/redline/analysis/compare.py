@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from redline.analysis.duet import Duet, Duets, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.results import CellResult, judge_run, subjects_by_name, too_few_for
-from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Run, Suite, Verdict
+from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Plan, Run, Suite, Verdict
 from redline.quantities import percent
 from redline.stats import (
     QUANTILE_OF,
@@ -89,9 +89,9 @@ def compare_with_baseline(results: dict[str, CellResult], suite: Suite, duets: D
     return with_verdicts(compared, question_of)
 
 
-def not_run(run: Run) -> tuple[str, ...]:
+def not_run(plan: Plan) -> tuple[str, ...]:
     """Messages about skipped cells that should have been compared, such as those of a server that failed to build."""
-    suite = run.manifest.plan.suite
+    suite = plan.suite
     pairs = [(variant.slug, suite.baseline_of(variant.slug)) for variant in suite.variants]
     servers = {slug for pair in pairs if pair[1] for slug in pair}
     wanted = {
@@ -100,7 +100,7 @@ def not_run(run: Run) -> tuple[str, ...]:
         for scenario in suite.scenarios
         for load in suite.loads
     }
-    skipped = run.manifest.plan.not_run_here.items()
+    skipped = plan.not_run_here.items()
     return tuple(f"not run: {slug}: {reason}" for slug, reason in skipped if slug in wanted)
 
 

@@ -83,7 +83,7 @@ def _within(run: Run) -> CompareResult:
         base=name,
         other=name,
         comparisons=made.comparisons,
-        unmatched=not_run(run),
+        unmatched=not_run(run.manifest.plan),
         environment_differs=(),
         findings=_findings(made),
     )
