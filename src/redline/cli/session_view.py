@@ -178,6 +178,7 @@ class TrialsView(OneLine):
         self._grades: Counter[Grade] = Counter()
         self._told = set[tuple[FindingKind, str]]()
         self._launch_ns = 0
+        self._failures = set[str]()
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
@@ -248,7 +249,10 @@ class TrialsView(OneLine):
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
             text.append(_started(launch_ns) + _set_up(recording.setup_ns))
             if recording.failure is not None:
-                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
+                failed = recording.failure.message
+                said = "failed as before" if failed in self._failures else failed
+                self._failures.add(failed)
+                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {said}", style=COLOURS[Grade.WARN])
             self._console.print(text, highlight=False)
 
     def _name(self, step: PlannedTrial | PlannedDuet) -> str:

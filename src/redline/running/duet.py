@@ -88,14 +88,14 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
     """Yield the recordings of the first duets, until servers die."""
-    warm, setup_ns = list[DuetRecording](), list[int]()
+    warm, setup_ns, was_loaded = list[DuetRecording](), list[int](), False
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            turn = _Turn(duet, is_first=number == 0, after_mix=start.is_within(duet, warm))
+            turn = _Turn(duet, is_first=not was_loaded, after_mix=start.is_within(duet, warm))
             recorded = _begun(turn, tools, setup_ns)
             launch_ns = 0
-            if turn.is_first:
+            if number == 0:
                 began_ns = time.monotonic_ns()
                 try:
                     servers = _launched(start, duet, tools, running, setup_ns.append)
@@ -106,6 +106,7 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
                     return
                 launch_ns = time.monotonic_ns() - began_ns - sum(setup_ns)
             seen = replace(_measured(start, turn, servers, tools), launch_ns=launch_ns)
+            was_loaded = was_loaded or seen.traffic is not None
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 try:
@@ -123,7 +124,10 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
 
 @dataclass(frozen=True)
 class _Turn:
-    """A duet among those of its start. `after_mix`: the servers were warm in a mix that contains its requests."""
+    """A duet among those of its start.
+
+    `is_first`: nothing was loaded before it. `after_mix`: the servers were warm in a mix that contains its requests.
+    """
 
     planned: PlannedDuet
     is_first: bool = False
