@@ -399,6 +399,33 @@ def test_a_flame_graph_is_read_by_pointer_keyboard_and_search(open_report: Calla
     opened.assert_quiet()
 
 
+def test_a_deep_flame_graph_opens_where_the_program_begins(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(profiles.report_with_deep_stacks())
+    page, readout, field = opened.page, opened.page.locator("#flame-readout"), opened.page.locator(".flames .field")
+    canvas, reset = page.locator(".flames canvas"), page.locator("[data-flame=reset]")
+    assert re.match(
+        r"opened at\s+cats.effect.IOFiber.runLoop\s+which has 100% of the samples of the program's own threads;"
+        r"\s+30 frames above it are folded",
+        readout.inner_text(),
+    )
+    folded = canvas.evaluate("canvas => canvas.clientHeight")
+    assert folded < 14 * 19
+    assert reset.is_enabled()
+    canvas.hover(position={"x": 100, "y": 2 * 19 + 9})
+    assert readout.inner_text().startswith("cats.effect.IOFiber.runLoop")
+    canvas.hover(position={"x": 100, "y": 9})
+    assert readout.inner_text().startswith("all")
+    field.press("ArrowDown")
+    field.press("Home")
+    assert readout.inner_text().startswith("all")
+    reset.click()
+    assert canvas.evaluate("canvas => canvas.clientHeight") >= folded + 30 * 19
+    assert reset.is_disabled()
+    canvas.hover(position={"x": 100, "y": 5 * 19 + 9})
+    assert readout.inner_text().startswith("framework.Layer3.call")
+    opened.assert_quiet()
+
+
 def test_a_flame_graph_is_held_against_others_and_drawn_by_thread(open_report: Callable[..., Opened]) -> None:
     opened = open_report(profiles.report_with_profiles())
     page, readout, field = opened.page, opened.page.locator("#flame-readout"), opened.page.locator(".flames .field")

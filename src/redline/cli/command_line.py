@@ -155,6 +155,7 @@ Arrivals: TypeAlias = Literal["poisson", "uniform"]
 ReportFormat: TypeAlias = Literal[
     "html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations", "hgrm", "hlog"
 ]
+SlugForm: TypeAlias = Literal["short", "full"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
 
@@ -428,6 +429,9 @@ class ReportFlags(Flags):
         "Render it to stdout, in full; with hgrm and hlog all distributions, for the tools of HdrHistogram.",
     )
     output: Path | None = _flag("-o --output", "DIR", "hgrm: a file there for each trial, cell and kind of time.")
+    slug: SlugForm = _flag(
+        "--slug", "short|full", "csv, hgrm, hlog: full names have all axes, threads, connections, duration.", "short"
+    )
     json: bool = _switch("--json", _AS_JSON)
 
 

@@ -48,7 +48,8 @@ class Spread:
 
     def chance_of(self, distance: float, resolution: float) -> float:
         """The probability that chance alone puts the logarithm at least `distance` above the truth: a one-sided
-        p-value."""
+        p-value.
+        """
         error = self._error(resolution)
         if error == 0:
             return 0.5 if distance == 0 else float(distance < 0)

@@ -11,16 +11,18 @@ from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
-from redline.model import Run
-from redline.model.limits import AnyReport
+from redline.model import Report, Run
+from redline.model.limits import AnyReport, LimitReport
 from redline.peers.outputs.formats import read_results
 from redline.report.format import count
-from redline.report.render import RENDERERS, summary
+from redline.report.render import RENDERERS, csvfile, summary
 from redline.report.render.hdr_files import interval_log, percentile_distribution
 from redline.report.sections.other_results import other_sections
 from redline.running.views import run_report, search_report
 from redline.storage.reports import read_report
 from redline.storage.runs import RunStore, capacity_store
+
+_WITH_SLUGS = ("csv", "hgrm", "hlog")
 
 
 def execute(flags: ReportFlags) -> None:
@@ -29,6 +31,11 @@ def execute(flags: ReportFlags) -> None:
     if flags.output is not None and form != "hgrm":
         raise UsageError(
             "-o DIR is for --format hgrm", hint="redirect others to a file: redline report RUN -f csv >FILE"
+        )
+    if flags.slug == "full" and form not in _WITH_SLUGS:
+        raise UsageError(
+            "--slug full is for --format csv, hgrm and hlog",
+            hint="the JSON has both: `slug` and `full_slug` of each cell",
         )
     if form in ("hgrm", "hlog"):
         _write_distributions(flags, form)
@@ -44,7 +51,25 @@ def execute(flags: ReportFlags) -> None:
     if form is None:
         show(summary(report))
         return
+    if flags.slug == "full":
+        write_document(csvfile.render(_fully_named(flags.run, report)))
+        return
     write_document(RENDERERS[form](report))
+
+
+def _fully_named(path: Path, report: AnyReport) -> Report:
+    """The report whose cells have their full slugs. Raises UsageError for a search, or where they are not known."""
+    if isinstance(report, LimitReport):
+        raise UsageError(
+            f"{path} is a search, whose rates vary: its cells have no full slugs", hint="leave --slug full out"
+        )
+    if any(not cell.full_slug for cell in report.cells):
+        raise UsageError(
+            f"{path} is of an earlier version, which wrote no full slugs",
+            hint="name the directory of the run, if it was kept: redline report DIR --format csv --slug full",
+        )
+    cells = (cell.model_copy(update={"slug": cell.full_slug}) for cell in report.cells)
+    return report.model_copy(update={"cells": tuple(cells)})
 
 
 def _write_distributions(flags: ReportFlags, form: str) -> None:
@@ -55,11 +80,11 @@ def _write_distributions(flags: ReportFlags, form: str) -> None:
     if flags.run.is_file():
         hint = f"name the directory of the run: redline report DIR --format {form}"
         raise UsageError(f"{flags.run} has no recordings to make {form} from", hint=hint)
-    run = read_run(flags.run)
+    run, full = read_run(flags.run), flags.slug == "full"
     if next(distributions(run), None) is None:
         raise StoreError(f"{flags.run} has no measured request", hint=f"see why: redline report {flags.run}")
     if form == "hlog":
-        for content in interval_log(distributions(run), f"{run.manifest.name}: {run.manifest.command}"):
+        for content in interval_log(distributions(run, full=full), f"{run.manifest.name}: {run.manifest.command}"):
             write_document(content)
         return
     if flags.output is None:
@@ -69,9 +94,10 @@ def _write_distributions(flags: ReportFlags, form: str) -> None:
     with as_store_error(flags.output, begun=False):
         flags.output.mkdir(parents=True, exist_ok=True)
         names = []
-        for part in distributions(run):
+        for part in distributions(run, full=full):
             names.append(f"{part.name}.hgrm")
-            write_atomically(flags.output / names[-1], percentile_distribution(part.times))
+            with as_store_error(flags.output / names[-1], begun=False):
+                write_atomically(flags.output / names[-1], percentile_distribution(part.times))
     sys.stderr.write(f"{count(len(names), 'file')} in {flags.output}\n")
 
 

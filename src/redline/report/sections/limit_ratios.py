@@ -8,8 +8,6 @@ from redline.quantities import percent, significant
 from redline.report import format as fmt
 from redline.report.document import Column, Line, Look, Section, Table, TableCell, line, words
 
-_FROM_ON = 2.0
-"""Ratios from this on are written as `2.5 times`, not in percent."""
 _UNDECIDED = {Verdict.INCONCLUSIVE: "cannot be distinguished", Verdict.EQUIVALENT: "are equivalent"}
 
 
@@ -56,9 +54,10 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> st
     if comparison.verdict in _UNDECIDED:
         change = f"{_change(ratio.value)} {_interval(ratio)}{_immaterial(comparison)}{_adjusted(comparison)}"
         return f"{server} and {against} {_UNDECIDED[comparison.verdict]} in {what}: {change}"
-    if ratio.high >= _FROM_ON:
-        times = f"{significant(ratio.value)} times as many {what} as {against}"
-        return f"{server} answers {times} [{significant(ratio.low)}, {significant(ratio.high)}]"
+    if (factor := fmt.factor_in_times(ratio.value)) is not None:
+        ends = (ratio.low, ratio.high) if ratio.value > 1 else (1 / ratio.high, 1 / ratio.low)
+        times = f"as many {what} as {against}" if ratio.value > 1 else f"fewer {what} than {against}"
+        return f"{server} answers {significant(factor)} times {times} [{', '.join(map(significant, ends))}]"
     near, far = sorted(abs(bound - 1) * 100 for bound in (ratio.low, ratio.high))
     more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} requests/s"
     bounds = f"[{near:.1f}, {far:.1f}]{_immaterial(comparison)}"
