@@ -129,7 +129,7 @@ def test_of_the_far_tail_a_comparison_shows_only_what_could_be_compared() -> Non
 
 def test_the_far_tail_stands_in_a_table_without_intervals() -> None:
     heads = [line.split() for line in shown(reports.healthy()).splitlines() if line.startswith("server ")]
-    assert ["server", "throughput", "p50", "p99", "CPU", "per"] in heads
+    assert ["server", "throughput", "p50", "p99", "CPU", "per", "request"] in heads
     assert ["server", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"] in heads
 
 
