@@ -247,7 +247,7 @@
     const profile = chosen(), against = reference(), slow = Boolean(against?.slow);
     root = grow(control.threads.value, [{ profile, weigh: (weight, part) => slow ? part : weight },
       { profile: against?.profile, weigh: (weight, part) => slow ? weight - part : weight }]);
-    trunk = trunkOf(root);
+    trunk = control.threads.value === BY_THREAD ? root : trunkOf(root); // who asks for threads wants to see them
     zoomed = trunk.depth < 4 ? root : trunk;
     current = null;
     field.setAttribute("aria-label", `${labelOf(Number(control.profile.value))}${against ? ` against ${against.name}` : ""}`);
