@@ -434,3 +434,8 @@ class Report(Frozen):
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]
+
+    def with_full_slugs(self) -> "Report":
+        """The report whose cells have their full slugs in place of their slugs."""
+        cells = tuple(cell.model_copy(update={"slug": cell.full_slug}) for cell in self.cells)
+        return self.model_copy(update={"cells": cells})

@@ -68,8 +68,7 @@ def _fully_named(path: Path, report: AnyReport) -> Report:
             f"{path} is of an earlier version, which wrote no full slugs",
             hint="name the directory of the run, if it was kept: redline report DIR --format csv --slug full",
         )
-    cells = (cell.model_copy(update={"slug": cell.full_slug}) for cell in report.cells)
-    return report.model_copy(update={"cells": tuple(cells)})
+    return report.with_full_slugs()
 
 
 def _write_distributions(flags: ReportFlags, form: str) -> None:
