@@ -199,7 +199,7 @@ def test_rows_are_sorted_with_what_is_folded_below_them(open_report: Callable[..
     assert head.get_attribute("aria-sort") == "ascending"
     places = page.evaluate(
         """() => [...document.querySelectorAll(".scores .entry")].map(
-          body => body.rows[0].cells[6].dataset.place).filter(place => place !== undefined).map(Number)"""
+          body => body.rows[0].cells[2].dataset.place).filter(place => place !== undefined).map(Number)"""
     )
     assert len(places) == 8
     assert places == sorted(places)
