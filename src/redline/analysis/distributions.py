@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from redline.model import Cell, DuetRecording, Histogram, Interval, Recording, Run, Signed
+from redline.model import Cell, DuetRecording, Histogram, Interval, Plan, Recording, Run, Signed
 from redline.model.hosts import one_way_bound_ns
 
 
@@ -77,6 +77,12 @@ def distributions(run: Run, *, full: bool = False) -> Iterator[RecordedTimes]:
         if duet.traffic is not None:
             threads = duet.traffic.engine.workers
             yield from _of_start([name(cell_id, threads) for cell_id in duet.cell_ids], duet)
+
+
+def cell_names(plan: Plan) -> dict[str, str]:
+    """A name for each cell by its id: its slug, or the id where another cell has that slug."""
+    often = Counter(cell.slug for cell in plan.cells.values())
+    return {cell_id: cell.slug if often[cell.slug] == 1 else cell_id for cell_id, cell in plan.cells.items()}
 
 
 def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
