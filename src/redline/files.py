@@ -136,6 +136,8 @@ def _advice(error: OSError, *, begun: bool) -> str:
             return "this place cannot be written: choose another with -o DIR"
         case errno.ENOTDIR | errno.EEXIST:
             return "a file stands where a directory is needed: choose another place with -o DIR"
+        case errno.ENAMETOOLONG:
+            return "the name is too long for this file system: leave --slug full out, or choose shorter names"
         case _:
             return "check the path and the disk"
 

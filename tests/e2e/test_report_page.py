@@ -199,7 +199,7 @@ def test_rows_are_sorted_with_what_is_folded_below_them(open_report: Callable[..
     assert head.get_attribute("aria-sort") == "ascending"
     places = page.evaluate(
         """() => [...document.querySelectorAll(".scores .entry")].map(
-          body => body.rows[0].cells[6].dataset.place).filter(place => place !== undefined).map(Number)"""
+          body => body.rows[0].cells[2].dataset.place).filter(place => place !== undefined).map(Number)"""
     )
     assert len(places) == 8
     assert places == sorted(places)
@@ -396,6 +396,33 @@ def test_a_flame_graph_is_read_by_pointer_keyboard_and_search(open_report: Calla
     assert re.search(r"^3 frames\s+match “TAPIR”:\s+19(\.\d)?%", readout.inner_text())
     page.fill("[data-flame=search]", "no such function")
     assert readout.inner_text().startswith("0 frames")
+    opened.assert_quiet()
+
+
+def test_a_deep_flame_graph_opens_where_the_program_begins(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(profiles.report_with_deep_stacks())
+    page, readout, field = opened.page, opened.page.locator("#flame-readout"), opened.page.locator(".flames .field")
+    canvas, reset = page.locator(".flames canvas"), page.locator("[data-flame=reset]")
+    assert re.match(
+        r"opened at\s+cats.effect.IOFiber.runLoop\s+which has 100% of the samples of the program's own threads;"
+        r"\s+30 frames above it are folded",
+        readout.inner_text(),
+    )
+    folded = canvas.evaluate("canvas => canvas.clientHeight")
+    assert folded < 14 * 19
+    assert reset.is_enabled()
+    canvas.hover(position={"x": 100, "y": 2 * 19 + 9})
+    assert readout.inner_text().startswith("cats.effect.IOFiber.runLoop")
+    canvas.hover(position={"x": 100, "y": 9})
+    assert readout.inner_text().startswith("all")
+    field.press("ArrowDown")
+    field.press("Home")
+    assert readout.inner_text().startswith("all")
+    reset.click()
+    assert canvas.evaluate("canvas => canvas.clientHeight") >= folded + 30 * 19
+    assert reset.is_disabled()
+    canvas.hover(position={"x": 100, "y": 5 * 19 + 9})
+    assert readout.inner_text().startswith("framework.Layer3.call")
     opened.assert_quiet()
 
 

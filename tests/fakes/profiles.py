@@ -156,3 +156,16 @@ def report_with_profiles() -> Report:
     run = simulated_run(behaviours, ceiling=None, baseline="http4s.vanilla", trial_effect=0.002)
     mixes = {"http4s.vanilla": VANILLA, "http4s.tapir": TAPIR}
     return build_report(run).model_copy(update={"profiles": _with_samples(run, behaviours, mixes)})
+
+
+@cache
+def report_with_deep_stacks() -> Report:
+    """A server whose program begins 30 frames below its thread."""
+    way_in = ";".join(f"framework/Layer{number}.call_[j]" for number in range(29))
+    deep = {
+        stack.replace("lang/Thread.run_[j]", f"lang/Thread.run_[j];{way_in}"): share for stack, share in VANILLA.items()
+    }
+    behaviours = {"http4s.vanilla": GOOD}
+    run = simulated_run(behaviours, ceiling=None, baseline=None, trials=2)
+    profiles = _with_samples(run, behaviours, {"http4s.vanilla": deep})
+    return build_report(run).model_copy(update={"profiles": profiles})

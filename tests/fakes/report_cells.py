@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redline.model import (
+    RESPONSE_TIMES,
     CellReport,
     Comparison,
     Counts,
@@ -26,6 +27,7 @@ from redline.model import (
     TrialReport,
     Verdict,
 )
+from redline.stats import QUANTILE_OF
 
 TRIALS = 5
 QS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
@@ -132,7 +134,7 @@ def log_normal(p50_ns: float, sigma: float, count: int) -> Histogram:
 
 
 def estimates(rate: float, response: Histogram, cpu_ns: float, trials: int) -> dict[Metric, Estimate]:
-    quantiles = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999}
+    quantiles = {metric: QUANTILE_OF[metric] for metric in RESPONSE_TIMES}
     percentiles = {
         metric: estimate(response.quantile_ns(q), 0.004 / (1 - q) ** 0.4, "ns", trials)
         for metric, q in quantiles.items()

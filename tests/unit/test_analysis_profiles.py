@@ -219,6 +219,26 @@ def test_slow_moments_are_set_against_the_rest() -> None:
     assert found.graph.slow >= pause.total
 
 
+def test_a_heat_map_is_of_a_trial_in_which_something_was_sampled() -> None:
+    run = run_of_two()
+    cell = next(iter(run.manifest.plan.cells.values()))
+    first, second = (profiled(simulated_recording(cell, GOOD, position=100 + at, seed=at)) for at in range(2))
+    assert second.traffic is not None
+    whole = stacks_of(VANILLA, second.traffic.window_unix_ns)
+    empty = Stacks({}, whole.slices)
+    report = build_report(run)
+
+    def read(of_first: Stacks, of_second: Stacks) -> ProfileReport:
+        by_name = {"profiles/0100.cpu.stacks.gz": of_first, "profiles/0101.cpu.stacks.gz": of_second}
+        (found,) = profile_reports([first, second], by_name.__getitem__, TABLE, report.cells, ())
+        return found
+
+    assert read(empty, empty).heat is None
+    heat = read(empty, whole).heat
+    assert heat is not None
+    assert sum(heat.totals) == whole.total
+
+
 def _gone(_: str) -> Stacks:
     raise StoreError("profiles/x.stacks.gz is gone", hint="profile again")
 

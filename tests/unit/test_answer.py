@@ -11,6 +11,7 @@ from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
 from redline.model import Comparison, Estimate, LevelEffect, MainEffect, Metric, Report, Verdict
 from redline.model.estimate import DuetComparison
+from redline.report import format as fmt
 from redline.report.document import Prose, Section
 from redline.report.render import RENDERERS, page, summary
 from redline.report.render.terminal import render
@@ -54,13 +55,26 @@ def compared(metric: Metric, value: float, low: float, high: float, verdict: Ver
         (Metric.CPU_PER_REQUEST, (0.966, 0.955, 0.98), "needs 3.4% less CPU per request than hyper [2.0, 4.5]"),
         (Metric.THROUGHPUT, (0.8, 0.75, 0.86), "answers 20% fewer requests than hyper [14, 25]"),
         (Metric.THROUGHPUT, (2.3, 2.1, 2.5), "answers 2.3 times the requests of hyper [2.1, 2.5]"),
-        (Metric.P99, (1.6, 1.2, 3.1), "has a p99 60% higher than hyper [20, 210]"),
+        (Metric.THROUGHPUT, (0.625, 0.5, 0.72), "answers 1.6 times fewer requests than hyper [1.4, 2.0]"),
+        (Metric.CPU_PER_REQUEST, (0.5, 0.4, 0.6), "needs 2.0 times less CPU per request than hyper [1.7, 2.5]"),
+        (Metric.P99, (1.4, 1.2, 3.1), "has a p99 40% higher than hyper [20, 210]"),
+        (Metric.P99, (1.6, 1.2, 3.1), "has 1.6 times the p99 of hyper [1.2, 3.1]"),
+        (Metric.P99, (0.6, 0.5, 0.8), "has a p99 1.7 times lower than hyper [1.2, 2.0]"),
     ],
 )
 def test_a_difference_has_a_direction_a_size_and_an_interval(
     metric: Metric, ratio: tuple[float, float, float], words: str
 ) -> None:
     assert difference(compared(metric, *ratio, Verdict.SLOWER), "hyper") == words
+
+
+@pytest.mark.parametrize("value", [0.2, 0.66, 0.67, 0.9, 1.2, 1.49, 1.5, 2.5])
+def test_sentences_and_tables_say_the_same_differences_in_times(value: float) -> None:
+    found = compared(Metric.THROUGHPUT, value, value * 0.99, value * 1.01, Verdict.SLOWER)
+    in_table, in_sentence = fmt.times(found), difference(found, "hyper")
+    assert bool(in_table) == (" times " in in_sentence) == (fmt.factor_in_times(value) is not None)
+    if in_table:
+        assert in_table.partition(" times ")[0] in in_sentence
 
 
 def test_the_resolution_is_the_difference_that_the_interval_could_just_show() -> None:
@@ -219,7 +233,7 @@ def test_an_invalid_cell_has_no_level() -> None:
 def test_a_large_report_is_counted_and_its_largest_differences_are_reported() -> None:
     lines = said(studies.big())
     assert len(lines) == 13
-    assert lines[0].startswith("2,471 verdicts: 92 faster, ")
+    assert lines[0].startswith("3,177 verdicts: 122 faster, ")
     assert lines[0].endswith(". The largest differences:")
 
 

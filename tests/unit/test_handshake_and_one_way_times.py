@@ -1,16 +1,35 @@
 """Handshakes and one-way times: signed distributions keep their sign, and every format of a report shows them."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from rich.console import Console
 
 from redline.analysis import build_report, other_times
-from redline.model import AgreedTls, CellReport, Histogram, OneWay, Request, Scenario, Signed, Timestamp
-from redline.report.format import agreed, other_time
-from redline.report.render import RENDERERS
+from redline.analysis.distributions import distributions
+from redline.cli.show import show
+from redline.model import (
+    AgreedTls,
+    CellReport,
+    Histogram,
+    OneWay,
+    OtherTime,
+    Report,
+    Request,
+    Scenario,
+    Signed,
+    Timestamp,
+)
+from redline.quantities import duration
+from redline.report.format import agreed, other_time, quantile_name
+from redline.report.render import RENDERERS, summary
+from redline.report.render.hdr_files import interval_log, percentile_distribution
+from redline.report.sections.plots import payload
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 
@@ -88,9 +107,92 @@ def test_every_format_shows_them() -> None:
     assert "handshake: p50" in text["md"]
     assert "the server's with a resolution of 1.00 ms" in text["md"]
     rows = [line.split(",") for line in text["csv"].splitlines() if "-server-" in line or "handshake-" in line]
-    assert len(rows) == 9
+    assert len(rows) == 30
     assert str(cell.other_times[1].p50_ns) in text["csv"]
     assert f'"p50_ns": {cell.other_times[0].p50_ns}' in text["json"]
+
+
+def test_every_format_has_the_whole_distribution_each_way() -> None:
+    report = build_report(TIMED)
+    (cell,) = report.cells
+    terminal = console_text(report)
+    markdown, html, table = (RENDERERS[form](report).decode() for form in ("md", "html", "csv"))
+    to_server, from_server = cell.other_times[1:]
+    assert [point.q for point in to_server.points][-4:] == [0.995, 0.999, 0.9995, 1.0]
+    assert (to_server.points[-1].ns, to_server.p50_ns) == (to_server.max_ns, at(to_server, 0.5))
+    for time in (to_server, from_server):
+        for q in (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0):
+            text = duration(at(time, q))
+            assert all(text in shown for shown in (terminal, markdown, html)), (time.name, q)
+            assert f",{time.name.replace(' ', '-')}-{quantile_name(q)},{at(time, q)}," in table
+    assert ",to-server-p99.9999,," in table
+    assert "| p99.9 |" in markdown
+    (curve,) = payload(report)["groups"][0]["curves"]
+    assert list(curve["ways"]) == ["to server", "from server"]
+    assert min(ns for way in curve["ways"].values() for ns in way["y"]) > 0  # the axis is logarithmic
+    assert 'value="from server"' in html
+
+
+def test_a_deep_distribution_has_six_nines() -> None:
+    values = np.arange(1, 1_000_001)
+    ways = OneWay(to_server=signed_of(values), from_server=signed_of(values - 1_000))
+    to_server, from_server = other_times([], [ways] * 10, 1_000_000)
+    assert [point.q for point in to_server.points][-3:] == [0.999995, 0.999999, 1.0]
+    assert at(to_server, 0.999999) == pytest.approx(999_999, rel=2e-3)
+    assert at(from_server, 0.0) < 0 < at(from_server, 0.5)
+
+
+def test_one_way_times_are_written_for_hdr_histogram() -> None:
+    parts = {part.name: part for part in distributions(TIMED)}
+    name = "rust.hyper.Clock.saturate.trial-1"
+    assert {f"{name}.{kind}" for kind in ("response", "service", "to-server", "from-server")} <= set(parts)
+    times = parts[f"{name}.to-server"].times
+    assert isinstance(times, Signed)
+    text = percentile_distribution(times).decode()
+    assert "-" in text.splitlines()[2].split()[0]
+    assert f"Total count    = {times.count:12d}" in text
+    log = b"".join(interval_log(distributions(TIMED), "timed")).decode()
+    counts = {"negative": 0, "positive": 0}
+    for line in log.splitlines():
+        if line.startswith(f"Tag={name}.to-server"):
+            sign = "negative" if line.startswith(f"Tag={name}.to-server.negative,") else "positive"
+            counts[sign] += Histogram.decode(line.rpartition(",")[2]).count
+    assert counts == {"negative": times.negative.count, "positive": times.positive.count}
+    assert counts["negative"] > 0
+
+
+def test_one_way_times_of_unknown_clocks_are_not_written() -> None:
+    ways = OneWay(to_server=signed([5_000_000] * 20), from_server=signed([6_000_000] * 20))
+    assert ways.is_known(0)
+    assert ways.is_known(500_000)
+    assert not ways.is_known(500_001 + 10_000)
+    assert not ways.is_known(None)
+    assert not OneWay(to_server=signed([]), from_server=signed([])).is_known(0)
+
+
+def test_a_report_of_an_earlier_version_has_the_percentiles_that_it_has() -> None:
+    time = cells(timed=True)[0].other_times[1].model_copy(update={"percentiles": ()})
+    assert [(point.q, point.ns) for point in time.points] == [
+        (0.5, time.p50_ns),
+        (0.99, time.p99_ns),
+        (1.0, time.max_ns),
+    ]
+    assert len(time.model_copy(update={"p99_ns": None}).points) == 2
+
+
+def console_text(report: Report) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    show(summary(report), console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def at(time: OtherTime, q: float) -> int:
+    return next(point.ns for point in time.points if point.q == q)
+
+
+def signed_of(values: NDArray[np.int64]) -> Signed:
+    return Signed(negative=Histogram.of(-values[values < 0]), positive=Histogram.of(values[values > 0]))
 
 
 def test_every_format_shows_the_tls_that_was_agreed_on() -> None:

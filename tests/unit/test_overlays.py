@@ -77,7 +77,7 @@ def test_the_table_goes_from_the_median_to_the_slowest_as_far_as_requests_reach(
     table = percentile_table(first)
     assert [column.title for column in table.columns] == ["percentile", "G1", "Parallel", "Z"]
     names = [row[0] for row in table.rows]
-    assert (names[:4], names[-1]) == (["50%", "75%", "90%", "99%"], "100%")
+    assert (names[:5], names[-1]) == (["50%", "75%", "90%", "95%", "99%"], "100%")
     assert "99.9999%" not in names
     text = RENDERERS["md"](report).decode()
     assert "| percentile | G1 | Parallel | Z |" in text

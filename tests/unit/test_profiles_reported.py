@@ -146,6 +146,17 @@ def test_the_page_has_bars_heat_maps_and_one_flame_graph() -> None:
     assert any("io-compute" in row for table in tables for row in table.rows)
 
 
+def test_a_heat_map_of_nothing_is_left_out() -> None:
+    profiles = tuple(
+        each.model_copy(update={"heat": each.heat.model_copy(update={"totals": (0,) * len(each.heat.totals)})})
+        for each in REPORT.profiles
+        if each.heat
+    )
+    (made,) = profile_sections(REPORT.model_copy(update={"profiles": profiles}))
+    inner = [each for block in made.blocks if isinstance(block, Fold) for each in block.blocks]
+    assert not [each for each in inner if isinstance(each, Heat)]
+
+
 def test_the_page_is_well_formed_and_links_the_files() -> None:
     html = RENDERERS["html"](REPORT).decode()
     parsed = section(html, "profiles")

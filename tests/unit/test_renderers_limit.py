@@ -200,6 +200,18 @@ def test_the_table_says_what_each_probe_counts_for_and_why() -> None:
     assert probe_note(void) == "hopeless: ended early"
 
 
+def test_a_probe_has_all_percentiles_and_a_terminal_those_that_it_has_room_for() -> None:
+    probe = limits.client_limited()
+    timed = probe.model_copy(update={"p75_ns": 1_110_000, "p95_ns": 2_220_000, "max_ns": 9_990_000})
+    table, brief = probes_table([timed]), probes_table([timed], brief=True)
+    heads = [column.title for column in table.columns]
+    assert heads[2:9] == ["p50", "p75", "p90", "p95", "p99", "p99.9", "max"]
+    row = dict(zip(heads, table.rows[0], strict=True))
+    assert (row["p75"], row["p95"], row["max"]) == ("1.11 ms", "2.22 ms", "9.99 ms")
+    assert [column.title for column in brief.columns][2:6] == ["p50", "p90", "p99", "p99.9"]
+    assert len(brief.columns) == len(brief.rows[0])
+
+
 def test_every_probe_of_a_search_says_what_it_counts_for() -> None:
     for cell in limits.whole().cells:
         names = [answer.name for answer in cell.limits]

@@ -127,8 +127,10 @@ def test_of_the_far_tail_a_comparison_shows_only_what_could_be_compared() -> Non
         assert max(map(cell_len, text.splitlines())) <= 80
 
 
-def test_the_terminal_has_no_column_for_the_far_tail() -> None:
-    assert "p99.9" not in shown(reports.healthy())
+def test_the_far_tail_stands_in_a_table_without_intervals() -> None:
+    heads = [line.split() for line in shown(reports.healthy()).splitlines() if line.startswith("server ")]
+    assert ["server", "throughput", "p50", "p99", "CPU", "per", "request"] in heads
+    assert ["server", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"] in heads
 
 
 def test_many_servers_and_workloads_are_compared_in_a_table_for_each_metric() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from redline.errors import DriveError, StoreError
-from redline.model import Histogram, Traffic
+from redline.model import Counts, Histogram, Outcomes, Traffic
 from redline.plugins.drivers.protocol import Transcript
 from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
@@ -74,3 +74,29 @@ def test_a_stored_recording_that_breaks_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="that fell due") as caught:
         store.recordings()
     assert file.name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected", "answers"),
+    [
+        (Counts(status={"2xx": 90}, outcomes=Outcomes(ok=90)), {200}, {"200": 90}),
+        (
+            Counts(status={"2xx": 92, "5xx": 8}, outcomes=Outcomes(ok=90, unexpected_status=9, unexpected_body=1)),
+            {200},
+            {"200": 91, "2xx": 1, "5xx": 8},
+        ),
+        (Counts(status={"2xx": 90, "4xx": 5}, outcomes=Outcomes(ok=95)), {200, 404}, {"2xx": 90, "4xx": 5}),
+        (Counts(status={"5xx": 7}, outcomes=Outcomes(unexpected_status=7)), {200}, {"5xx": 7}),
+        (
+            Counts(status={"2xx": 9}, grpc_status={"13": 2}, outcomes=Outcomes(ok=7, unexpected_status=2)),
+            {200},
+            {"2xx": 9},
+        ),
+        (Counts(status={"2xx": 3}, outcomes=Outcomes(ok=4)), {200}, {"2xx": 3}),
+        (Counts(), {200}, {}),
+    ],
+)
+def test_answers_are_known_by_number_where_all_requests_expect_it(
+    counts: Counts, expected: set[int], answers: dict[str, int]
+) -> None:
+    assert counts.by_status(expected) == answers

@@ -21,7 +21,6 @@ from redline.model import (
     Suite,
     TooFew,
 )
-from redline.model.hosts import MOST_CLOCK_ERROR
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
 from redline.suite.load_text import load_text, warmed_by
@@ -39,7 +38,9 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
     used = sliced.traffic if sliced else [trial.traffic for trial in result.used if trial.traffic]
     loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in result.trials]
     agreed = [load.traffic.tls for load in loads if load.traffic]
+    sent = [trial.numbers.traffic.threads for trial in result.trials if trial.numbers.traffic]
     response = Histogram.merged(traffic.response for traffic in used)
+    counts = Counts.merged(traffic.counts for traffic in used)
     return CellReport(
         cell_id=result.id,
         slug=cell.slug,
@@ -56,7 +57,8 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         trials_planned=result.planned,
         trials=tuple(trial.report for trial in result.trials),
         estimates=sliced.estimates() if sliced else _estimates(result, response.count),
-        counts=Counts.merged(traffic.counts for traffic in used),
+        counts=counts,
+        answers=counts.by_status(cell.scenario.statuses),
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
@@ -67,6 +69,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
             cell.scenario.clock_resolution_ns,
             _clock_bound_ns(result),
         ),
+        full_slug=cell.full_slug(sliced.threads if sliced else sent),
         tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),
         route=cell.variant.route.text if cell.variant.route else "",
         settings=settings,
@@ -110,15 +113,15 @@ def _parts(result: CellResult) -> Iterator[PartReport]:
         )
 
 
-def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
+def percentiles(times: Histogram | Signed) -> tuple[Percentile, ...]:
     """The distribution on a grid of nines, as deep as its count supports, and its maximum; empty without requests."""
-    count = histogram.count
+    count = times.count
     if count == 0:
         return ()
     shares = [q for q in _nines() if enough_beyond(count, q)]
-    values = histogram.quantiles_ns(shares)
+    values = times.quantiles_ns(shares)
     points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, values, strict=True)]
-    return (*points, Percentile(q=1.0, ns=histogram.max_ns))
+    return (*points, Percentile(q=1.0, ns=times.max_ns))
 
 
 def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
@@ -172,14 +175,11 @@ def other_times(
     if merged.count:
         shown.append(_time("handshake", merged, None))
     ways = OneWay.merged(way for way in one_way if way is not None)
-    if ways is not None and ways.to_server.count:
-        times = [
+    if ways is not None and ways.is_known(clock_bound_ns):
+        shown += [
             _time("to server", ways.to_server, resolution_ns, clock_bound_ns),
             _time("from server", ways.from_server, resolution_ns, clock_bound_ns),
         ]
-        shortest_ns = min(time.p50_ns for time in times)
-        if clock_bound_ns is not None and (not clock_bound_ns or clock_bound_ns <= MOST_CLOCK_ERROR * shortest_ns):
-            shown += times
     return tuple(shown)
 
 
@@ -198,4 +198,5 @@ def _time(
         max_ns=most,
         resolution_ns=resolution_ns,
         clock_bound_ns=clock_bound_ns or 0,
+        percentiles=percentiles(times),
     )

@@ -1,10 +1,11 @@
 """All distributions that a run recorded, unjudged, for other programs. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from redline.model import DuetRecording, Histogram, Plan, Recording, Run
+from redline.model import Cell, DuetRecording, Histogram, Interval, Plan, Recording, Run, Signed
+from redline.model.hosts import one_way_bound_ns
 
 
 @dataclass(frozen=True)
@@ -13,15 +14,16 @@ class RecordedSpan:
 
     start_unix_ns: int
     end_unix_ns: int
-    times: Histogram
+    times: Histogram | Signed
 
 
 @dataclass(frozen=True)
 class RecordedTimes:
-    """The response or service times of a cell in a trial, or in a start of a duet: in total, and over time.
+    """Times of a cell in a trial, or in a start of a duet: in total, and over time.
 
     `cell` is its slug, or its id if another cell has the same slug. `trial` is `trial-1`, `start-1`, or, for the second
-    copy of a baseline, `start-1.control`. A duet has a single span, since it does not record times by interval.
+    copy of a baseline, `start-1.control`. `kind` is `response` or `service`, or `to-server` or `from-server`, which are
+    signed. A duet has a single span, since it does not record times by interval.
     """
 
     cell: str
@@ -35,18 +37,46 @@ class RecordedTimes:
         return f"{self.cell}.{self.trial}.{self.kind}"
 
     @property
-    def times(self) -> Histogram:
+    def times(self) -> Histogram | Signed:
         """The times of all spans together."""
-        return Histogram.merged(span.times for span in self.spans)
+        signed = [span.times for span in self.spans if isinstance(span.times, Signed)]
+        if signed:
+            return Signed.merged(signed)
+        return Histogram.merged(span.times for span in self.spans if isinstance(span.times, Histogram))
 
 
-def distributions(run: Run) -> Iterator[RecordedTimes]:
-    """The measured part of all trials and starts that sent requests, in the order of execution."""
-    names = cell_names(run.manifest.plan)
+_KINDS: Mapping[str, Callable[[Interval], Histogram | Signed | None]] = {
+    "response": lambda interval: interval.response,
+    "service": lambda interval: interval.service,
+    "to-server": lambda interval: interval.one_way.to_server if interval.one_way else None,
+    "from-server": lambda interval: interval.one_way.from_server if interval.one_way else None,
+}
+_ONE_WAY = ("to-server", "from-server")
+
+
+def distributions(run: Run, *, full: bool = False) -> Iterator[RecordedTimes]:
+    """The measured part of all trials and starts that sent requests, in the order of execution.
+
+    `full`: cells are named by their full slugs.
+    """
+    cells = run.manifest.plan.cells
+
+    def slug_of(cell: Cell, *threads: int) -> str:
+        return cell.full_slug(threads) if full else cell.slug
+
+    often = Counter(map(slug_of, cells.values()))
+
+    def name(cell_id: str, threads: int) -> str:
+        cell = cells[cell_id]
+        return slug_of(cell, threads) if often[slug_of(cell)] == 1 else cell_id
+
     for recording in run.recordings:
-        yield from _of_trial(names[recording.cell_id], recording)
+        if recording.traffic is not None and recording.traffic.counts.due:
+            yield from _of_trial(name(recording.cell_id, recording.traffic.engine.workers), recording)
     for duet in run.duets:
-        yield from _of_start([names[cell_id] for cell_id in duet.cell_ids], duet)
+        if duet.traffic is not None:
+            threads = duet.traffic.engine.workers
+            yield from _of_start([name(cell_id, threads) for cell_id in duet.cell_ids], duet)
 
 
 def cell_names(plan: Plan) -> dict[str, str]:
@@ -58,17 +88,18 @@ def cell_names(plan: Plan) -> dict[str, str]:
 def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
     """The measurement and its drain, which together contain the requests due in the measurement."""
     traffic = recording.traffic
-    if traffic is None or not traffic.counts.due:
+    if traffic is None:
         return
     measured = [interval for interval in traffic.intervals if interval.phase != "warmup"]
-    for kind in ("response", "service"):
+    ways = traffic.measured_one_way
+    one_way = ways is not None and ways.is_known(one_way_bound_ns(recording.hosts))
+    for kind, of in _KINDS.items():
+        if kind in _ONE_WAY and not one_way:
+            continue
         spans = (
-            RecordedSpan(
-                traffic.epoch_unix_ns + interval.start_ns,
-                traffic.epoch_unix_ns + interval.end_ns,
-                interval.response if kind == "response" else interval.service,
-            )
+            RecordedSpan(traffic.epoch_unix_ns + interval.start_ns, traffic.epoch_unix_ns + interval.end_ns, times)
             for interval in measured
+            if (times := of(interval)) is not None
         )
         yield RecordedTimes(slug, f"trial-{recording.round + 1}", kind, tuple(spans))
 

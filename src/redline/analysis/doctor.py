@@ -7,7 +7,7 @@ from pydantic import Field
 
 from redline.model import ClockReading, Environment
 from redline.model.base import Frozen
-from redline.model.hosts import MOST_CLOCK_ERROR
+from redline.model.traffic import MOST_CLOCK_ERROR
 from redline.quantities import duration
 
 _Advised = tuple[str, Literal["ok", "note", "warn"], str, str]

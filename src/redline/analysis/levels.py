@@ -39,10 +39,16 @@ class SlicedCell:
         """Its measured traffic in every start."""
         return tuple(traffic_of(start).targets[place] for start, place in self.made)
 
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """The number of the engine's threads in every measured start."""
+        return tuple(traffic_of(start).engine.workers for start, _ in self.made)
+
     def estimates(self) -> dict[Metric, Estimate]:
-        """Throughput, CPU per request and percentiles, if every measured start has them."""
-        values = {
+        """Throughput, mean, CPU per request and percentiles, if every measured start has them."""
+        values: dict[Metric, Sequence[float | None]] = {
             Metric.THROUGHPUT: [_rate(start, place) for start, place in self.made],
+            Metric.MEAN: [target.response.mean_ns for target in self.traffic],
             Metric.CPU_PER_REQUEST: [_cpu_ns(start, place) for start, place in self.made],
         }
         for metric, q in QUANTILE_OF.items():

@@ -445,10 +445,16 @@ def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
 
 
 def _heat(profile: _Profile) -> HeatMap | None:
-    """The heat map of the heaviest libraries in the first trial, with all others together."""
-    if not profile.trials or profile.trials[0].slices == (None,):
+    """The heaviest libraries in the first trial with samples, with all others together; None without samples."""
+    sampled = (
+        (trial, sums)
+        for trial, sums in zip(profile.trials, profile.sums, strict=True)
+        if trial.slices != (None,) and sums.whole.total()
+    )
+    trial, sums = next(sampled, (None, None))
+    if trial is None or sums is None:
         return None
-    trial, own, whole = profile.trials[0], profile.sums[0].own, profile.sums[0].whole
+    own, whole = sums.own, sums.whole
     slices = [slice_ for slice_ in trial.slices if slice_ is not None]
     width = math.ceil(len(slices) / _COLUMNS)
     columns = [slices[at : at + width] for at in range(0, len(slices), width)]

@@ -169,6 +169,7 @@ ReportFormat: TypeAlias = Literal[
     "speedscope",
     "svg",
 ]
+SlugForm: TypeAlias = Literal["short", "full"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
 
@@ -462,6 +463,9 @@ class ReportFlags(Flags):
     )
     output: Path | None = _flag(
         "-o --output", "DIR", "hgrm, collapsed, speedscope, svg: write all of them to files there."
+    )
+    slug: SlugForm = _flag(
+        "--slug", "short|full", "csv, hgrm, hlog: full names have all axes, threads, connections, duration.", "short"
     )
     json: bool = _switch("--json", _AS_JSON)
 

@@ -88,6 +88,8 @@ class LoadResult(Frozen):
     ended: Ended
     measured_ns: int
     throughput: Estimate | None = Field(description="null if no right answer came")
+    received: Estimate | None = omitted_if_default(None, description="bytes per second, as counted on the connections")
+    mean: Estimate | None = omitted_if_default(None, description="of the response time")
     engine_cpu_per_request: Estimate | None
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
     service: tuple[Percentile, ...] = Field(description="from when each request was written; ns")
@@ -96,6 +98,9 @@ class LoadResult(Frozen):
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
+    answers: dict[str, int] = omitted_if_default(
+        {}, description="complete answers by status: `200` where all requests expect it, else by class, such as `5xx`"
+    )
     failures: tuple[FirstFailure, ...] = omitted_if_default(
         (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
     )

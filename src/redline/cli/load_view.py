@@ -9,7 +9,7 @@ from redline.findings.load import cut_short
 from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
-from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
+from redline.report.format import agreed, amount, by_status, duration, integer, other_time, quantile_name, rate
 from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
 from redline.report.sections.trials import trial_text
@@ -53,6 +53,10 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
         throughput=_single(traffic.rate_per_s, "1/s") if completed else None,
+        received=_single(traffic.counts.bytes_received / traffic.seconds, "B/s")
+        if completed and traffic.seconds > 0
+        else None,
+        mean=_single(traffic.response.mean_ns, "ns") if traffic.response.count else None,
         engine_cpu_per_request=_single(traffic.engine_cpu_ns / completed, "ns") if completed else None,
         response=percentiles(traffic.response),
         service=percentiles(traffic.service),
@@ -63,6 +67,7 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         tls=traffic.tls,
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
+        answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         engine=traffic.engine,
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
@@ -81,7 +86,10 @@ def load_section(result: LoadResult) -> Section:
     """
     shown = _is_shown(result)
     times = map(other_time, result.other_times if shown else ())
-    lines = (*times, agreed(result.tls) if result.tls else "", f"outcomes  {outcomes_text(result.counts)}")
+    answers = f"status codes  {by_status(result.answers)}" if result.answers else ""
+    outcomes = f"outcomes  {outcomes_text(result.counts)}"
+    levels = _levels(result) if shown else ""
+    lines = (levels, *times, agreed(result.tls) if result.tls else "", outcomes, answers)
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
         Item(line((f"{finding.grade}: {finding.message}", finding.grade)), (line((f"→ {finding.advice}", "dim")),))
@@ -136,6 +144,12 @@ def like_section(like: Like) -> Section:
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
 
 
+def _levels(result: LoadResult) -> str:
+    """`mean response time 1.24 ms, transfer rate 3.20 MB/s`, as far as they are known."""
+    levels = {"mean response time": result.mean, "transfer rate": result.received}
+    return ", ".join(f"{name} {amount(level.value, level.unit)}" for name, level in levels.items() if level)
+
+
 def _throughput(result: LoadResult) -> str:
     so_far = " (interrupted)" if result.ended == "interrupted" else ""
     return f"{rate(result.throughput.value)}{so_far}" if result.throughput else "not known: no right answers"
@@ -143,6 +157,7 @@ def _throughput(result: LoadResult) -> str:
 
 def _percentiles(result: LoadResult) -> Table:
     times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
+    times |= {time.name: time.points for time in result.other_times if time.is_one_way}
     known = [{point.q: duration(point.ns) for point in points} for points in times.values()]
     rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in sorted(set().union(*known)))
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))

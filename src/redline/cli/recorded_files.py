@@ -28,11 +28,14 @@ RECORDED = {*INTERVALS, *_OF_RECORDINGS, "hlog"}
 """Formats that are made of recordings."""
 
 
-def write_log(run: Run, folder: Path) -> None:
-    """Write all distributions of the run in a folder to stdout, as a log. Raises StoreError where there are none."""
+def write_log(run: Run, folder: Path, *, full: bool = False) -> None:
+    """Write all distributions of the run in a folder to stdout, as a log. Raises StoreError where there are none.
+
+    `full`: cells are named by their full slugs.
+    """
     if next(distributions(run), None) is None:
         raise _nothing(folder, "measured request")
-    for content in interval_log(distributions(run), f"{run.manifest.name}: {run.manifest.command}"):
+    for content in interval_log(distributions(run, full=full), f"{run.manifest.name}: {run.manifest.command}"):
         write_document(content)
 
 
@@ -58,10 +61,13 @@ def rows_of_search(store: RunStore) -> Iterator[IntervalRow]:
         yield from search_rows(manifest, cell, store.probes(cell))
 
 
-def write_recorded(run: Run, folder: Path, form: str, output: Path | None) -> None:
-    """Write a file for each distribution or profile of the run in a folder. Raises errors as `write_files`."""
+def write_recorded(run: Run, folder: Path, form: str, output: Path | None, *, full: bool = False) -> None:
+    """Write a file for each distribution or profile of the run in a folder. Raises errors as `write_files`.
+
+    `full`: the files of distributions are named by the full slugs of their cells.
+    """
     if form == "hgrm":
-        files = {f"{part.name}.hgrm": percentile_distribution(part.times) for part in distributions(run)}
+        files = {f"{part.name}.hgrm": percentile_distribution(part.times) for part in distributions(run, full=full)}
         if not files:
             raise _nothing(folder, "measured request")
         responses = {name: content for name, content in files.items() if name.endswith(".response.hgrm")}
@@ -101,7 +107,8 @@ def write_files(files: Mapping[str, bytes], folder: Path, form: str, output: Pat
     with as_store_error(output, begun=False):
         output.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            write_atomically(output / name, content)
+            with as_store_error(output / name, begun=False):
+                write_atomically(output / name, content)
     sys.stderr.write(f"{count(len(files), 'file')} in {output}\n")
 
 

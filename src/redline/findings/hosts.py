@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from redline.findings.rules import LONG_TAILS, Observation, Rule
 from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Traffic
-from redline.model.hosts import MOST_CLOCK_ERROR, one_way_bound_ns
+from redline.model.hosts import one_way_bound_ns
+from redline.model.traffic import MOST_CLOCK_ERROR
 from redline.quantities import duration, percent
 from redline.stats import Trial
 

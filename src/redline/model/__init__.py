@@ -19,7 +19,16 @@ from redline.model.catalogue import (
 )
 from redline.model.duet import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, TargetTraffic
 from redline.model.environment import Environment
-from redline.model.estimate import COMPARED, FEWEST_TRIALS, SHOWN, Comparison, Estimate, Metric, Verdict
+from redline.model.estimate import (
+    COMPARED,
+    FEWEST_TRIALS,
+    RESPONSE_TIMES,
+    SHOWN,
+    Comparison,
+    Estimate,
+    Metric,
+    Verdict,
+)
 from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable

@@ -33,7 +33,7 @@ class Metric(StrEnum):
     @property
     def words(self) -> str:
         """The name in running text: `throughput`, `p99`, `CPU per request`."""
-        return "CPU per request" if self is Metric.CPU_PER_REQUEST else self.value
+        return {Metric.CPU_PER_REQUEST: "CPU per request", Metric.RECEIVED: "transfer rate"}.get(self, self.value)
 
     @property
     def higher_is_better(self) -> bool:
@@ -44,7 +44,10 @@ class Metric(StrEnum):
 SHOWN = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
 """The metrics of tables with a column per metric."""
 
-COMPARED = (*SHOWN[:2], Metric.P90, Metric.P99, Metric.P999, Metric.CPU_PER_REQUEST, Metric.MEMORY)
+RESPONSE_TIMES = (Metric.P50, Metric.P75, Metric.P90, Metric.P95, Metric.P99, Metric.P999)
+"""The percentiles of tables of results and comparisons."""
+
+COMPARED = (Metric.THROUGHPUT, *RESPONSE_TIMES, Metric.CPU_PER_REQUEST, Metric.MEMORY)
 """The compared metrics; verdicts are given in the primary metrics of the load alone."""
 
 _SAYS_NOTHING = 1000.0

@@ -143,6 +143,11 @@ class Scenario(Frozen):
         return (self.request, *self.others)
 
     @property
+    def statuses(self) -> frozenset[int]:
+        """The expected statuses of all requests."""
+        return frozenset(request.expect.status for request in self.requests)
+
+    @property
     def clock_resolution_ns(self) -> int | None:
         """The coarsest resolution of the timestamps in answers; None without timestamps."""
         resolutions = [request.timestamp.resolution_ns for request in self.requests if request.timestamp]

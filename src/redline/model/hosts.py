@@ -76,10 +76,6 @@ def host_of(hosts: tuple[HostFacts, ...]) -> str:
     return next((host.name for host in hosts if host.role == "server"), "")
 
 
-MOST_CLOCK_ERROR = 0.1
-"""The largest error of a median one-way time that is still shown."""
-
-
 def one_way_bound_ns(hosts: tuple[HostFacts, ...]) -> int | None:
     """The error between the clocks of server and load hosts; None if not known, 0 if all ran on this machine."""
     if not hosts:

@@ -79,6 +79,9 @@ class LimitProbe(Frozen):
     p90_ns: int | None
     p99_ns: int | None
     p999_ns: int | None
+    p75_ns: int | None = omitted_if_default(None)
+    p95_ns: int | None = omitted_if_default(None)
+    max_ns: int | None = omitted_if_default(None)
     response: Histogram = Field(description="response times of all requests that fell due")
     overloaded: bool = Field(description="its queue kept growing")
     hopeless: bool = Field(description="aborted early, because its queue could only grow")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -167,6 +168,14 @@ class Variant(Frozen):
         added += [self.container.slug] if self.container else []
         added += [f"via={self.route.name}"] if self.route else []
         return "+".join([self.entry.name, *added])
+
+    @property
+    def full_slug(self) -> str:
+        """`rust.axum+http=1.1+in=process+route=direct+routes=128+tls=off`: its values on all axes, by name."""
+        tls = (self.tls.slug or "on") if self.tls else "off"
+        options = {name: slug_text(value) for name, value in self.options.items()}
+        axes = {**self.settings, **options, "http": self.http, "tls": tls}
+        return "+".join([self.entry.name, *(f"{name}={axes[name]}" for name in sorted(axes))])
 
     @property
     def is_own(self) -> bool:
@@ -455,7 +464,18 @@ class Cell(Frozen):
     @property
     def slug(self) -> str:
         """A readable name that is safe as a file name, whatever its parts are: `rust.axum.SimpleGet.saturate`."""
-        return re.sub(r"[/\0]", "_", f"{self.variant.slug}.{self.scenario.name}.{self.load.name}")
+        return _as_file_name(f"{self.variant.slug}.{self.scenario.name}.{self.load.name}")
+
+    def full_slug(self, threads: Iterable[int]) -> str:
+        """The slug with all that it omits, in a fixed order: `….SimpleGet.saturate.t2.c64.d10s`.
+
+        The values of all axes, the scenario, the load, the engine's `threads` in its trials (`t0` without any), the
+        maximum number of connections, and the duration.
+        """
+        ms, rest = divmod(self.load.duration_ns, 1_000_000)
+        duration = f"{self.load.duration_ns}ns" if rest else f"{ms}ms" if ms % 1000 else f"{ms // 1000}s"
+        loaded = (f"t{'-'.join(map(str, sorted(set(threads)))) or 0}", f"c{self.load.connections}", f"d{duration}")
+        return _as_file_name(".".join([self.variant.full_slug, self.scenario.name, self.load.name, *loaded]))
 
     @property
     def settling_ns(self) -> int:
@@ -490,6 +510,10 @@ class Cell(Frozen):
         }
         text = json.dumps(content, sort_keys=True)
         return f"{self.slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _as_file_name(text: str) -> str:
+    return re.sub(r"[/\0]", "_", text)
 
 
 class PlannedTrial(Frozen):

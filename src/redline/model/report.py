@@ -52,6 +52,22 @@ class OtherTime(Frozen):
     max_ns: int
     resolution_ns: int | None = None
     clock_bound_ns: int = omitted_if_default(0)
+    percentiles: tuple[Percentile, ...] = omitted_if_default(
+        (), "the whole distribution, as deep as its count supports; absent in earlier reports"
+    )
+
+    @property
+    def is_one_way(self) -> bool:
+        """Whether it is a difference of two clocks."""
+        return self.name != "handshake"
+
+    @property
+    def points(self) -> tuple[Percentile, ...]:
+        """The whole distribution; of an earlier report the median, p99 and maximum that it has."""
+        if self.percentiles:
+            return self.percentiles
+        known = ((0.5, self.p50_ns), (0.99, self.p99_ns), (1.0, self.max_ns))
+        return tuple(Percentile(q=q, ns=ns) for q, ns in known if ns is not None)
 
 
 class Moment(Frozen):
@@ -185,11 +201,17 @@ class CellReport(Frozen):
     trials: tuple[TrialReport, ...]
     estimates: dict[Metric, Estimate]
     counts: Counts = Field(description="sums over the used trials")
+    answers: dict[str, int] = omitted_if_default(
+        {}, "complete answers over the used trials by status: `200` where all requests expect it, else `5xx`"
+    )
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
     too_few: tuple[TooFew, ...] = omitted_if_default((), "omitted percentiles, and the requests that they need")
     other_times: tuple[OtherTime, ...] = omitted_if_default((), "handshakes and one-way times, if there are any")
+    full_slug: str = omitted_if_default(
+        "", "server with the values of all its axes, scenario, load, threads of the engine, connections and duration"
+    )
     tls: tuple[AgreedTls, ...] = omitted_if_default((), "the distinct settings that its trials' handshakes negotiated")
     route: str = omitted_if_default("", "`h1 → proxy.nginx → h1`; absent if the load goes to the server")
     settings: dict[str, str] = omitted_if_default(
@@ -422,3 +444,8 @@ class Report(Frozen):
             if comparison.duet:
                 of_cells.setdefault(comparison.cell_id, {}).update(dict.fromkeys(comparison.duet.findings))
         return {cell_id: tuple(findings) for cell_id, findings in of_cells.items()}
+
+    def with_full_slugs(self) -> "Report":
+        """The report whose cells have their full slugs in place of their slugs."""
+        cells = tuple(cell.model_copy(update={"slug": cell.full_slug}) for cell in self.cells)
+        return self.model_copy(update={"cells": cells})

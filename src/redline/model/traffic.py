@@ -5,11 +5,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
+
+MOST_CLOCK_ERROR = 0.1
+"""The largest error of a median one-way time that is still shown."""
 
 _LATE = 0.02
 """The largest delay of the last clock reading, as a share of the window: later the server may be idle."""
@@ -103,6 +107,20 @@ class Counts(Frozen):
         outcomes = self.outcomes.model_copy(update={"in_flight": self.outcomes.in_flight + requests})
         return self.model_copy(update={"outcomes": outcomes})
 
+    def by_status(self, expected: Iterable[int]) -> dict[str, int]:
+        """Complete answers by status: `{"200": 480000, "5xx": 12}`.
+
+        The engine counts classes. A number is known where all requests expect the same status: that of answers with it.
+        """
+        known, statuses = dict(self.status), set(expected)
+        if len(statuses) == 1 and not self.grpc_status:
+            status = str(statuses.pop())
+            of_class, having = f"{status[0]}xx", self.outcomes.ok + self.outcomes.unexpected_body
+            rest = known.get(of_class, 0) - having
+            if having and rest >= 0:
+                known = {**known, status: having, of_class: rest}
+        return {name: known[name] for name in sorted(known) if known[name]}
+
     @property
     def connects_often(self) -> bool:
         """Whether about every request opened a connection: connecting is then part of the load."""
@@ -138,14 +156,23 @@ class Signed(Frozen):
         """The number of recorded differences."""
         return self.negative.count + self.positive.count
 
-    def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:
-        """The differences at these quantiles (0 to 1); 0 if none was recorded."""
+    @property
+    def max_ns(self) -> int:
+        """The largest recorded difference; 0 if none was recorded."""
+        return self.quantiles_ns((1.0,))[0]
+
+    def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The non-empty buckets: a difference in ns, ascending, and its count, of equal length."""
         below, below_counts = self.negative.buckets()
         above, above_counts = self.positive.buckets()
-        values = np.concatenate((-below[::-1], above))
+        return np.concatenate((-below[::-1], above)), np.concatenate((below_counts[::-1], above_counts))
+
+    def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:
+        """The differences at these quantiles (0 to 1); 0 if none was recorded."""
+        values, counts = self.buckets()
         if not len(values):
             return (0,) * len(qs)
-        cumulative = np.cumsum(np.concatenate((below_counts[::-1], above_counts)))
+        cumulative = np.cumsum(counts)
         ranks = np.clip(np.ceil(np.asarray(qs) * cumulative[-1]), 1, cumulative[-1])
         return tuple(int(ns) for ns in values[np.searchsorted(cumulative, ranks)])
 
@@ -166,6 +193,16 @@ class OneWay(Frozen):
             to_server=Signed.merged([part.to_server for part in given]),
             from_server=Signed.merged([part.from_server for part in given]),
         )
+
+    def is_known(self, clock_bound_ns: int | None) -> bool:
+        """Whether there are any, and the clocks are close enough: the bound is a small part of each median.
+
+        `clock_bound_ns` is how far the clocks may be apart: 0 on a machine, None where nobody says it.
+        """
+        if not self.to_server.count or clock_bound_ns is None:
+            return False
+        shortest_ns = min(*self.to_server.quantiles_ns((0.5,)), *self.from_server.quantiles_ns((0.5,)))
+        return not clock_bound_ns or clock_bound_ns <= MOST_CLOCK_ERROR * shortest_ns
 
 
 class Interval(Frozen):

@@ -5,6 +5,7 @@ All functions are pure. The exact values are in the JSON and CSV of a report; th
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
@@ -88,8 +89,8 @@ GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
 GRADE_NOUNS = {Grade.NOTE: "notes", Grade.WARN: "warnings", Grade.INVALID: "reasons against it"}
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
 
-IN_TIMES = 1.1
-"""Ratios from this on are written as multiples, smaller ratios in percent."""
+_IN_TIMES = 1.5
+"""Factors from this on are written as multiples, smaller factors in percent: `1.6 times`, but 49%."""
 _AMOUNTS = {
     Metric.THROUGHPUT: ("as many", "fewer", "requests"),
     Metric.CPU_PER_REQUEST: ("as much", "less", "CPU"),
@@ -157,14 +158,23 @@ def with_bounds(ratio_estimate: Estimate) -> str:
     return f"{change(ratio_estimate)} {change_bounds(ratio_estimate)}".rstrip()
 
 
+def factor_in_times(ratio: float) -> float | None:
+    """The factor of a ratio, above 1, if it is large enough to be written as a multiple; None if percent is clearer.
+
+    Sentences and tables ask this function, so that they write a difference in the same way.
+    """
+    factor = max(ratio, 1 / ratio) if ratio > 0 else 1.0
+    return factor if factor >= _IN_TIMES else None
+
+
 def times(comparison: Comparison, *, named: bool = False) -> str:
     """`1.6 times fewer`, `2.1 times as many`; with `named` also the noun: `1.6 times fewer requests`.
 
-    Empty below 1.1 times, where percent is clearer, and if the interval contains 1.
+    Empty where percent is clearer, and if the interval contains 1.
     """
     value = comparison.ratio.value if comparison.ratio and comparison.differs else 0.0
-    factor = max(value, 1 / value) if value > 0 else 1.0
-    if factor < IN_TIMES:
+    factor = factor_in_times(value)
+    if factor is None:
         return ""
     more, less, noun = _AMOUNTS.get(comparison.metric, ("as high", "lower", label(comparison.metric)))
     text = f"{significant(factor, 2)} times {more if value > 1 else less}"
@@ -179,6 +189,10 @@ def signed(value: float, places: int) -> str:
     if not text.strip("0."):
         return text
     return ("+" if value > 0 else _MINUS) + text
+
+
+PERCENTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0)
+"""The percentiles of tables, as far as there are enough requests for them."""
 
 
 def quantile_name(q: float) -> str:
@@ -280,6 +294,11 @@ def other_time(time: OtherTime) -> str:
         return f"{text})"
     apart = f", the two up to {duration(time.clock_bound_ns)} apart" if time.clock_bound_ns else ""
     return f"{text}, by two clocks, the server's with a resolution of {duration(time.resolution_ns)}{apart})"
+
+
+def by_status(answers: Mapping[str, int]) -> str:
+    """`200 480,000, 5xx 12`; empty without answers."""
+    return ", ".join(f"{status} {integer(number)}" for status, number in answers.items())
 
 
 def agreed(tls: AgreedTls) -> str:

@@ -146,6 +146,8 @@ class MeasuredTraffic:
     lasted_s: tuple[float, ...]
     responses: tuple[Histogram, ...]
     """The numbers of every measured interval; answers after the window's end belong to the last interval."""
+    threads: int
+    """The number of the engine's threads."""
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":
@@ -170,6 +172,7 @@ class MeasuredTraffic:
             answered=tuple(interval.counts.completed for interval in measured),
             lasted_s=tuple(interval.lasts_ns / 1e9 for interval in measured),
             responses=tuple(responses),
+            threads=traffic.engine.workers,
         )
 
     def compress(self) -> None:

@@ -20,14 +20,16 @@ from redline.cli.recorded_files import (
 from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import NotStoredError, StoreError, UsageError
-from redline.model import Run
-from redline.model.limits import AnyReport
+from redline.model import Report, Run
+from redline.model.limits import AnyReport, LimitReport
 from redline.peers.outputs.formats import read_results
-from redline.report.render import RENDERERS, summary
+from redline.report.render import RENDERERS, csvfile, summary
 from redline.report.sections.other_results import other_sections
 from redline.running.views import run_report, search_report
 from redline.storage.reports import read_report
 from redline.storage.runs import RunStore, capacity_store
+
+_WITH_SLUGS = ("csv", "hgrm", "hlog")
 
 
 def execute(flags: ReportFlags) -> None:
@@ -37,6 +39,11 @@ def execute(flags: ReportFlags) -> None:
         raise UsageError(
             f"-o DIR is for --format {', '.join(FILES)}",
             hint="redirect others to a file: redline report RUN -f csv >FILE",
+        )
+    if flags.slug == "full" and form not in _WITH_SLUGS:
+        raise UsageError(
+            "--slug full is for --format csv, hgrm and hlog",
+            hint="the JSON has both: `slug` and `full_slug` of each cell",
         )
     if form in RECORDED:
         _write_recorded(flags, form)
@@ -51,10 +58,26 @@ def execute(flags: ReportFlags) -> None:
         report = report_in(flags.run)
     if form is None:
         show(summary(report))
+    elif flags.slug == "full":
+        write_document(csvfile.render(_fully_named(flags.run, report)))
     elif form == "svg":
         write_plots(report, flags.run, flags.output)
     else:
         write_document(RENDERERS[form](report))
+
+
+def _fully_named(path: Path, report: AnyReport) -> Report:
+    """The report whose cells have their full slugs. Raises UsageError for a search, or where they are not known."""
+    if isinstance(report, LimitReport):
+        raise UsageError(
+            f"{path} is a search, whose rates vary: its cells have no full slugs", hint="leave --slug full out"
+        )
+    if any(not cell.full_slug for cell in report.cells):
+        raise UsageError(
+            f"{path} is of an earlier version, which wrote no full slugs",
+            hint="name the directory of the run, if it was kept: redline report DIR --format csv --slug full",
+        )
+    return report.with_full_slugs()
 
 
 def _write_recorded(flags: ReportFlags, form: str) -> None:
@@ -68,9 +91,9 @@ def _write_recorded(flags: ReportFlags, form: str) -> None:
         rows = rows_of_search(store) if is_search else run_rows(read_run(flags.run))
         write_intervals(rows, flags.run, form)
     elif form == "hlog":
-        write_log(read_run(flags.run), flags.run)
+        write_log(read_run(flags.run), flags.run, full=flags.slug == "full")
     else:
-        write_recorded(read_run(flags.run), flags.run, form, flags.output)
+        write_recorded(read_run(flags.run), flags.run, form, flags.output, full=flags.slug == "full")
 
 
 def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:

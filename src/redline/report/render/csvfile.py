@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from redline.model import CellReport, Comparison, Estimate, Finding, MemoryReport, Metric, Report
 from redline.model.limits import LimitReport
+from redline.report.format import PERCENTILES, quantile_name
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
 from redline.visible import visible
 
@@ -28,6 +29,7 @@ _PROBE = (
     *("phase", "fresh", "start", "rate_per_s", "seconds", "offered_per_s", "answered_per_s", "errors"),
     *("p50_ns", "p90_ns", "p99_ns", "p999_ns", "overloaded", "client"),
 )
+_MORE_TIMES = ("p75_ns", "p95_ns", "max_ns")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
@@ -35,6 +37,7 @@ SEARCH_COLUMNS = (
     *_LIMIT,
     *_RATIO,
     *_PROBE,
+    *_MORE_TIMES,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -75,7 +78,7 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         for limit in cell.limits:
             yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
         for probe in cell.probes:
-            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in _PROBE}
+            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in (*_PROBE, *_MORE_TIMES)}
         if not cell.limits:
             yield about | {"row": "limit", "reason": cell.reason}
     for comparison in report.comparisons:
@@ -112,9 +115,10 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         for metric_name, estimate in shares.get(cell.cell_id, ()):
             yield about | _estimated(estimate) | {"metric": metric_name}
         for time in cell.other_times if cell.valid else ():
-            for name, value in (("p50", time.p50_ns), ("p99", time.p99_ns), ("max", time.max_ns)):
-                metric_name = f"{time.name.replace(' ', '-')}-{name}"
-                yield about | {"metric": metric_name, "unit": "ns", "value": value, "method": _POOLED}
+            known = {point.q: point.ns for point in time.points}
+            for q in PERCENTILES:
+                metric_name = f"{time.name.replace(' ', '-')}-{quantile_name(q)}"
+                yield about | {"metric": metric_name, "unit": "ns", "value": known.get(q), "method": _POOLED}
         for name, unit, number in _memory(cell.memory) if cell.valid and cell.memory else ():
             yield about | {"metric": name, "unit": unit, "value": number, "method": _POOLED}
     for skipped in report.skipped:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from redline.analysis.distributions import RecordedTimes
-from redline.model import hdr
-from redline.model.histogram import Histogram
+from redline.analysis.distributions import RecordedSpan, RecordedTimes
+from redline.model import Histogram, Signed, hdr
 
 _TICKS = 5
 """Lines for each halving of the distance to 100%, as all HdrHistogram tools print."""
@@ -23,7 +22,7 @@ _SECOND = 1e9
 _DELIMITERS = re.compile(r"[\s,]")
 
 
-def percentile_distribution(times: Histogram) -> bytes:
+def percentile_distribution(times: Histogram | Signed) -> bytes:
     """The distribution in milliseconds, with its footer; only header and footer for an empty histogram."""
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
     lines += [
@@ -56,7 +55,7 @@ class ReachedLevel(NamedTuple):
     requests: int
 
 
-def percentile_levels(times: Histogram) -> Iterator[ReachedLevel]:
+def percentile_levels(times: Histogram | Signed) -> Iterator[ReachedLevel]:
     """Yield the levels of the Java library's percentile iterator; the last has the largest time."""
     values_ns, counts = times.buckets()
     cumulative = np.cumsum(counts)
@@ -72,14 +71,14 @@ def percentile_levels(times: Histogram) -> Iterator[ReachedLevel]:
     yield ReachedLevel(int(values_ns[-1]), 1.0, total)
 
 
-def _moments_ns(times: Histogram) -> tuple[float, float]:
+def _moments_ns(times: Histogram | Signed) -> tuple[float, float]:
     """Mean and standard deviation, from the midpoints of slots as in the Java library; 0 for an empty histogram."""
     values_ns, counts = times.buckets()
     if not len(values_ns):
         return 0.0, 0.0
-    slots = hdr.slots_of(values_ns)
+    slots = hdr.slots_of(np.abs(values_ns))
     low, high = hdr.lowest_of(slots), hdr.highest_of(slots)
-    middle = low + (high - low + 1) // 2
+    middle = np.sign(values_ns) * (low + (high - low + 1) // 2)
     mean = float(np.average(middle, weights=counts))
     return mean, math.sqrt(float(np.average((middle - mean) ** 2, weights=counts)))
 
@@ -87,16 +86,30 @@ def _moments_ns(times: Histogram) -> tuple[float, float]:
 def interval_log(parts: Iterable[RecordedTimes], about: str) -> Iterator[bytes]:
     """The log of all distributions, distinguished by tags; times are Unix time in seconds, the largest value is in ms.
 
-    Every line is an interval as the engine reported it. `about` is a comment.
+    Every line is an interval as the engine reported it. `about` is a comment. The format has no negative values: those
+    of one-way times have a tag of their own, `….to-server.negative`, with their absolute values.
     """
     spans = sorted(
-        ((span.start_unix_ns, part.name, span) for part in parts for span in part.spans), key=lambda it: it[:2]
+        ((span.start_unix_ns, name, span, times) for part in parts for name, span, times in _unsigned(part)),
+        key=lambda it: it[:2],
     )
     yield f"#[{_DELIMITERS.sub(' ', about)}]\n#[Histogram log format version 1.3]\n".encode()
     if spans:
         yield f"#[StartTime: {spans[0][0] / _SECOND:.3f} (seconds since epoch)]\n".encode()
     yield b'"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
-    for start_ns, name, span in spans:
-        length, largest = (span.end_unix_ns - start_ns) / _SECOND, span.times.max_ns / _MS
+    for start_ns, name, span, times in spans:
+        length, largest = (span.end_unix_ns - start_ns) / _SECOND, times.max_ns / _MS
         tag = _DELIMITERS.sub("_", name)
-        yield f"Tag={tag},{start_ns / _SECOND:.3f},{length:.3f},{largest:.3f},{span.times.encode()}\n".encode()
+        yield f"Tag={tag},{start_ns / _SECOND:.3f},{length:.3f},{largest:.3f},{times.encode()}\n".encode()
+
+
+def _unsigned(part: RecordedTimes) -> Iterator[tuple[str, RecordedSpan, Histogram]]:
+    """The spans of a distribution with their tags; signed times below 0 have another tag, where there are any."""
+    for span in part.spans:
+        match span.times:
+            case Histogram():
+                yield part.name, span, span.times
+            case Signed(positive=positive, negative=negative):
+                yield part.name, span, positive
+                if negative.count:
+                    yield f"{part.name}.negative", span, negative

@@ -331,24 +331,28 @@ def _resolution(resolution: float | None) -> str:
 
 
 def difference(comparison: Comparison, against: str = "") -> str:
-    """`needs 24% more CPU per request than hyper [20, 28]`; from twice as much on, as a multiple."""
+    """`needs 24% more CPU per request than hyper [20, 28]`, or `answers 1.6 times fewer requests [1.4, 1.9]`."""
     assert comparison.ratio is not None
     verb, noun, more, less = _WORDS.get(comparison.metric, ("has", fmt.label(comparison.metric), "higher", "lower"))
     ratio, low, high = comparison.ratio.value, comparison.ratio.low, comparison.ratio.high
-    none = f" [{fmt.NOT_KNOWN}]" if comparison.ratio.says_nothing else ""
-    if ratio >= 2:
-        bounds = none or ("" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]")
-        of = f" of {against}" if against else ""
-        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}{fmt.immaterial(comparison)}"
-    ends = sorted((end - 1) * (1 if ratio > 1 else -1) for end in (low, high) if end is not None)
-    places = int(abs(ratio - 1) < 0.1)
-    text = ", ".join(fmt.signed(end * 100, places).removeprefix("+") for end in ends)
-    bounds = none or (f" [{text}]" if ends else "")
-    size, than = _percent(abs(ratio - 1)), f" than {against}" if against else ""
-    word = more if ratio > 1 else less
+    word, than = more if ratio > 1 else less, f" than {against}" if against else ""
+    known = [end for end in (low, high) if end is not None]
+    if (factor := fmt.factor_in_times(ratio)) is not None:
+        size = f"{significant(factor, 2)} times"
+        ends = [significant(end, 2) for end in sorted(end if ratio > 1 else 1 / end for end in known if end > 0)]
+    else:
+        places, size = int(abs(ratio - 1) < 0.1), _percent(abs(ratio - 1))
+        sizes = sorted((end - 1) * (1 if ratio > 1 else -1) for end in known)
+        ends = [fmt.signed(end * 100, places).removeprefix("+") for end in sizes]
+    if comparison.ratio.says_nothing:
+        ends = [fmt.NOT_KNOWN]
+    bounds = f" [{', '.join(ends)}]" if ends else ""
+    about = f"{bounds}{fmt.immaterial(comparison)}"
+    if factor is not None and ratio > 1:
+        return f"{verb} {size} the {noun}{f' of {against}' if against else ''}{about}"
     if comparison.metric in _PERCENTILES:
-        return f"{verb} a {noun} {size} {word}{than}{bounds}{fmt.immaterial(comparison)}"
-    return f"{verb} {size} {word} {noun}{than}{bounds}{fmt.immaterial(comparison)}"
+        return f"{verb} a {noun} {size} {word}{than}{about}"
+    return f"{verb} {size} {word} {noun}{than}{about}"
 
 
 def _percent(share: float) -> str:

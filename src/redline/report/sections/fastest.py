@@ -55,7 +55,7 @@ def _by_how_much(lead: Lead) -> str:
     level = lead.first.estimates.get(lead.metric) if lead.first.valid else None
     known = f" {fmt.amount(level.value, level.unit)}," if level else ""
     value, low, high = lead.ratio if more else (1 / lead.ratio[0], 1 / lead.ratio[2], 1 / lead.ratio[1])
-    in_times = value >= fmt.IN_TIMES
+    in_times = fmt.factor_in_times(value) is not None
     if in_times:
         text, ends = f"{significant(value, 2)} times", (significant(low, 2), significant(high, 2))
     else:

@@ -7,25 +7,34 @@ from redline.quantities import duration
 from redline.report import format as fmt
 from redline.report.document import Column, Span, Table, TableCell, TextCell
 
-_PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
+_FEW = ("p50", "p90", "p99", "p99.9")
+"""The percentiles that a terminal has room for."""
+_TIMES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "max")
 
 
 def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
     """Probes by ascending rate; unless `brief`, with length and purpose. Probes that show nothing are muted."""
     ordered = sorted(probes, key=lambda probe: probe.rate_per_s)
     muted = frozenset(at for at, probe in enumerate(ordered) if probe.is_void)
-    if brief:
-        rows = [(*_numbers(probe), counts_text(probe)) for probe in ordered]
-        return Table((*_PROBE_COLUMNS, Column("counts as")), tuple(rows), muted=muted)
-    rows = [(*_numbers(probe), f"{probe.seconds:.1f} s", counts_text(probe), probe_note(probe)) for probe in ordered]
-    columns = (*_PROBE_COLUMNS, Column("length", "right"), Column("counts as"), Column(""))
-    return Table(columns, tuple(rows), muted=muted)
+    times = _FEW if brief else _TIMES
+    heads = ("rate", "answered", *times, "errors", *(() if brief else ("length",)))
+    rows = [
+        (
+            *_numbers(probe, times),
+            *((counts_text(probe),) if brief else (f"{probe.seconds:.1f} s", counts_text(probe), probe_note(probe))),
+        )
+        for probe in ordered
+    ]
+    texts = (Column("counts as"), *(() if brief else (Column(""),)))
+    return Table((*(Column(head, "right") for head in heads), *texts), tuple(rows), muted=muted)
 
 
-def _numbers(probe: LimitProbe) -> Iterator[TableCell]:
+def _numbers(probe: LimitProbe, times: Iterable[str]) -> Iterator[TableCell]:
+    known = {"p50": probe.p50_ns, "p75": probe.p75_ns, "p90": probe.p90_ns, "p95": probe.p95_ns}
+    known |= {"p99": probe.p99_ns, "p99.9": probe.p999_ns, "max": probe.max_ns}
     yield TextCell(((Span(rate_text(probe.rate_per_s), "", probe.recording),),))
     yield rate_text(probe.answered_per_s)
-    yield from ("—" if ns is None else duration(ns) for ns in (probe.p50_ns, probe.p90_ns, probe.p99_ns, probe.p999_ns))
+    yield from ("—" if (ns := known[name]) is None else duration(ns) for name in times)
     yield fmt.integer(probe.errors)
 
 

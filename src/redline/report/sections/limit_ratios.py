@@ -8,9 +8,6 @@ from redline.quantities import percent, significant
 from redline.report import format as fmt
 from redline.report.document import Column, Line, Section, Table, TableCell, line, words
 
-_FROM_ON = 2.0
-"""Ratios from this on are written as `2.5 times`, not in percent."""
-
 
 def ratio_lines(report: LimitReport) -> Iterator[Line]:
     """The ratios of limits in words."""
@@ -56,9 +53,10 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> st
         said = same if comparison.verdict is Verdict.EQUIVALENT else "cannot be distinguished"
         change = f"{fmt.with_bounds(ratio)} {fmt.held_back(comparison)}".rstrip()
         return f"{server} and {against} {said} in {what}: {change}"
-    if ratio.high >= _FROM_ON:
-        times = f"{significant(ratio.value)} times as many {what} as {against}"
-        return f"{server} answers {times} [{significant(ratio.low)}, {significant(ratio.high)}]"
+    if (factor := fmt.factor_in_times(ratio.value)) is not None:
+        ends = (ratio.low, ratio.high) if ratio.value > 1 else (1 / ratio.high, 1 / ratio.low)
+        times = f"as many {what} as {against}" if ratio.value > 1 else f"fewer {what} than {against}"
+        return f"{server} answers {significant(factor)} times {times} [{', '.join(map(significant, ends))}]"
     near, far = sorted(abs(bound - 1) * 100 for bound in (ratio.low, ratio.high))
     more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} requests/s"
     bounds = f"[{near:.1f}, {far:.1f}]{fmt.immaterial(comparison)}"

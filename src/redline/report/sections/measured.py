@@ -27,8 +27,19 @@ from redline.report.sections.trials import route_text, warm_ups
 from redline.report.sections.views import Group, colours, groups, invalid_reason
 
 _OUTCOMES = [
-    *("due", "right", "wrong or lost", "by kind", "late", "waited", "retried", "sent again", "reconnects", "sent"),
-    "received",
+    *(
+        "due",
+        "right",
+        "wrong or lost",
+        "by kind",
+        "status codes",
+        "late",
+        "waited",
+        "retried",
+        "sent again",
+        "reconnects",
+    ),
+    *("sent", "received"),
 ]
 _HASH = 12
 _Cells = list[tuple[CellReport, ServerCell]]
@@ -57,11 +68,12 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     shares = sorted({p.q for cell, _ in drawn for p in (*cell.response_percentiles, *cell.service_percentiles)})
     title = "Percentiles of the response time and of the service time"
     yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(drawn, shares), left=("time",))
-    heads = ["time", "p50", "p99", "max", "count", "resolution"]
+    shares = sorted({p.q for cell, _ in drawn for time in cell.other_times for p in time.points})
+    heads = ["time", "count", "resolution", "clocks", *map(fmt.percent, shares)]
     title = "Handshakes and one-way times, over all used trials"
-    yield server_table(title, heads, _other_times(drawn), left=("time",))
+    yield server_table(title, heads, _other_times(drawn, shares), left=("time",))
     outcomes = ((name, _outcomes(cell)) for cell, name in cells)
-    yield server_table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind",))
+    yield server_table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind", "status codes"))
 
 
 def _objectives(cells: _Cells) -> _Rows:
@@ -117,15 +129,14 @@ def _percentiles(drawn: _Cells, shares: list[float]) -> _Rows:
             yield name, (time, *(known.get(share, "") for share in shares))
 
 
-def _other_times(drawn: _Cells) -> _Rows:
+def _other_times(drawn: _Cells, shares: list[float]) -> _Rows:
+    """A row per time of a cell: how many, how fine, how far the clocks may be apart, and the distribution."""
     for cell, name in drawn:
         for time in cell.other_times:
-            off = f" ±{fmt.duration(time.clock_bound_ns)}" if time.clock_bound_ns else ""
-            p50, p99, largest = (
-                "" if ns is None else f"{fmt.duration(ns)}{off}" for ns in (time.p50_ns, time.p99_ns, time.max_ns)
-            )
+            off = f"±{fmt.duration(time.clock_bound_ns)}" if time.clock_bound_ns else ""
             resolution = "" if time.resolution_ns is None else fmt.duration(time.resolution_ns)
-            yield name, (time.name, p50, p99, largest, fmt.integer(time.count), resolution)
+            known = {point.q: fmt.duration(point.ns) for point in time.points}
+            yield name, (time.name, fmt.integer(time.count), resolution, off, *(known.get(q, "") for q in shares))
 
 
 def _outcomes(cell: CellReport) -> Iterator[TableCell]:
@@ -137,6 +148,7 @@ def _outcomes(cell: CellReport) -> Iterator[TableCell]:
     kinds = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if kind != "ok" and n]
     yield from map(fmt.integer, (counts.due, counts.outcomes.ok, counts.outcomes.errors))
     yield words(", ".join(kinds) or "none", *first_failures.values())
+    yield fmt.by_status(cell.answers) or "none"
     yield from map(fmt.integer, (counts.late, counts.waited, counts.retried, counts.resent, counts.reconnects))
     yield from map(fmt.size, (counts.bytes_sent, counts.bytes_received))
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from redline.model import CellReport, Report
 from redline.quantities import duration
 from redline.report.document import Column, Section, Table, line
+from redline.report.format import PERCENTILES
 from redline.report.sections.views import Group, groups
 
 _LAID_OVER = ("gc", "jdk", "flags", "heap")
 """Settings whose variants are overlaid; if several differ, the first."""
-_SHARES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def percentile_table(overlay: Overlay, title: str = "") -> Table:
     columns = [{point.q: duration(point.ns) for point in cell.response_percentiles} for cell in overlay.cells.values()]
     rows = (
         (f"{100 * share:.6g}%", *(known.get(share, "") for known in columns))
-        for share in _SHARES
+        for share in PERCENTILES
         if any(share in known for known in columns)
     )
     values_ = (Column(value, "right") for value in overlay.cells)

@@ -26,8 +26,8 @@ _TITLES = {
     "latency": "p99 of response time over time",
 }
 _TIMES = ("time", "percentiles of", (("response", "response time"), ("service", "service time")), "response")
-_OF_TIMES = Choices((_TIMES,))
-_CHOICES = Choices((_TIMES, ("over", "over time", (("p50", "p50"), ("p99", "p99")), "p99")))
+_OVER = ("over", "over time", (("p50", "p50"), ("p99", "p99")), "p99")
+_WAYS = (("to server", "time to the server"), ("from server", "time from the server"))
 
 
 class Curve(TypedDict):
@@ -39,11 +39,15 @@ class Curve(TypedDict):
 
 
 class Distribution(TypedDict):
-    """The curves of a cell; `s` is the server's index. `service` is left out when it is the same as `response`."""
+    """The curves of a cell; `s` is the server's index. `service` is left out when it is the same as `response`.
+
+    `ways` are its one-way times by name.
+    """
 
     s: int
     response: Curve
     service: NotRequired[Curve]
+    ways: NotRequired[dict[str, Curve]]
 
 
 class PlotTimeline(TypedDict):
@@ -109,7 +113,10 @@ def plots_section(report: Report) -> Iterator[Section]:
         )
         for place, group in enumerate(every)
     )
-    yield Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=_CHOICES if timed else _OF_TIMES)
+    name, title, times, first = _TIMES
+    ways = _WAYS if any(_ways(cell) for cell in report.cells) else ()
+    choices = ((name, title, (*times, *ways), first), *((_OVER,) if timed else ()))
+    yield Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=Choices(choices))
 
 
 def _plots(place: int, group: Group, series: dict[str, int]) -> Plots | None:
@@ -207,9 +214,21 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
 def _distribution(server: int, cell: CellReport) -> Distribution:
     response = _curve(cell.response_percentiles, cell.response.count)
     service = _curve(cell.service_percentiles, cell.response.count)
-    if service == response:
-        return {"s": server, "response": response}
-    return {"s": server, "response": response, "service": service}
+    made: Distribution = {"s": server, "response": response}
+    if service != response:
+        made["service"] = service
+    if ways := _ways(cell):
+        made["ways"] = ways
+    return made
+
+
+def _ways(cell: CellReport) -> dict[str, Curve]:
+    """The curves of one-way times; what is below 0 has no place on their logarithmic axis."""
+    return {
+        time.name: _curve(time.points, time.count)
+        for time in cell.other_times
+        if cell.valid and time.is_one_way and any(point.ns > 0 for point in time.points)
+    }
 
 
 def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:

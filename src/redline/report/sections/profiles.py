@@ -429,7 +429,7 @@ def _details(profile: ProfileReport) -> Iterator[Block]:
     if threads:
         columns = (Column("threads"), Column("number", "right"), Column("share", "right"))
         yield Table(columns, threads, title=line(("Threads, by name without numbers", "strong")))
-    if profile.heat:
+    if profile.heat and any(profile.heat.totals):
         yield _heat(profile, profile.heat)
     links = tuple(Span(file.name.rpartition("/")[2], link=file.name) for file in profile.files)
     if links:

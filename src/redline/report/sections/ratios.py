@@ -136,6 +136,7 @@ def _tables(report: Report, boards: Sequence[Board]) -> Iterator[Block]:
         tabs = _tabs("comparisons", report, [("", board) for board in boards], cells)
         title = line("Servers by workload")
         yield Fold(title, (tabs,), None if len(report.cells) > _FOLDED else False)
+        yield _elsewhere(boards, _IN_TEXT, Medium.TEXT)
 
 
 def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], cells: _Cells) -> Iterator[Block]:
@@ -170,13 +171,20 @@ def _by_row(pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: 
     brief = [board for board in main if board.metric in _IN_TEXT or _is_judged(board)]
     controlled = _has_controls(comparison for board in main for comparison in board.comparisons.values())
     if controlled and brief:  # a terminal has no room for the medians, too, and a phone only for the verdicts
-        yield from _rows(pairs, workloads, brief, Medium.TERMINAL)
-        judged = [board for board in main if _is_judged(board)]
-        described = [board for board in main if board not in judged]
-        yield from _rows(pairs, workloads, judged, Medium.MARKDOWN)
-        yield from _rows(pairs, workloads, described, Medium.MARKDOWN, aside=True)
+        in_terminal, first = brief, [board for board in main if _is_judged(board)]
     else:
-        yield from _rows(pairs, workloads, main, Medium.TEXT)
+        in_terminal = first = main
+    yield from _rows(pairs, workloads, in_terminal, Medium.TERMINAL)
+    yield from _rows(pairs, workloads, first, Medium.MARKDOWN)
+    yield from _rows(pairs, workloads, [b for b in boards if b not in first], Medium.MARKDOWN, aside=True)
+    yield _elsewhere(boards, [board.metric for board in in_terminal], Medium.TERMINAL)
+
+
+def _elsewhere(boards: Iterable[Board], shown: Sequence[Metric], on: Medium) -> Prose:
+    """Where the metrics stand that a text has no room for."""
+    left = [fmt.label(board.metric) for board in boards if board.metric not in shown]
+    where = "the page, in Markdown, CSV and JSON" if on is Medium.TERMINAL else "the page, in CSV and JSON"
+    return Prose.of([f"Compared too, and shown on {where}: {', '.join(left)}."] if left else [], "dim", on=on)
 
 
 def _rows(

@@ -1,14 +1,17 @@
 """Results in text: the levels of every server, a table per scenario and load."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from redline.findings import RULES
-from redline.model import SHOWN, CellReport, FindingKind, Grade, Metric, Ranking, Report
+from redline.model import RESPONSE_TIMES, SHOWN, CellReport, FindingKind, Grade, Metric, Percentile, Ranking, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Column,
     Fold,
     InvalidCell,
+    Line,
+    Medium,
     ObjectiveText,
     Prose,
     ScoreCell,
@@ -17,6 +20,7 @@ from redline.report.document import (
     Table,
     TableCell,
     filled,
+    line,
 )
 from redline.report.sections.trials import route_text, warm_ups
 from redline.report.sections.views import (
@@ -28,25 +32,66 @@ from redline.report.sections.views import (
     weighed_findings,
 )
 
+Level: TypeAlias = Metric | Literal["max"]
+"""The largest response time, `max`, is decided by a single request: it has no interval, and is not compared."""
+LEVELS: tuple[Level, ...] = (
+    *(Metric.THROUGHPUT, Metric.CPU_PER_REQUEST, *RESPONSE_TIMES),
+    *("max", Metric.MEAN, Metric.RECEIVED),
+)
+"""The columns of tables of results that have room for all of them."""
+_TIMES: tuple[Level, ...] = LEVELS[2:]
+IN_FULL = 12
+"""Up to so many cells a terminal has all percentiles; of more it says where they stand."""
+
 
 def results_section(report: Report) -> Iterator[Section]:
     """A table per group with a row per server, in text: for comparisons by duets, only the page has levels."""
     made, ranks, series = tuple(groups(report)), ranks_of(report), colours(report)
     if not report.run.alone:
         return
+    few = len(report.cells) <= IN_FULL
+    known = levels_of(report) or SHOWN
+
+    def tables(group: Group) -> Iterator[Table | Prose]:
+        servers = [scored_server(cell, group, ranks.get(cell.cell_id, ""), series[cell.server]) for cell in group.cells]
+        yield _table(group, servers, [level for level in SHOWN if level in known], Medium.TERMINAL)
+        yield _table(group, servers, known, Medium.MARKDOWN)
+        if few:
+            yield _times(group, [level for level in _TIMES if level in known])
+        yield from _one_way(group, Medium.TEXT if few else Medium.MARKDOWN)
+        yield Prose.of(row_notes(group), "dim")
+
     folds = (
-        Fold(
-            group.heading(f"; baseline {group.baseline}" if group.baseline else ""),
-            tuple(filled(_table(report, group, ranks, series), Prose.of(row_notes(group), "dim"))),
-        )
+        Fold(group.heading(f"; baseline {group.baseline}" if group.baseline else ""), tuple(filled(*tables(group))))
         for group in made
     )
-    yield Section("Results", tuple(filled(Prose.of([] if made else ["No cell was planned."], "dim"), *folds)))
+    more = "The mean, all percentiles and the transfer rate stand on the page, in Markdown, CSV and JSON."
+    told = Prose.of([] if few else [more], "dim", on=Medium.TERMINAL)
+    nothing = Prose.of([] if made else ["No cell was planned."], "dim")
+    yield Section("Results", tuple(filled(nothing, *folds, told)))
 
 
-def shown_metrics(report: Report) -> tuple[Metric, ...]:
-    """The metrics of the tables of results, as far as any cell has them."""
-    return tuple(metric for metric in SHOWN if any(metric in cell.estimates for cell in report.cells)) or SHOWN
+def levels_of(report: Report) -> tuple[Level, ...]:
+    """The levels that any cell has, in the order of columns."""
+
+    def has(cell: CellReport, level: Level) -> bool:
+        return bool(cell.response_percentiles) if level == "max" else level in cell.estimates
+
+    return tuple(level for level in LEVELS if any(has(cell, level) for cell in report.cells))
+
+
+def level_name(level: Level) -> str:
+    """`p99`, `CPU per request`, `max`: the heading of its column."""
+    return fmt.label(level) if isinstance(level, Metric) else level
+
+
+def level_score(cell: CellReport, level: Level) -> ScoreCell:
+    """The level of a valid cell with its interval; the maximum has none."""
+    if isinstance(level, Metric):
+        estimate = cell.estimates.get(level)
+        return ScoreCell.of(estimate, place=estimate.value if estimate else None)
+    largest = max((point.ns for point in cell.response_percentiles), default=None)
+    return ScoreCell() if largest is None else ScoreCell(fmt.duration(largest), place=float(largest))
 
 
 def ranks_of(report: Report) -> dict[str, str]:
@@ -66,18 +111,49 @@ def rank_text(ranking: Ranking, rank: int) -> str:
     return f"{rank}=" if sum(other.rank == rank for other in ranking.places) > 1 else str(rank)
 
 
-def _table(report: Report, group: Group, ranks: dict[str, str], series: dict[str, int]) -> Table:
-    metrics = shown_metrics(report)
+def _table(group: Group, servers: Sequence[ServerCell], levels: Sequence[Level], on: Medium) -> Table:
     rows: list[tuple[TableCell, ...]] = []
-    for cell in group.cells:
-        name = scored_server(cell, group, ranks.get(cell.cell_id, ""), series[cell.server])
+    for cell, server in zip(group.cells, servers, strict=True):
         if cell.valid:
-            rows.append((name, *(ScoreCell.of(cell.estimates.get(metric)) for metric in metrics)))
+            rows.append((server, *(level_score(cell, level) for level in levels)))
         else:
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
-            rows.append((name, InvalidCell(invalid_reason(cell), advice)))
-    columns = (Column(fmt.label(metric), "right") for metric in metrics)
-    return Table((Column("server"), *columns), tuple(rows))
+            rows.append((server, InvalidCell(invalid_reason(cell), advice)))
+    columns = (Column(level_name(level), "right") for level in levels)
+    return Table((Column("server"), *columns), tuple(rows), on=on)
+
+
+def _times(group: Group, levels: Sequence[Level]) -> Table:
+    """For a terminal: percentiles, mean and transfer rate without their intervals, so that many fit a line."""
+    rows = (
+        (cell.server, *(level_score(cell, level).value or "\u2013" for level in levels))
+        for cell in group.cells
+        if cell.valid
+    )
+    columns = (Column(level_name(level), "right") for level in levels)
+    title = line(("percentiles, mean and transfer rate", "dim"))
+    return Table((Column("server"), *columns), tuple(rows) if levels else (), title, on=Medium.TERMINAL)
+
+
+def _one_way(group: Group, on: Medium) -> Iterator[Table]:
+    """A table for each cell whose answers carry the server's clock: its times there and back, and each way."""
+    for cell in group.cells:
+        ways = [time for time in cell.other_times if time.is_one_way] if cell.valid else []
+        if ways:
+            times = {"response": cell.response_percentiles, "service": cell.service_percentiles}
+            times |= {time.name: time.points for time in ways}
+            yield _times_table(times, line((cell.server, "strong"), (" one-way times", "dim")), on)
+
+
+def _times_table(times: Mapping[str, Sequence[Percentile]], title: Line, on: Medium) -> Table:
+    """A column per time, and a row per percentile that any of them has."""
+    known = [{point.q: fmt.duration(point.ns) for point in points} for points in times.values()]
+    rows = (
+        (fmt.quantile_name(q), *(points.get(q, "") for points in known))
+        for q in fmt.PERCENTILES
+        if any(q in points for points in known)
+    )
+    return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows), title, on=on)
 
 
 def scored_server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCell:

@@ -1,6 +1,7 @@
 """The page's table: a row per server of a scenario and load, with its levels, its ratios and their evidence."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from redline.model import COMPARED, CellReport, Comparison, Metric, Report, TrialReport
 from redline.report import format as fmt
@@ -23,7 +24,16 @@ from redline.report.document import (
     line,
 )
 from redline.report.sections.ratios import duet_details, legend, remarks, verdict_counts
-from redline.report.sections.results import ranks_of, row_notes, scored_server
+from redline.report.sections.results import (
+    LEVELS,
+    Level,
+    level_name,
+    level_score,
+    levels_of,
+    ranks_of,
+    row_notes,
+    scored_server,
+)
 from redline.report.sections.trials import trial_text
 from redline.report.sections.views import (
     Group,
@@ -74,9 +84,9 @@ class _ResultRows:
         self.reasons: dict[str, int] = {}
         self._ranks, self._series = ranks_of(report), colours(report)
         self._compared = comparisons_by_cell(report)
-        known = [estimate for cell in report.cells for estimate in cell.estimates]
-        known += [comparison.metric for comparison in report.comparisons if comparison.ratio]
-        self.metrics = tuple(metric for metric in COMPARED if metric in known)
+        known: set[Level] = {*levels_of(report), *(metric for cell in report.cells for metric in cell.estimates)}
+        known.update(comparison.metric for comparison in report.comparisons if comparison.ratio)
+        self.levels = tuple(level for level in (*LEVELS, Metric.MEMORY) if level in known)
 
     @property
     def said(self) -> Line:
@@ -98,9 +108,10 @@ class _ResultRows:
                 compared = self._compared.get(cell.cell_id, {}) if cell.role == "subject" else {}
                 rows.append((f"{group.title} {group.load_text}{base}", server, *self._scores(cell, compared)))
                 more.append(_fold(cell, compared))
+        more_is_better = (Metric.THROUGHPUT, Metric.RECEIVED)
         heads = (
-            Column(fmt.label(metric), "right", hint="more is better" if metric.higher_is_better else "less is better")
-            for metric in self.metrics
+            Column(level_name(level), "right", hint=f"{'more' if level in more_is_better else 'less'} is better")
+            for level in self.levels
         )
         columns = (Column("workload", place="above"), Column("server"), *heads)
         title = line("All servers and workloads" if len(made) > 1 else made[0].title)
@@ -112,16 +123,19 @@ class _ResultRows:
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
             yield InvalidCell(invalid_reason(cell), advice)
             return
-        for metric in self.metrics:
-            estimate = cell.estimates.get(metric) if cell.valid else None
-            comparison = compared.get(metric)
+        for level in self.levels:
+            score = level_score(cell, level) if cell.valid else ScoreCell()
+            if level not in COMPARED:
+                yield score
+                continue
+            comparison = compared.get(Metric(level))
             change = self._change(comparison) if comparison else None
-            place = estimate.value if estimate else None
+            place = score.place
             if self._compared:
                 place = 1.0 if cell.is_baseline else None
             if comparison and comparison.ratio:
                 place = comparison.ratio.value
-            yield ScoreCell.of(estimate, change, place)
+            yield replace(score, change=change, place=place)
 
     def _change(self, comparison: Comparison) -> ChangeCell:
         note = None

@@ -10,7 +10,8 @@
   const readout = figure.querySelector(".readout"), legend = figure.querySelector(".legend");
   const ROW = 19, LEAST = 0.6, REST = "the rest of it", SLOW = "slow";
   const NO_THREADS = "", BY_THREAD = "*";
-  let root, zoomed, current, boxes = [], matches = new Set();
+  const MOST = 0.95; // a frame with so much of the program's samples lies above all that differs
+  let root, trunk, zoomed, folded = 0, current, boxes = [], matches = new Set();
 
   const percent = share => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))}%`;
   const amount = (value, unit) => unit === "ns" ? duration(value) : `${Math.round(value).toLocaleString("en-US")} ${unit}`;
@@ -32,7 +33,7 @@
 
   // A tree of one profile, or of two: nodes have the weights of both. Threads are merged, apart, or all but one left out.
   function grow(threads, sources) {
-    const top = { frame: -1, of: -1, weights: [0, 0], below: new Map(), depth: 0 };
+    const top = { frame: -1, of: -1, weights: [0, 0], mine: 0, below: new Map(), depth: 0 };
     sources.forEach(({ profile, weigh }, slot) => {
       if (!profile) return;
       const path = [];
@@ -45,12 +46,14 @@
           if (inside && threads !== NO_THREADS && threads !== BY_THREAD) top.weights[slot] += value;
         }
         if (!inside) continue;
+        if (depth === 0 && slot === 0 && owner < 0) top.mine += value;
         if (depth === 0 && threads !== BY_THREAD) { path[0] = top; continue; }
         const above = depth === 0 ? top : path[depth - 1];
         let node = above.below.get(frame);
         if (!node) above.below.set(frame, node = { frame, of: owner < 0 ? data.of[frame] : owner, weights: [0, 0],
-          below: new Map(), above, depth: above.depth + 1 });
+          mine: 0, below: new Map(), above, depth: above.depth + 1 });
         node.weights[slot] += value;
+        if (slot === 0 && owner < 0) node.mine += value;
         path[depth] = node;
       }
       if (threads === NO_THREADS || threads === BY_THREAD) top.weights[slot] = weigh(profile.total, profile.slow);
@@ -68,6 +71,27 @@
       other: against ? (perRequest ? against.profile.cpu : 1) / (other || 1) : 0, total, perRequest, against };
   }
 
+  // The deepest frame with calls of its own that holds nearly all samples of the program's own threads: compilers and
+  // collectors are not among these. What stands above it is the way into the program, the same in every sample.
+  function trunkOf(top) {
+    let node = top;
+    for (;;) {
+      const next = [...node.below.values()].sort((a, b) => b.mine - a.mine)[0];
+      if (!next || !next.below.size || !top.mine || next.mine < MOST * top.mine) return node;
+      node = next;
+    }
+  }
+
+  // While the trunk or what is below it is shown, the rows between the whole and the frame above the trunk are folded.
+  function rowsToFold() {
+    if (trunk.depth < 4) return 0;
+    let node = zoomed;
+    while (node && node !== trunk) node = node.above;
+    return node ? trunk.depth - 2 : 0;
+  }
+  const isFolded = node => node !== root && node.depth <= folded;
+  const rowOf = node => node === root ? 0 : node.depth - folded;
+
   const nameOf = node => node.frame < 0 ? "all" : data.frames[node.frame];
   const kids = node => [...node.below.values()].filter(each => each.weights[0] > 0)
     .sort((a, b) => b.weights[0] - a.weights[0] || nameOf(a).localeCompare(nameOf(b)));
@@ -75,9 +99,10 @@
   // The frames from the whole graph down to the zoomed one fill the width; below it frames have their shares of those above.
   function place() {
     boxes = [];
+    folded = rowsToFold();
     const width = canvas.clientWidth, path = [];
     for (let node = zoomed; node; node = node.above) path.unshift(node);
-    path.forEach(node => boxes.push({ node, x: 0, width, faded: node !== zoomed }));
+    path.filter(node => !isFolded(node)).forEach(node => boxes.push({ node, x: 0, width, faded: node !== zoomed }));
     const waiting = [[zoomed, 0, width]];
     while (waiting.length) {
       const [node, start, room] = waiting.pop();
@@ -117,7 +142,7 @@
     if (!field.clientWidth) return;
     place();
     const scale = devicePixelRatio || 1, value = worth(), surface = token("--surface"), ink = token("--ink");
-    const rows = 1 + Math.max(...boxes.map(box => box.node.depth));
+    const rows = 1 + Math.max(...boxes.map(box => rowOf(box.node)));
     canvas.style.height = `${rows * ROW}px`;
     canvas.width = Math.round(canvas.clientWidth * scale);
     canvas.height = Math.round(rows * ROW * scale);
@@ -125,7 +150,7 @@
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     for (const box of boxes) {
-      const { node, x, width, faded } = box, y = node.depth * ROW, [colour, strength] = fillOf(node, value);
+      const { node, x, width, faded } = box, y = rowOf(node) * ROW, [colour, strength] = fillOf(node, value);
       const room = Math.max(width - 1, 0.5), dim = matches.size && !matches.has(node);
       context.globalAlpha = 1;
       context.fillStyle = value.against || node.frame < 0 ? token("--equivalent-bg") : surface;
@@ -135,7 +160,8 @@
       if (node.frame >= 0) context.fillRect(x, y, room, ROW - 1);
       context.globalAlpha = faded || dim ? 0.6 : 1;
       context.fillStyle = strength > 0.5 && !faded && !dim ? surface : ink;
-      if (width > 28) context.fillText(fitted(nameOf(node), width - 9), x + 4, y + ROW / 2);
+      const text = node === root && folded ? `all, and ${folded} frames below it` : nameOf(node);
+      if (width > 28) context.fillText(fitted(text, width - 9), x + 4, y + ROW / 2);
       context.globalAlpha = 1;
       if (node === current || matches.has(node)) {
         context.strokeStyle = node === current ? token("--focus") : ink;
@@ -156,7 +182,8 @@
   }
 
   function tell(node) {
-    if (!node) return matches.size ? found() : say();
+    if (!node && matches.size) return found();
+    if (!node) return folded && zoomed === trunk ? begun() : say();
     const profile = chosen(), value = worth(), [ours, theirs] = node.weights;
     const below = [...node.below.values()].reduce((sum, each) => sum + each.weights[0], 0);
     const own = Math.max(0, ours - below);
@@ -169,6 +196,12 @@
         [signed(change, text) + (value.perRequest ? " per request" : " points").replace(" points", "")]);
     }
     say(...parts);
+  }
+
+  function begun() {
+    const share = percent(trunk.mine / root.mine);
+    say("opened at", [nameOf(trunk)], `which has ${share} of the samples of the program's own threads;`,
+      `${folded} frames above it are folded: “whole graph” shows them`);
   }
 
   // A frame within one that matches is counted already.
@@ -214,7 +247,8 @@
     const profile = chosen(), against = reference(), slow = Boolean(against?.slow);
     root = grow(control.threads.value, [{ profile, weigh: (weight, part) => slow ? part : weight },
       { profile: against?.profile, weigh: (weight, part) => slow ? weight - part : weight }]);
-    zoomed = root;
+    trunk = control.threads.value === BY_THREAD ? root : trunkOf(root); // who asks for threads wants to see them
+    zoomed = trunk.depth < 4 ? root : trunk;
     current = null;
     field.setAttribute("aria-label", `${labelOf(Number(control.profile.value))}${against ? ` against ${against.name}` : ""}`);
     explain();
@@ -247,7 +281,7 @@
 
   function at(event) {
     const { left, top } = canvas.getBoundingClientRect(), x = event.clientX - left, row = Math.floor((event.clientY - top) / ROW);
-    return boxes.findLast(box => box.node.depth === row && x >= box.x && x < box.x + box.width)?.node ?? null;
+    return boxes.findLast(box => rowOf(box.node) === row && x >= box.x && x < box.x + box.width)?.node ?? null;
   }
 
   function beside(node, step) {
@@ -268,13 +302,14 @@
   field.addEventListener("keydown", event => {
     const node = current ?? zoomed;
     const shown = new Set(boxes.map(box => box.node));
-    const next = { ArrowDown: () => kids(node).find(each => shown.has(each)), ArrowUp: () => node.above,
+    const next = { ArrowDown: () => kids(node).find(each => shown.has(each)),
+      ArrowUp: () => (node.above && isFolded(node.above) ? root : node.above),
       ArrowRight: () => beside(node, 1), ArrowLeft: () => beside(node, -1), Home: () => root }[event.key];
     if (next) {
       current = next() ?? node;
       draw();
       tell(current);
-      const y = current.depth * ROW;
+      const y = rowOf(current) * ROW;
       if (y < field.scrollTop || y + ROW > field.scrollTop + field.clientHeight) field.scrollTop = y - field.clientHeight / 2;
     } else if (event.key === "Enter") zoom(node);
     else if (event.key === "Escape") zoom(zoomed.above ?? root);

@@ -7,6 +7,8 @@
   const hidden = new Set(); // "group/series"
   const choice = { time: "response", over: "p99" };
   const DASHES = [[], [8, 5], [2, 4]];
+  const TITLES_OF_TIMES = { response: "Response time by percentile", service: "Service time by percentile",
+    "to server": "Time to the server by percentile", "from server": "Time from the server by percentile" };
 
   const colour = s => token(data.ceilings.includes(s) ? "--ceiling" : `--s${s % 8}`);
   const share = nines => {
@@ -20,8 +22,11 @@
   // One solid line for the points that rest on enough requests, a dashed one for the tail beyond.
   function percentiles(group) {
     const tables = [], series = [{}], owner = [null];
+    const way = !["response", "service"].includes(choice.time);
     for (const curve of group.curves) {
-      const { x, y, certain } = curve[choice.time];
+      const times = way ? curve.ways?.[choice.time] : curve[choice.time];
+      if (!times) continue; // a server whose answers do not carry its clock
+      const { x, y, certain } = times;
       tables.push([x.slice(0, certain), y.slice(0, certain)]);
       series.push(line(curve.s));
       owner.push(curve.s);
@@ -32,8 +37,15 @@
         owner.push(curve.s);
       }
     }
+    if (!tables.length) {
+      tables.push([[0], [null]]);
+      series.push({});
+      owner.push(null);
+    }
     // The scale holds both kinds of time, so that switching shows the difference and not a new axis.
-    const both = group.curves.flatMap(curve => [...curve.response.y, ...curve.service.y]);
+    const both = group.curves.flatMap(curve => way ? Object.values(curve.ways ?? {}).flatMap(({ y }) => y)
+      : [...curve.response.y, ...curve.service.y]);
+    if (!both.length) both.push(1, 10);
     const farthest = Math.max(1, ...group.curves.flatMap(curve => curve.response.x));
     const nines = [Math.log10(2), ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
     return { table: uPlot.join(tables), series, owner, format: duration, instant: share,
@@ -89,7 +101,7 @@
     latency: group => course(group, choice.over, duration, true),
   };
   const TITLES = {
-    percentiles: () => choice.time === "response" ? "Response time by percentile" : "Service time by percentile",
+    percentiles: () => TITLES_OF_TIMES[choice.time],
     latency: () => `${choice.over} of response time over time`,
   };
 
