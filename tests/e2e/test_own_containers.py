@@ -20,6 +20,7 @@ from redline.plugins.launchers import images
 from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.compose_provider import find_provider
 from redline.plugins.launchers.container_engine import ContainerEngine, ContainerEngineError
+from redline.plugins.launchers.containers import Containers
 from redline.plugins.launchers.own_images import ImageLauncher
 from redline.ports import Launch, Launcher, Placement
 from redline.suite.project import Own
@@ -100,17 +101,17 @@ def runs_compose_files(nothing_left: ContainerEngine, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def composing(runs_compose_files: ContainerEngine) -> Iterator[ComposeLauncher]:
+def composing(runs_compose_files: ContainerEngine, tmp_path: Path) -> Iterator[ComposeLauncher]:
     """A launcher of services, whose lab ends with the test."""
-    launcher = ComposeLauncher()
+    launcher = ComposeLauncher(Containers(tmp_path / "scratch"))
     yield launcher
     launcher._containers.close()
 
 
 @pytest.fixture
-def launcher(nothing_left: ContainerEngine) -> Iterator[ImageLauncher]:
+def launcher(nothing_left: ContainerEngine, tmp_path: Path) -> Iterator[ImageLauncher]:
     """A launcher of images, whose lab ends with the test."""
-    launcher = ImageLauncher()
+    launcher = ImageLauncher(Containers(tmp_path / "scratch"))
     yield launcher
     launcher._containers.close()
 

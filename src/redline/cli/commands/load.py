@@ -22,7 +22,7 @@ from redline.cli.targets import check_targets
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, PlannedTrial, Recording
 from redline.plugins.launchers.variables import check_variables
-from redline.ports import Launch, LoadOptions
+from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import failure_of, record_load
 from redline.running.session import Source, new_manifest
@@ -55,11 +55,17 @@ def execute(flags: LoadFlags) -> None:
         store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
         (cell,) = plan.cells.values()
         is_kept = flags.output is not None
-        recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True), is_kept=is_kept)
+        recording, asked_again = _record(
+            cell, workers, suite.seed, bench, store, Terminal(stderr=True), is_kept=is_kept
+        )
         if flags.output is not None:
             write_run_views(store)
     result = load_result(
-        flags.url or own_server(cell.variant, cell.scenario.request.path), cell, recording, suite.objectives
+        flags.url or own_server(cell.variant, cell.scenario.request.path),
+        cell,
+        recording,
+        suite.objectives,
+        asked_again,
     )
     if flags.json:
         write_json(result)
@@ -87,8 +93,11 @@ def exit_code(result: LoadResult) -> int:
 
 def _record(
     cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console, *, is_kept: bool
-) -> Recording:
-    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording."""
+) -> tuple[Recording, str]:
+    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording.
+
+    Returns also which request is answered wrongly, and how, if that is known.
+    """
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
@@ -103,9 +112,11 @@ def _record(
         )
         launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
         recording: Recording | None = None
+        asked_again = ""
         try:
             with tools.launcher.running(launch) as server:
                 recording = record_load(cell, planned, server, tools, options)
+                asked_again = _asked_again(cell, recording, tools.driver, server.endpoint)
         except LaunchError as error:  # keep the measurement, since only the server's end failed
             if recording is None:
                 raise
@@ -114,4 +125,21 @@ def _record(
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
-    return recording
+    return recording, asked_again
+
+
+def _asked_again(cell: Cell, recording: Recording, driver: Driver, endpoint: Endpoint) -> str:
+    """Send each of several requests once more after wrong answers: the load counts them without their requests.
+
+    Returns the first request with a wrong answer, and how it is wrong; empty if all are answered right by now.
+    """
+    traffic = recording.traffic
+    if traffic is None or traffic.ended == "interrupted" or len(cell.scenario.requests) == 1:
+        return ""
+    outcomes = traffic.counts.outcomes
+    if not outcomes.unexpected_status + outcomes.unexpected_body:
+        return ""
+    try:
+        return driver.verify(cell, endpoint) or ""
+    except DriveError:  # the load was measured all the same
+        return ""

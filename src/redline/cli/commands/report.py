@@ -19,7 +19,7 @@ from redline.report.render import RENDERERS, summary
 from redline.report.render.hdr_files import interval_log, percentile_distribution
 from redline.report.sections.other_results import other_sections
 from redline.running.views import run_report, search_report
-from redline.storage.reports import read_report
+from redline.storage.reports import NotJsonError, read_report
 from redline.storage.runs import RunStore, capacity_store
 
 
@@ -87,11 +87,11 @@ def _only_response(folder: Path, run: Run) -> list[RecordedTimes]:
 
 
 def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
-    """Show the result of another tool. Raises `error` if the file is no such result."""
+    """Show the result of another tool. Raises NotStoredError if the file is no such result: `error`, if it is JSON."""
     try:
         results = read_results(file)
-    except NotStoredError:
-        raise error from None
+    except NotStoredError as other:
+        raise (other if isinstance(error, NotJsonError) else error) from None
     if any(result.tool == "redline" for result in results):
         raise error
     if form is not None:
