@@ -276,6 +276,7 @@ def test_a_service_is_built_and_the_tags_of_the_user_stay(
     assert engine.call("image", "inspect", "--format", "{{.Id}}", shop) == before
 
 
+@pytest.mark.long
 def test_a_service_of_the_same_image_as_the_users_leaves_that_image_here(
     shop: str, composing: ComposeLauncher, engine: ContainerEngine, tmp_path: Path
 ) -> None:
@@ -331,7 +332,7 @@ def test_an_image_is_compared_with_a_service_and_the_report_says_what_they_are(
     assert "db runs beside it, and is not counted" in json.dumps(results)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_lab_that_is_ended_while_services_start_leaves_nothing(
     number: int, shop: str, runs_compose_files: ContainerEngine, redline: Redline
 ) -> None:
@@ -381,7 +382,7 @@ def check_set_up(folder: Path, starts: int) -> None:
             assert TOKEN.encode() not in file.read_bytes(), file
 
 
-@pytest.mark.parametrize("suite", [False, True])
+@pytest.mark.parametrize("suite", [pytest.param(False, marks=pytest.mark.long), True])
 def test_commands_run_around_an_image_and_its_secrets_are_nowhere(
     suite: bool, shop: str, nothing_left: ContainerEngine, redline: Redline
 ) -> None:
@@ -438,7 +439,9 @@ def test_commands_run_around_a_service_and_its_secrets_are_not_stored(
     assert TOKEN not in done.out + done.err
 
 
-@pytest.mark.parametrize("command", IN_CONTAINERS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(text, marks=[] if ":" in text else [pytest.mark.long]) for text in IN_CONTAINERS]
+)
 def test_init_asks_a_service_once_and_writes_a_file_that_is_read(
     command: str, shop: str, runs_compose_files: ContainerEngine, redline: Redline
 ) -> None:
