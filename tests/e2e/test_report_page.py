@@ -1,29 +1,20 @@
 """The page in a browser: it draws plots, logs and loads nothing, overflows nowhere, and runs nothing hostile."""
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from redline.model import COMPARED, Report
 from redline.report.render import RENDERERS
+from tests.e2e.browsing import CHROMIUM, browser
 from tests.fakes import layers, profiles, reports, studies
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-)
+__all__ = ["browser"]
 ALL: list[Callable[[], Report]] = [
     reports.healthy,
     reports.alone,
@@ -93,14 +84,6 @@ class Opened:
         assert self.complaints == []
         assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
         assert len([url for url in self.requests if url.startswith("file:")]) == 1
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
