@@ -40,7 +40,7 @@ _BY_HAND = (
 
 
 @dataclass(frozen=True)
-class _Part:
+class _FormField:
     """A field: its disposition and type as headers, and its content."""
 
     head: str
@@ -59,19 +59,19 @@ def build_form(parts: Sequence[tuple[str, str]], read: Callable[[str], bytes]) -
     return f"{body}--{boundary}--\r\n", f"{TYPE}; boundary={boundary}"
 
 
-def _part(text: str, read: Callable[[str], bytes], *, is_string: bool) -> _Part:
+def _part(text: str, read: Callable[[str], bytes], *, is_string: bool) -> _FormField:
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"curl -F {clip(text)!r} has no value", hint="write it like -F 'name=text' or -F 'name=@file'")
     if is_string:
-        return _Part(_head(name, None, None), value)
+        return _FormField(_head(name, None, None), value)
     sign = value[:1] if value[:1] in {"@", "<"} else ""
     if value.startswith("("):
         raise UsageError(f"curl -F {clip(text)!r}: nested parts have no counterpart here", hint=_BY_HAND)
     content, settings = _settings(value.removeprefix(sign), text)
     kind, file_name = settings.get("type"), settings.get("filename")
     if not sign:
-        return _Part(_head(name, file_name, kind or (_type_of(file_name) if file_name else None)), content)
+        return _FormField(_head(name, file_name, kind or (_type_of(file_name) if file_name else None)), content)
     if "," in content:
         raise UsageError(f"curl -F {clip(text)!r}: several files have no counterpart here", hint=_BY_HAND)
     if content == "-":
@@ -81,7 +81,7 @@ def _part(text: str, read: Callable[[str], bytes], *, is_string: bool) -> _Part:
         kind = kind or _type_of(file_name, _type_of(content, _OTHER_TYPE))
     elif kind is None and (kind := _type_of(content)) == "text/plain":
         kind = None  # the default of a part without a file name
-    return _Part(_head(name, file_name, kind), _text_in(content, read))
+    return _FormField(_head(name, file_name, kind), _text_in(content, read))
 
 
 def _settings(value: str, text: str) -> tuple[str, dict[str, str]]:
