@@ -57,7 +57,7 @@ def ended(launcher: ProcessLauncher) -> Iterator[ProcessLauncher]:
     try:
         yield launcher
     finally:
-        launcher._containers.close()
+        launcher.containers.close()
 
 
 @pytest.fixture

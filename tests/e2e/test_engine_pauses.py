@@ -20,6 +20,7 @@ from tests.e2e.lab import Lab
 pytestmark = [pytest.mark.e2e]
 
 PAUSE_S = 1.0
+FLAGS = ("-c 4", "-c 4 -R 200", "-c 2 --think 5ms", "-c 2 --depth 4")
 SERVER = """
 import socket, sys, threading
 listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -93,8 +94,14 @@ def loaded(redline: Redline, url: str, flags: str, stopped: Callable[[int, int],
     return LoadResult.model_validate(json.loads(out))
 
 
-@pytest.mark.parametrize("flags", ["-c 4", "-c 4 -R 200", "-c 2 --think 5ms", "-c 2 --depth 4"])
-@pytest.mark.parametrize("whole", [False, True], ids=["the-engine", "the-lab-too"])
+@pytest.mark.parametrize(
+    ("flags", "whole"),
+    [
+        *(pytest.param(flags, False, id=f"{flags} the-engine") for flags in FLAGS),
+        pytest.param(FLAGS[0], True, id=f"{FLAGS[0]} the-lab-too"),
+        *(pytest.param(flags, True, id=f"{flags} the-lab-too", marks=pytest.mark.long) for flags in FLAGS[1:]),
+    ],
+)
 def test_an_engine_that_stood_still_is_reported_and_nothing_else_blamed(
     redline: Redline, server: "subprocess.Popen[str]", flags: str, whole: bool
 ) -> None:

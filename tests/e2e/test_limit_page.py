@@ -1,39 +1,33 @@
 """The page of a limit in a real browser: curves are drawn, nothing is logged or loaded, nothing overflows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from redline.model.limits import LimitReport
 from redline.report.render import RENDERERS
-from tests.e2e.test_report_page import CHROMIUM, FLAGS, INKED, Opened
+from tests.e2e.browsing import CHROMIUM, browser
+from tests.e2e.test_report_page import INKED, Opened
 from tests.fakes import limits
 
+__all__ = ["browser"]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH (install: apt install chromium)"),
 ]
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (1440, "light"), (1440, "dark")])
 @pytest.mark.parametrize("make", [limits.by_hand, limits.nasty])
 def test_it_fits_draws_and_stays_quiet(
-    chromium: Browser, tmp_path: Path, make: Callable[[], LimitReport], width: int, scheme: str
+    browser: Browser, tmp_path: Path, make: Callable[[], LimitReport], width: int, scheme: str
 ) -> None:
     report = make()
     file = tmp_path / "limit.html"
     file.write_bytes(RENDERERS["html"](report))
-    context = chromium.new_context(
+    context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
     )
     opened = Opened(context.new_page())

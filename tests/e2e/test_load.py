@@ -87,6 +87,19 @@ def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit,
     assert any(finding.grade == "invalid" for finding in result.findings)
 
 
+def test_of_several_requests_the_wrongly_answered_is_named(redline: Redline) -> None:
+    def fails_for_items(connection: socket.socket) -> None:
+        while request := connection.recv(65536):
+            fails = request.startswith(b"GET /items ")
+            connection.sendall(b"HTTP/1.1 500 Broken\r\nContent-Length: 4\r\n\r\nlost" if fails else targets.ANSWER)
+
+    (redline.folder / "requests.yaml").write_text("- get: /\n- get: /items\n")
+    with targets.target(fails_for_items) as url:
+        done = redline("load", url.rpartition("/")[0], *SHORT, "--requests", "requests.yaml")
+    assert done.code == 1
+    assert "asked once more, GET /items: status 500 in place of 200, body 'lost'" in done.out.splitlines()
+
+
 def test_what_is_expected_can_be_set(redline: Redline) -> None:
     assert load(redline, targets.fails, "--status", "500").counts.outcomes.errors == 0
 

@@ -5,7 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,17 @@ BY_GET = [
 ]
 
 
+def over_each(cases: Sequence[Case]) -> list[Any]:
+    """The cases in the clear and over TLS, most of the latter among the long tests: the same code reads them."""
+    return [
+        pytest.param(
+            over, case, id=f"{over}-{case}", marks=[pytest.mark.long] * (over == "tls" and case.path not in _QUICK)
+        )
+        for over in ("plain", "tls")
+        for case in cases
+    ]
+
+
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     return Certificate(tmp_path_factory.mktemp("certificate"))
@@ -99,7 +110,7 @@ def served(*files: Path) -> Iterator[str]:
             process.kill()
 
 
-@pytest.fixture(scope="module", params=["plain", "tls"])
+@pytest.fixture(scope="module")
 def url(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[str]:
     with served(*(certificate.files if request.param == "tls" else ())) as found:
         yield found
@@ -109,7 +120,7 @@ def flags_of(url: str) -> tuple[str, ...]:
     return ("--insecure",) if url.startswith("https") else ()
 
 
-@pytest.mark.parametrize("case", RIGHT, ids=str)
+@pytest.mark.parametrize(("url", "case"), over_each(RIGHT), indirect=["url"])
 def test_what_http_allows_is_loaded_and_searched(redline: Redline, url: str, case: Case) -> None:
     asked = (f"{url}{case.path}", "-X", case.method, *case.flags, *flags_of(url))
     done = redline("load", *asked, *SHORT, "--json")
@@ -121,7 +132,7 @@ def test_what_http_allows_is_loaded_and_searched(redline: Redline, url: str, cas
     assert "/s" in done.out, done.err
 
 
-@pytest.mark.parametrize("case", WRONG, ids=str)
+@pytest.mark.parametrize(("url", "case"), over_each(WRONG), indirect=["url"])
 def test_what_it_does_not_allow_is_wrong_everywhere(redline: Redline, url: str, case: Case) -> None:
     asked = (f"{url}{case.path}", *case.flags, *flags_of(url))
     done = redline("load", *asked, *SHORT, "--timeout", "1s", "--json")

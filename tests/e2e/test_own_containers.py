@@ -23,6 +23,7 @@ from redline.plugins.launchers import images
 from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.compose_provider import find_provider
 from redline.plugins.launchers.container_engine import ContainerEngine, ContainerEngineError
+from redline.plugins.launchers.containers import Containers
 from redline.plugins.launchers.own_images import ImageLauncher
 from redline.plugins.linux.cgroup import read_limits
 from redline.ports import Launch, Launcher, Placement
@@ -104,18 +105,18 @@ def runs_compose_files(nothing_left: ContainerEngine, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def composing(runs_compose_files: ContainerEngine) -> Iterator[ComposeLauncher]:
+def composing(runs_compose_files: ContainerEngine, tmp_path: Path) -> Iterator[ComposeLauncher]:
     """A launcher of services, whose lab ends with the test."""
     with ExitStack() as stack:
-        launcher = ComposeLauncher(stack)
+        launcher = ComposeLauncher(Containers(tmp_path / "scratch"), stack)
         yield launcher
     launcher._containers.close()
 
 
 @pytest.fixture
-def launcher(nothing_left: ContainerEngine) -> Iterator[ImageLauncher]:
+def launcher(nothing_left: ContainerEngine, tmp_path: Path) -> Iterator[ImageLauncher]:
     """A launcher of images, whose lab ends with the test."""
-    launcher = ImageLauncher()
+    launcher = ImageLauncher(Containers(tmp_path / "scratch"))
     yield launcher
     launcher._containers.close()
 
@@ -323,6 +324,7 @@ def test_a_service_is_built_and_the_tags_of_the_user_stay(
     assert engine.call("image", "inspect", "--format", "{{.Id}}", shop) == before
 
 
+@pytest.mark.long
 def test_a_service_of_the_same_image_as_the_users_leaves_that_image_here(
     shop: str, composing: ComposeLauncher, engine: ContainerEngine, tmp_path: Path
 ) -> None:
@@ -470,7 +472,7 @@ def check_set_up(folder: Path, starts: int) -> None:
             assert TOKEN.encode() not in file.read_bytes(), file
 
 
-@pytest.mark.parametrize("suite", [False, True])
+@pytest.mark.parametrize("suite", [pytest.param(False, marks=pytest.mark.long), True])
 def test_commands_run_around_an_image_and_its_secrets_are_nowhere(
     suite: bool, shop: str, nothing_left: ContainerEngine, redline: Redline
 ) -> None:
@@ -527,7 +529,9 @@ def test_commands_run_around_a_service_and_its_secrets_are_not_stored(
     assert TOKEN not in done.out + done.err
 
 
-@pytest.mark.parametrize("command", IN_CONTAINERS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(text, marks=[] if ":" in text else [pytest.mark.long]) for text in IN_CONTAINERS]
+)
 def test_init_asks_a_service_once_and_writes_a_file_that_is_read(
     command: str, shop: str, runs_compose_files: ContainerEngine, redline: Redline
 ) -> None:

@@ -37,7 +37,7 @@ def said(report: Report, kind: str) -> str:
     return message
 
 
-@pytest.mark.parametrize("bystander", ["127.0.0.2", "::1", "0.0.0.0"])
+@pytest.mark.parametrize("bystander", ["127.0.0.2", "::1", pytest.param("0.0.0.0", marks=pytest.mark.long)])
 def test_a_bystander_on_the_port_is_not_read(redline: Redline, tmp_path: Path, bystander: str) -> None:
     with ExitStack() as stack:
         one, other = free_port("127.0.0.1", "127.0.0.2"), free_port("127.0.0.1")
@@ -50,7 +50,9 @@ def test_a_bystander_on_the_port_is_not_read(redline: Redline, tmp_path: Path, b
     assert answer(report).metric is Metric.CPU_PER_REQUEST
 
 
-@pytest.mark.parametrize("how", ["forks", "supervises", "both"])
+@pytest.mark.parametrize(
+    "how", ["both", *(pytest.param(how, marks=pytest.mark.long) for how in ("forks", "supervises"))]
+)
 def test_all_processes_of_a_server_are_read(redline: Redline, tmp_path: Path, how: str) -> None:
     port, other = free_port("::") if how == "both" else free_port("127.0.0.1"), free_port("127.0.0.1")
     with (

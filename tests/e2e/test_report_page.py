@@ -1,29 +1,20 @@
 """The page in a browser: it draws plots, logs and loads nothing, overflows nowhere, and runs nothing hostile."""
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from redline.model import COMPARED, Report
 from redline.report.render import RENDERERS
+from tests.e2e.browsing import CHROMIUM, browser
 from tests.fakes import layers, profiles, reports, studies
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-)
+__all__ = ["browser"]
 ALL: list[Callable[[], Report]] = [
     reports.healthy,
     reports.alone,
@@ -41,10 +32,20 @@ pytestmark = [
 ]
 
 LONG = pytest.mark.long
+WIDE = (reports.healthy, reports.nasty, studies.small, profiles.report_with_profiles)
+"""Reports that are seen wide and dark in `make test` too; the others have the same tables and plots."""
 VIEWS = [
-    (320, "light"),
-    (1440, "dark"),
-    *(pytest.param(*view, marks=LONG) for view in ((320, "dark"), (768, "light"), (768, "dark"), (1440, "light"))),
+    pytest.param(
+        make,
+        width,
+        scheme,
+        marks=[]
+        if (width, scheme) == (320, "light") or ((width, scheme) == (1440, "dark") and make in WIDE)
+        else [LONG],
+    )
+    for make in ALL
+    for width in (320, 768, 1440)
+    for scheme in ("light", "dark")
 ]
 
 INKED = """canvas => {
@@ -85,14 +86,6 @@ class Opened:
         assert len([url for url in self.requests if url.startswith("file:")]) == 1
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
     pages: list[Page] = []
@@ -118,8 +111,7 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Open
         page.context.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), VIEWS)
-@pytest.mark.parametrize("make", ALL)
+@pytest.mark.parametrize(("make", "width", "scheme"), VIEWS)
 def test_it_fits_draws_and_stays_quiet(
     open_report: Callable[..., Opened], make: Callable[[], Report], width: int, scheme: str
 ) -> None:

@@ -260,6 +260,8 @@ def test_a_proxy_that_does_not_pass_requests_on(lab: Lab) -> None:
     assert left_of(lab.redline) == []
 
 
+EXPIRED, EXPIRES = {"days": -1}, r"certificate has expired|certificate expired"
+ELSEWHERE, MISMATCHES = {"name": "elsewhere.example"}, r"Hostname mismatch|not for localhost"
 ROUTES = """\
   nginx: [h1, real.nginx, h1]
   https: [h1+tls, real.nginx, h1]
@@ -287,12 +289,15 @@ def test_every_leg_of_nginx(lab: Lab) -> None:
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-@pytest.mark.parametrize("route", ["https", "h2", "inner"])
 @pytest.mark.parametrize(
-    ("made", "says"),
+    ("route", "made", "says"),
     [
-        ({"days": -1}, r"certificate has expired|certificate expired"),
-        ({"name": "elsewhere.example"}, r"Hostname mismatch|not for localhost"),
+        ("https", EXPIRED, EXPIRES),
+        ("h2", ELSEWHERE, MISMATCHES),
+        ("inner", EXPIRED, EXPIRES),
+        pytest.param("https", ELSEWHERE, MISMATCHES, marks=pytest.mark.long),
+        pytest.param("h2", EXPIRED, EXPIRES, marks=pytest.mark.long),
+        pytest.param("inner", ELSEWHERE, MISMATCHES, marks=pytest.mark.long),
     ],
 )
 def test_a_certificate_that_is_not_valid_is_named_on_either_leg(
@@ -335,7 +340,7 @@ def null(oracle: Path) -> str:
     return f"{oracle} null --port {{port}}"
 
 
-@pytest.mark.parametrize("proxy", ["nginx", "haproxy"])
+@pytest.mark.parametrize("proxy", ["nginx", pytest.param("haproxy", marks=pytest.mark.long)])
 def test_the_price_of_a_proxy_before_a_server_of_the_users_is_one_flag(
     proxy: str, redline: Redline, oracle: Path
 ) -> None:

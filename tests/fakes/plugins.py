@@ -51,12 +51,13 @@ class FakeServer:
 
 @dataclass
 class FakeLauncher:
-    """Starts fake servers, or fails to."""
+    """Starts fake servers, or fails to. `stop_errors` are raised after each stop, in turn."""
 
     events: list[str]
     server: FakeServer = field(default_factory=FakeServer)
     error: LaunchError | None = None
     launches: list[Launch] = field(default_factory=list)
+    stop_errors: list[LaunchError | None] = field(default_factory=list)
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         return BuildOutcome(hashes={variant.slug: "abc" for variant in variants})
@@ -72,6 +73,9 @@ class FakeLauncher:
         finally:
             self.server.stopped = True
             self.events.append("stop")
+        error = self.stop_errors.pop(0) if self.stop_errors else None
+        if error is not None:
+            raise error
 
 
 class WithoutDuets:

@@ -1,6 +1,7 @@
 """Simulated recordings and runs of servers with a given behaviour."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.random import Generator
@@ -22,10 +23,12 @@ from redline.model import (
     Request,
     Run,
     Scenario,
+    Series,
     ServerEntry,
     ServerFacts,
     Start,
     Suite,
+    Traffic,
     Variant,
 )
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -80,13 +83,37 @@ def simulated_cell(
     )
 
 
+@dataclass(frozen=True)
+class _Trial:
+    """A simulated trial; `text` has everything on which its traffic depends."""
+
+    text: str
+    cell: Cell = field(compare=False)
+    behaviour: Behaviour = field(compare=False)
+    seed: int = field(compare=False)
+    started_unix_ns: int = field(compare=False)
+
+    @classmethod
+    def of(cls, cell: Cell, behaviour: Behaviour, seed: int, started_unix_ns: int) -> "_Trial":
+        text = f"{cell.model_dump_json()} {behaviour} {seed} {started_unix_ns}"
+        return cls(text, cell, behaviour, seed, started_unix_ns)
+
+
+@lru_cache(maxsize=1024)
+def _observed(trial: _Trial) -> tuple[Traffic, tuple[Series, ...]]:
+    """What was seen of a trial; many tests simulate the same."""
+    rng = np.random.default_rng(trial.seed)
+    traffic = observed_traffic(trial.cell, trial.behaviour, rng, trial.started_unix_ns)
+    return traffic, observed_series(trial.behaviour, traffic)
+
+
 def simulated_recording(
     cell: Cell, behaviour: Behaviour = GOOD, *, round_: int = 0, position: int = 0, seed: int = 1
 ) -> Recording:
     """A trial of the cell on a server with this behaviour; the same seed gives the same recording."""
     failed_before_load = behaviour.failure is not None and behaviour.failure.stage in ("launch", "verify")
     started = EPOCH_UNIX_NS + position * TRIAL_NS
-    traffic = None if failed_before_load else observed_traffic(cell, behaviour, np.random.default_rng(seed), started)
+    traffic, series = (None, ()) if failed_before_load else _observed(_Trial.of(cell, behaviour, seed, started))
     return Recording(
         cell_id=cell.id,
         round=round_,
@@ -95,7 +122,7 @@ def simulated_recording(
         started_unix_ns=started,
         server=None if failed_before_load else _server(behaviour),
         traffic=traffic,
-        series=() if traffic is None else observed_series(behaviour, traffic),
+        series=series,
         perturbed=behaviour.perturbed,
         failure=behaviour.failure,
         stages_ns={"launch": 30_000_000, "verify": 2_000_000, "load": 1_400_000_000, "stop": 10_000_000},

@@ -109,6 +109,7 @@ class Bench:
     driver: Driver
     server: FakeServer
     listener: Seen
+    launcher: FakeLauncher
 
     @property
     def state(self) -> SearchState:
@@ -153,9 +154,10 @@ def plan_of(
 def bench_in(folder: Path, *, beyond: bool = False, **changes: object) -> Bench:
     """A search in that folder, on a cell with these changes."""
     driver, server, listener = Driver(), FakeServer(), Seen()
-    tools = Tools(FakeLauncher(driver.events, server), driver, lambda _server: (), Placement((0,), (1,)))
+    launcher = FakeLauncher(driver.events, server)
+    tools = Tools(launcher, driver, lambda _server: (), Placement((0,), (1,)))
     cell = CELL.model_copy(update=changes)
     manifest, store = plan_of(cell, beyond=beyond), RunStore(folder)
     store.create(manifest)
     made = CellSearch(tools, search_state(manifest, cell, ()), store, listener, pause=lambda _seconds: None)
-    return Bench(made, driver, server, listener)
+    return Bench(made, driver, server, listener, launcher)

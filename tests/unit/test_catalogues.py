@@ -115,5 +115,6 @@ def test_what_such_a_server_cannot_have_is_said(folder: Path, server: str, says:
 def test_a_broken_redline_yaml_matters_where_the_catalogue_lacks_the_name(folder: Path) -> None:
     (folder / "redline.yaml").write_text("servers: [{name: go}]\n")
     assert suite_of("rust.hyper").variants[0].slug == "rust.hyper"
-    with pytest.raises(UsageError, match=r"redline.yaml:1:11: servers\[0\]: this server has none of start"):
-        suite_of("go")
+    with pytest.raises(UsageError, match=r"redline.yaml:1:11: servers\[0\]: this server has none of start") as refused:
+        suite_of("go, gop")
+    assert len(refused.value.problems) == 1, "not also that the catalogue has no such server"

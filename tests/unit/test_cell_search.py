@@ -13,6 +13,7 @@ from redline.errors import DriveError, LaunchError
 from redline.model import AttachedServer, Cell, Closed, Finding, Grade, Open, Recording, Variant
 from redline.model.limits import LimitStart
 from redline.ports import Launch
+from redline.report.sections.limit import ending_text
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
 from redline.running.probing import WARM_SHARE
 from redline.search import Converged
@@ -179,6 +180,34 @@ def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: 
     bench.made.tools.launcher.running = refusing  # type: ignore[method-assign]
     with pytest.raises(LaunchError):
         bench.run()
+
+
+AFTER = LaunchError("rust.hyper: `after` ended with exit code 3; it wrote nothing", hint="run it by hand")
+
+
+@pytest.mark.parametrize("good_stops", [0, 2])
+def test_a_command_after_a_server_that_fails_ends_the_search_and_is_its_reason(bench: Bench, good_stops: int) -> None:
+    bench.launcher.stop_errors = [*[None] * good_stops, AFTER]
+    with pytest.raises(LaunchError, match="`after` ended with exit code 3"):
+        bench.run()
+    limit = bench.again().state.limit()
+    assert (limit.ended, limit.reason) == ("broken", AFTER.message)
+    assert limit.probes
+    assert ending_text(limit) == f"broken: {AFTER.message}; this is what was known by then"
+    (failure,) = [made.recording.failure for made in bench.made.store.probes(CELL) if made.recording.failure]
+    assert (failure.stage, failure.hint) == ("stop", AFTER.hint)
+    assert bench.driver.events.count("stop") == good_stops + 1
+
+
+def test_an_interrupt_has_precedence_over_a_command_after_the_server(bench: Bench) -> None:
+    def interrupt(number: int) -> None:
+        if number == 4:
+            raise KeyboardInterrupt
+
+    bench.driver.on_drive, bench.launcher.stop_errors = interrupt, [AFTER]
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    assert bench.again().state.limit().ended == "interrupted"
 
 
 def test_what_was_done_to_a_probe_is_reported_by_its_place(bench: Bench) -> None:

@@ -84,9 +84,9 @@ def test_the_scheme_may_be_missing() -> None:
     [
         ("-X GET", "has no URL"),
         (f"{URL} {URL}", "has several URLs"),
-        (f"-F a=b {URL}", "-F has no counterpart"),
+        (f"-T a {URL}", "-T has no counterpart"),
         ("-k https://h:1/x", "-k has no counterpart"),
-        (f"--form a=b {URL}", "--form has no counterpart"),
+        (f"--upload-file a {URL}", "--upload-file has no counterpart"),
         (f"{URL} -b cookies.txt", "-b cookies.txt: this is a file"),
         (f"{URL} -H @headers.txt", "-H @headers.txt: headers are not read from files"),
         (f"{URL} -H 'A;'", "'A;' is not a header with a value"),
@@ -124,7 +124,7 @@ def test_any_command_line_is_read_or_refused(words: list[str]) -> None:
 @given(st.lists(st.characters(codec="utf-8") | st.characters(categories=["Cs"]), max_size=5))
 def test_any_option_takes_any_characters_or_is_refused(characters: list[str]) -> None:
     text = "".join(characters)
-    for option in ("-u", "-H", "-d", "-b", "--data-urlencode", "--json"):
+    for option in ("-u", "-H", "-d", "-b", "-F", "--form-string", "--data-urlencode", "--json"):
         try:
             assert read_curl([URL, option, f"a:{text}"]).url
         except UsageError:

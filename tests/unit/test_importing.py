@@ -40,7 +40,7 @@ curl 'https://shop.example/items' -H 'Cookie: a=b' -H 'accept: */*' -sk --compre
 curl https://shop.example/items \\
   -X PUT -H 'content-type: application/json' --data-raw $'{"n": "it\\'s", "a": "\\u00e9"}'
 curl "https://shop.example/$ITEM"
-curl -F a=b https://shop.example/
+curl -T a https://shop.example/
 curl https://cdn.example/logo.png
 """
 VEGETA = """\
@@ -217,7 +217,7 @@ def test_commands_of_curl_are_read_as_bash_reads_them() -> None:
     ]
     assert left(made) == {
         "with a variable of the shell": 1,
-        "that cannot be sent: curl -F has no counterpart here": 1,
+        "that cannot be sent: curl -T has no counterpart here": 1,
         "to https://cdn.example": 1,
     }
     assert left(made, "secret") == {"the header Cookie": 1}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
@@ -78,7 +78,6 @@ def test_a_changed_file_is_read_or_refused(name: str, data: st.DataObject) -> No
 
 
 @given(value=PLAIN, name=st.sampled_from(["har", "openapi", "json-log", "vegeta-json"]))
-@settings(max_examples=300)
 def test_any_json_is_read_or_refused(value: Any, name: str) -> None:
     read(json.dumps(value), name)
 
@@ -100,7 +99,6 @@ def documents() -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("name", ["har", "openapi"])
 @given(data=st.data())
-@settings(max_examples=300)
 def test_a_document_with_other_values_is_read_or_refused(name: str, data: st.DataObject) -> None:
     read(json.dumps(mutated(documents()[name](), data)), name)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
-from redline.model import Option, OptionValue, Variant
 from redline.plugins.jdks import Jdk, Jdks, Progress, best, installed, on_path, read_home, runtime_version
+from tests.fakes.jdks import BARE, asking, make_home
 from tests.fakes.servers.entries import server
 
 TEMURIN = 'IMPLEMENTOR="Eclipse Adoptium"\nJAVA_RUNTIME_VERSION="25.0.3+9-LTS"\nJAVA_VERSION="25.0.3"\n'
@@ -14,15 +14,6 @@ DEBIAN = 'IMPLEMENTOR="Debian"\nJAVA_RUNTIME_VERSION="17.0.15+6-Debian-1deb12u1"
 EARLY = 'IMPLEMENTOR="Oracle Corporation"\nJAVA_RUNTIME_VERSION="27-ea+10-900"\nJAVA_VERSION="27-ea"\n'
 EIGHT = 'IMPLEMENTOR="Temurin"\nJAVA_RUNTIME_VERSION="1.8.0_452-b09"\nJAVA_VERSION="1.8.0_452"\n'
 GRAAL = 'IMPLEMENTOR="Oracle Corporation"\nGRAALVM_VERSION="25"\nJAVA_RUNTIME_VERSION="25+37-LTS"\nJAVA_VERSION="25"\n'
-BARE = 'JAVA_VERSION="21.0.8"\nMODULES="java.base"\n'
-
-
-def make_home(home: Path, release: str) -> Path:
-    (home / "bin").mkdir(parents=True)
-    (home / "bin/java").write_text("#!/bin/sh\n")
-    (home / "bin/java").chmod(0o755)
-    (home / "release").write_text(release)
-    return home
 
 
 def of_version(folder: Path, version: str) -> Jdk:
@@ -32,13 +23,6 @@ def of_version(folder: Path, version: str) -> Jdk:
     found = read_home(home)
     assert found is not None
     return found
-
-
-def asking(jdk: OptionValue) -> Variant:
-    plain = server()
-    option = Option(values=(17, 21, 25), default=21)
-    entry = plain.entry.model_copy(update={"options": {"jdk": option}})
-    return Variant(entry=entry, options={"jdk": jdk})
 
 
 @pytest.mark.parametrize(

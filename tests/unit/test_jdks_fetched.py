@@ -6,27 +6,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
-from redline.model import Option, OptionValue, Variant
 from redline.plugins import jdks as provisioning
 from redline.plugins.jdks import FOLDER, PINS, Jdks, Progress, provision, read_home
-from tests.fakes.servers.entries import server
-
-BARE = 'JAVA_VERSION="21.0.8"\nMODULES="java.base"\n'
-
-
-def make_home(home: Path, release: str) -> Path:
-    (home / "bin").mkdir(parents=True)
-    (home / "bin/java").write_text("#!/bin/sh\n")
-    (home / "bin/java").chmod(0o755)
-    (home / "release").write_text(release)
-    return home
-
-
-def asking(jdk: OptionValue) -> Variant:
-    plain = server()
-    option = Option(values=(17, 21, 25), default=21)
-    entry = plain.entry.model_copy(update={"options": {"jdk": option}})
-    return Variant(entry=entry, options={"jdk": jdk})
+from tests.fakes.jdks import BARE, asking, make_home
 
 
 def installing(release: str = BARE) -> tuple[list[str], provisioning.Install]:

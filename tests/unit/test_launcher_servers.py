@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError, RedlineError
-from redline.model import AttachedServer, ServerEntry, Start, Variant
-from redline.model.catalogue import Checkout
+from redline.model import AttachedServer, Container, ServerEntry, Start, Variant
+from redline.model.catalogue import Checkout, ComposeService, OwnImage
 from redline.plugins.launchers.compose import ComposeLauncher
+from redline.plugins.launchers.container_engine import CHOICE
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
 from redline.plugins.launchers.watching import AttachedWatch, KnownProcesses, watch
@@ -21,6 +22,12 @@ from tests.fakes.servers.entries import SCRIPT, alive, make_catalogue, server
 
 FREE = Placement()
 COMMAND = (sys.executable, "-I", "-S", str(SCRIPT), "{port}", "healthy")
+
+
+def contained(name: str, **how: object) -> Variant:
+    """A server of the user's that is started in containers."""
+    entry = ServerEntry(name=name, about="mine", runtime="", family_folder=".", start=Start(command=()))
+    return Variant(entry=entry.model_copy(update=how))
 
 
 def git(folder: Path, *args: str) -> None:
@@ -68,7 +75,35 @@ def checkouts(repository: Repository, build: str | None) -> tuple[Checkout, ...]
 
 def launcher_in(folder: Path, stack: ExitStack) -> ServersLauncher:
     catalogue = ProcessLauncher(make_catalogue(folder / "catalogue"), folder / "cache")
-    return ServersLauncher(catalogue, RevisionLauncher(stack), ComposeLauncher(stack))
+    return ServersLauncher(catalogue, RevisionLauncher(stack), ComposeLauncher(catalogue.containers, stack))
+
+
+def test_containers_of_every_kind_share_an_engine_that_is_tried_once_and_a_janitor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, calls = tmp_path / "podman", tmp_path / "calls"
+    client.write_text(f"""#!/bin/sh
+case "$*" in
+  *version*) echo podman 4.3.1 ;;
+  *"image inspect"*) echo '[{{"Id": "sha256:1"}}]' ;;
+  *" run "* | "run "*) echo run >>{calls} ;;
+esac
+""")
+    client.chmod(0o755)
+    monkeypatch.setenv(CHOICE, str(client))
+    (tmp_path / "compose.yaml").write_text("services: {web: {image: shop}}\n")
+    service = ComposeService(file=str(tmp_path / "compose.yaml"), service="web", port=1)
+    variants = (
+        contained("image", image=OwnImage(name="shop", port=1)),
+        contained("composed", compose=service),
+        server().model_copy(update={"container": Container(image="shop")}),
+    )
+    with ExitStack() as stack:
+        launcher = launcher_in(tmp_path, stack)
+        outcome = launcher.build(variants, silent)
+        launcher._catalogue.containers.close()
+    assert outcome.hashes["image"] == "sha256:1"
+    assert calls.read_text().splitlines() == ["run"]
 
 
 def test_servers_of_every_kind_run_at_the_same_time(tmp_path: Path, repository: Repository) -> None:

@@ -210,7 +210,11 @@ def test_report_shows_a_result_of_another_tool(tmp_path: Path) -> None:
     refused = redline("report", PEERS / "wrk2.txt", "--format", "csv").exception
     assert str(refused).startswith(f"{PEERS / 'wrk2.txt'} is a result of wrk2, which has no report as csv")
     (tmp_path / "notes").write_text("nothing")
-    assert "is not JSON" in str(redline("report", tmp_path / "notes").exception)
+    refused = redline("report", tmp_path / "notes").exception
+    assert isinstance(refused, NotStoredError)
+    assert str(refused).startswith(f"{tmp_path / 'notes'} holds no result that Redline knows\n")
+    assert "wrk, wrk2, hey and h2load" in refused.hint
+    assert "results.json" in refused.hint
 
 
 def test_compare_refuses_files() -> None:

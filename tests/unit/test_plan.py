@@ -40,8 +40,15 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
     return small_catalogue(tmp_path_factory.mktemp("plan"))
 
 
+READ = dict[tuple[str, int | None], Suite]()
+"""Suites that were read, by text and trials: reading takes far longer than planning."""
+
+
 def suite_of(catalogue: Catalogue, text: str = TEXT, seed: int | None = None, trials: int | None = None) -> Suite:
-    return read_suite(text, "f.yaml", catalogue, Overrides(seed=seed, trials=trials))
+    if (text, trials) not in READ:
+        READ[text, trials] = read_suite(text, "f.yaml", catalogue, Overrides(trials=trials))
+    suite = READ[text, trials]
+    return suite if seed is None else suite.model_copy(update={"seed": seed})
 
 
 seeds = st.integers(0, 2**53 - 1)

@@ -13,7 +13,7 @@ from redline.analysis import build_report
 from redline.model import Estimate, Metric, Report, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.outcomes import Outcome, outcomes
-from redline.report.render import RENDERERS, annotations
+from redline.report.render import RENDERERS, ci
 from tests import golden
 from tests.fakes import limits, reports, studies
 from tests.fakes.compared import Cost, compared_run
@@ -130,7 +130,7 @@ def test_an_annotation_is_a_single_line(make: Callable[[], AnyReport]) -> None:
 
 
 def test_an_annotation_holds_no_command_of_its_own() -> None:
-    made = annotations.render([Outcome("a,b::c", "100%\n::error::x", "failed", "one\n::stop-commands::y")]).decode()
+    made = ci.annotations([Outcome("a,b::c", "100%\n::error::x", "failed", "one\n::stop-commands::y")]).decode()
     assert made.count("\n") == 1
     assert "%0A::stop-commands::y" in made
     assert made.startswith("::warning title=a%2Cb%3A%3Ac%2C 100%25%0A%3A%3Aerror%3A%3Ax::")

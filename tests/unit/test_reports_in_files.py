@@ -83,8 +83,8 @@ def test_a_report_comes_back_from_its_json(make: Callable[[], AnyReport], tmp_pa
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "is not JSON, but empty"),
-        (b"\xff", "is not JSON"),
+        (b"", "is empty"),
+        (b"\xff", "holds no result that Redline knows"),
         (b'{"format": ', "is not JSON"),
         (b"[1, 2]", "is JSON without a format"),
         (b'{"format": 7}', "is JSON without a format"),

@@ -104,6 +104,9 @@ class LoadResult(Frozen):
     failures: tuple[FirstFailure, ...] = omitted_if_default(
         (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
     )
+    asked_again: str = omitted_if_default(
+        "", "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"
+    )
     engine: Engine
     objectives: tuple[ObjectiveResult, ...] = Field(default=(), description="of `--objective`, met or missed")
     findings: tuple[Finding, ...]

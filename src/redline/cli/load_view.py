@@ -38,7 +38,9 @@ def speed_text(interval: Interval, *quantiles: float) -> str:
     return "  ".join([per_s, *(f"{quantile_name(q)} {duration(ns)}" for q, ns in times)])
 
 
-def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = ()) -> LoadResult:
+def load_result(
+    url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = (), asked_again: str = ""
+) -> LoadResult:
     """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
     if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
@@ -69,6 +71,7 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         counts=traffic.counts,
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
+        asked_again=asked_again,
         engine=traffic.engine,
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
         findings=findings,
@@ -96,7 +99,9 @@ def load_section(result: LoadResult) -> Section:
         for finding in sorted(result.findings, key=lambda finding: -finding.grade.weight)
     )
     told = " ".join(finding.message for finding in result.findings)
-    why = (f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told)
+    why = [f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told]
+    if result.asked_again:
+        why.append(f"asked once more, {result.asked_again}")
     blocks = filled(
         Prose.of([f"throughput  {_throughput(result)}"] if shown else []),
         _percentiles(result) if shown else None,

@@ -38,7 +38,8 @@ class ProbeRecording(Frozen):
 
     format: Literal["redline.probe/1"] = "redline.probe/1"
     phase: LoadPhase = Field(
-        description="start: the server got no load; warmup: users with zero think time on a fresh start; "
+        description="start: a start without a load: it, its answers or its stop failed; "
+        "warmup: users with zero think time on a fresh start; "
         "approach: then a rate below the first probe; "
         "search, confirm: a probe of the search, with `confirm` on a separate start; curve: a probe for the "
         "curve only; overload: the overload test"

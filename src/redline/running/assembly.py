@@ -76,7 +76,9 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
     driver = EngineDriver(find_engine())
     # If nothing is started, the load gets all cores; in a duet they are divided as usual.
     is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
-    launcher = ServersLauncher(ProcessLauncher(catalogue, cache), RevisionLauncher(stack), ComposeLauncher(stack))
+    processes = ProcessLauncher(catalogue, cache)
+    services = ComposeLauncher(processes.containers, stack)
+    launcher = ServersLauncher(processes, RevisionLauncher(stack), services)
     tools = Tools(
         launcher=RouteLauncher(launcher),
         driver=driver,

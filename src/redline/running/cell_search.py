@@ -88,17 +88,27 @@ class CellSearch:
         """
         try:
             has_more = self._search()
+            if not has_more or not self.state.terms.by_probe:
+                self._end_start()
         except BaseException:
-            self.stop()
+            with contextlib.suppress(LaunchError):  # the first error has precedence
+                self.stop()
             raise
-        if not has_more or not self.state.terms.by_probe:
-            self.stop()
         return has_more
 
     def stop(self) -> None:
-        """Stop the server that runs, if any."""
+        """Stop the server that runs, if any. Raises LaunchError if a command after it fails."""
         self._prober = None
         self._stack.close()
+
+    def _end_start(self) -> None:
+        """Stop the server that runs, if any. Raises LaunchError, also stored: the search cannot go on."""
+        number = self._prober.start if self._prober is not None else 0
+        try:
+            self.stop()
+        except LaunchError as error:
+            self._store(self._not_loaded(number, failure_of("stop", error.kind, error, error.log_tail)))
+            raise
 
     def _search(self) -> bool:
         while isinstance(step := self.state.next(), Proposal):
@@ -106,7 +116,7 @@ class CellSearch:
                 self._confirmed_on = step.fresh_start
                 if self._prober is not None and not self.state.terms.by_probe:
                     return True
-                self.stop()
+                self._end_start()
             self._probe(step, "confirm" if step.fresh_start else "search")
             if self.state.terms.by_probe and self._prober is not None:
                 self._prober.let_drain()  # a backlog would disturb the server whose turn is next

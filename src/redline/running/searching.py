@@ -175,7 +175,7 @@ class _SiteSearch:
                         with session.listener.cell(state.cell, number, self.cells, alone=alone) as listener:
                             if number not in searches:
                                 searches[number] = self._search_on(state, listener)
-                                running.callback(searches[number].stop)
+                                running.callback(self._leave, searches[number])
                             searches[number].listener = listener
                             has_more = searches[number].turn()
                     except KeyboardInterrupt:
@@ -190,6 +190,13 @@ class _SiteSearch:
                     if not has_more:
                         left.remove((number, state))
         return False
+
+    def _leave(self, search: CellSearch) -> None:
+        """Stop the server of a search that ended early, and show an error of a command after it."""
+        try:
+            search.stop()
+        except LaunchError as error:
+            self.session.listener.broken(error)
 
     def _search_on(self, state: SearchState, listener: SearchListener) -> CellSearch:
         return CellSearch(

@@ -25,7 +25,8 @@ def open_archive(folder: Path) -> Archive:
     Links and hidden directories are not followed. Raises UsageError if there is no such directory.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a directory", hint="name the directory with the runs, such as runs/")
+        what = f"{folder} is not a directory" if folder.exists() else f"there is no directory {folder}"
+        raise UsageError(what, hint="name the directory with the runs, such as runs/")
     with as_store_error(folder):
         entries, foreign = list(_at(folder)), []
         children = [] if entries else _children(folder)

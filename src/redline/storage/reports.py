@@ -14,11 +14,20 @@ from redline.model.limits import AnyReport, LimitReport
 _MOST_BYTES = 1 << 30
 """The limit of a decompressed file, which could be endless."""
 _KINDS: dict[str, type[AnyReport]] = {"redline.report/1": Report, "redline.limit/1": LimitReport}
+_BEGINNINGS = (b"{", b"[")
 _HINT = "name the results.json of a run, a comparison, a search or a load, as it is or as results.json.gz"
 
 
+class NotJsonError(NotStoredError):
+    """A file holds a text that is no JSON, not even broken JSON."""
+
+
 def read_report(file: Path) -> AnyReport:
-    """Read a report from a file. Raises StoreError if it cannot be opened, NotStoredError if it holds no report."""
+    """Read a report from a file.
+
+    Raises StoreError if it cannot be opened, NotJsonError if it holds another text, and NotStoredError if it holds no
+    report.
+    """
     try:
         content = _plain(file)
     except OSError as error:
@@ -28,14 +37,15 @@ def read_report(file: Path) -> AnyReport:
         stamp = from_json(content)
     except ValueError as error:
         what = f": {error}" if content.strip() else ", but empty"
-        raise NotStoredError(f"{file} is not JSON{what}", hint=_HINT) from None
+        kind = NotStoredError if content.lstrip()[:1] in _BEGINNINGS else NotJsonError
+        raise kind(f"{file} is not JSON{what}", hint=_HINT) from None
     stamped = stamp.get("format") if isinstance(stamp, dict) else None
-    kind = _KINDS.get(stamped) if isinstance(stamped, str) else None
-    if kind is None:
+    model = _KINDS.get(stamped) if isinstance(stamped, str) else None
+    if model is None:
         said = f"has the format {stamped}" if isinstance(stamped, str) else "is JSON without a format"
         raise NotStoredError(f"{file} {said}, and holds no report", hint=_HINT)
     try:
-        return kind.model_validate_json(content)
+        return model.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the report"

@@ -247,7 +247,7 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
     if is_compose_file(words[0]):
         return _of_compose(*words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     if is_curl(words[0]):
-        curl = read_curl(words[1:])
+        curl = read_curl(words[1:], read=referenced_files(Path(PROJECT_FILE)).body)
         asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:

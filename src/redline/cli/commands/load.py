@@ -26,7 +26,7 @@ from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, Interval, PlannedTrial, Recording
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter, MeteredTrial
-from redline.ports import Launch, LoadOptions
+from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import failure_of, record_load
 from redline.running.session import Source, new_manifest
@@ -60,13 +60,13 @@ def execute(flags: LoadFlags) -> None:
         is_kept = flags.output is not None
         stream = stack.enter_context(LineStream()) if flags.stream else None
         with OneLine(Terminal(stderr=True), alive=stream is None) as line:
-            recording = _record(
+            recording, asked_again = _record(
                 cell, workers, suite.seed, bench, store, _Shown(cell, line, stream, meter), is_kept=is_kept
             )
         if flags.output is not None:
             write_run_views(store)
         name = flags.url or own_server(cell.variant, cell.scenario.request.path)
-        result = load_result(name, cell, recording, suite.objectives)
+        result = load_result(name, cell, recording, suite.objectives, asked_again)
         if stream is not None:
             stream.write(StreamSummary(result=result))
     if flags.json:
@@ -133,8 +133,11 @@ def _record(
     shown: "_Shown",
     *,
     is_kept: bool,
-) -> Recording:
-    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording."""
+) -> tuple[Recording, str]:
+    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording.
+
+    Returns also which request is answered wrongly, and how, if that is known.
+    """
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
@@ -148,9 +151,11 @@ def _record(
     )
     launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
     recording: Recording | None = None
+    asked_again = ""
     try:
         with tools.launcher.running(launch) as server:
             recording = record_load(cell, planned, server, tools, options)
+            asked_again = _asked_again(cell, recording, tools.driver, server.endpoint)
     except LaunchError as error:  # keep the measurement, since only the server's end failed
         if recording is None:
             raise
@@ -159,4 +164,21 @@ def _record(
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
-    return recording
+    return recording, asked_again
+
+
+def _asked_again(cell: Cell, recording: Recording, driver: Driver, endpoint: Endpoint) -> str:
+    """Send each of several requests once more after wrong answers: the load counts them without their requests.
+
+    Returns the first request with a wrong answer, and how it is wrong; empty if all are answered right by now.
+    """
+    traffic = recording.traffic
+    if traffic is None or traffic.ended == "interrupted" or len(cell.scenario.requests) == 1:
+        return ""
+    outcomes = traffic.counts.outcomes
+    if not outcomes.unexpected_status + outcomes.unexpected_body:
+        return ""
+    try:
+        return driver.verify(cell, endpoint) or ""
+    except DriveError:  # the load was measured all the same
+        return ""

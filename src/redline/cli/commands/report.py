@@ -26,7 +26,7 @@ from redline.peers.outputs.formats import read_results
 from redline.report.render import RENDERERS, csvfile, summary
 from redline.report.sections.other_results import other_sections
 from redline.running.views import run_report, search_report
-from redline.storage.reports import read_report
+from redline.storage.reports import NotJsonError, read_report
 from redline.storage.runs import RunStore, capacity_store
 
 _WITH_SLUGS = ("csv", "hgrm", "hlog")
@@ -97,11 +97,11 @@ def _write_recorded(flags: ReportFlags, form: str) -> None:
 
 
 def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
-    """Show the result of another tool. Raises `error` if the file is no such result."""
+    """Show the result of another tool. Raises NotStoredError if the file is no such result: `error`, if it is JSON."""
     try:
         results = read_results(file)
-    except NotStoredError:
-        raise error from None
+    except NotStoredError as other:
+        raise (other if isinstance(error, NotJsonError) else error) from None
     if any(result.tool == "redline" for result in results):
         raise error
     if form is not None:

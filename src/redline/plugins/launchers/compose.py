@@ -5,7 +5,6 @@ import random
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
 from pathlib import Path
 
 from redline.errors import BuildError, LaunchError
@@ -46,15 +45,11 @@ _HASH_DIGITS = 16
 class ComposeLauncher:
     """Launcher of services of compose files. What stays up between starts is removed when `stack` ends."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, containers: Containers, stack: ExitStack) -> None:
+        self._containers = containers
         self._composed: dict[str, Composed] = {}
         self._standing = StandingServices()
         stack.callback(self._standing.close)
-
-    @cached_property
-    def _containers(self) -> Containers:
-        """The lab's containers. Raises OSError if there is no folder for them."""
-        return Containers(private_folder("scratch"))
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build the images that the files describe, once, and check that all other images are here."""

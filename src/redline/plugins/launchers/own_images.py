@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 
 from redline.errors import BuildError, LaunchError
@@ -25,13 +24,9 @@ _PORT = re.compile(r"(\d+)(?:/tcp)?")
 class ImageLauncher:
     """Launcher of a user's images."""
 
-    def __init__(self) -> None:
+    def __init__(self, containers: Containers) -> None:
+        self._containers = containers
         self._images: dict[OwnImage, Image] = {}
-
-    @cached_property
-    def _containers(self) -> Containers:
-        """The lab's containers. Raises OSError if there is no folder for them."""
-        return Containers(private_folder("scratch"))
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build nothing; check that the images are here. The content hash is the image's."""
@@ -55,7 +50,12 @@ class ImageLauncher:
             raise LaunchError.of(error) from error
         version, folder = self._containers.engine().version, Path(variant.catalogued.family_folder)
         built = StandingBuild(variant.catalogued, hash=image.name, folder=folder, runtime_version=version)
-        prepared = Prepared(built, None, private_folder("scratch"), self._containers, image, advice=OF_IMAGE)
+        try:
+            scratch = private_folder("scratch")
+        except OSError as error:
+            message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
+            raise LaunchError(message, hint=elsewhere()) from error
+        prepared = Prepared(built, None, scratch, self._containers, image, advice=OF_IMAGE)
         with started(launch, prepared) as server:
             yield server
 
@@ -69,9 +69,6 @@ class ImageLauncher:
                 self._images[wanted] = Image(identifier, port=wanted.port or _only(exposed, wanted.name))
             except ContainerEngineError as error:
                 raise BuildError(f"{variant.slug}: {error}", hint=error.hint) from error
-            except OSError as error:
-                message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
-                raise BuildError(message, hint=elsewhere()) from error
         return self._images[wanted]
 
 

@@ -345,7 +345,8 @@ class FindsBuilds(Protocol):
 class ProcessLauncher:
     """Launcher of the servers in a catalogue; `cache` remembers its builds.
 
-    Servers listen on the address `host`. `builds` are builds from elsewhere, in place of the catalogue's.
+    Servers listen on the address `host`. `builds` are builds from elsewhere, in place of the catalogue's. Launchers of
+    other kinds share `containers`, and so their janitor.
     """
 
     def __init__(
@@ -362,7 +363,7 @@ class ProcessLauncher:
         self._folders = catalogue, cache
         self._jdks = jdks or Jdks(cache)
         self._scratch = cache.absolute() / "scratch"
-        self._containers = Containers(self._scratch)
+        self.containers = Containers(self._scratch)
         self._host = host
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
@@ -398,14 +399,14 @@ class ProcessLauncher:
         if variant.container is None:
             return Prepared(built, jdk, self._scratch, host=self._host)
         try:
-            image = self._containers.provide(variant, built, jdk, lambda _line: None)
+            image = self.containers.provide(variant, built, jdk, lambda _line: None)
         except BuildError as error:
             raise LaunchError.of(error) from error
         built = replace(built, runtime_version=self._with_engine(built.runtime_version))
-        return Prepared(built, jdk, self._scratch, self._containers, image, self._host)
+        return Prepared(built, jdk, self._scratch, self.containers, image, self._host)
 
     def _with_engine(self, runtime: str) -> str:
-        return "; ".join(filter(None, (runtime, self._containers.engine().version)))
+        return "; ".join(filter(None, (runtime, self.containers.engine().version)))
 
     def _jdk(self, variant: Variant) -> Jdk | None:
         try:
@@ -429,7 +430,7 @@ class ProcessLauncher:
                 outcome.runtimes[slug] = _runtime(variant, jdk, outcome.runtimes[slug])
                 if variant.container is not None:
                     for builds in self._builds.values():
-                        self._containers.provide(variant, builds.find(variant.catalogued), jdk, show)
+                        self.containers.provide(variant, builds.find(variant.catalogued), jdk, show)
                     outcome.runtimes[slug] = self._with_engine(outcome.runtimes[slug])
             except BuildError as error:
                 outcome.failures[slug] = error

@@ -16,7 +16,7 @@ from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.failures import OF_COMMAND, OF_REVISION, LaunchAdvice
 from redline.plugins.launchers.own_images import ImageLauncher
-from redline.plugins.launchers.process import Prepared, ProcessServer, started
+from redline.plugins.launchers.process import Prepared, ProcessLauncher, ProcessServer, started
 from redline.plugins.revisions import Repository, build, missing_submodule
 from redline.plugins.temporary import elsewhere, private_folder
 from redline.ports import Building, BuildOutcome, Launch, Launcher, RunningServer
@@ -134,9 +134,10 @@ def _checkout_of(variant: Variant) -> Checkout:
 class ServersLauncher:
     """Launcher of servers of every kind, by the launchers of their kinds."""
 
-    def __init__(self, catalogue: Launcher, revisions: RevisionLauncher, services: ComposeLauncher) -> None:
+    def __init__(self, catalogue: ProcessLauncher, revisions: RevisionLauncher, services: ComposeLauncher) -> None:
         self._catalogue, self._revisions, self._services = catalogue, revisions, services
-        self._attached, self._commands, self._images = AttachedLauncher(), CommandLauncher(), ImageLauncher()
+        self._attached, self._commands = AttachedLauncher(), CommandLauncher()
+        self._images = ImageLauncher(catalogue.containers)
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need. Failures are in the outcome, by variant slug."""

@@ -7,7 +7,7 @@ from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
 from redline.report.document import Medium, Page, Section
 from redline.report.outcomes import outcomes
-from redline.report.render import annotations, benchmarks, csvfile, html, junit, markdown
+from redline.report.render import benchmarks, ci, csvfile, html, markdown
 from redline.report.sections import history_page as history_sections
 from redline.report.sections import limit, run
 from redline.visible import visible
@@ -35,7 +35,7 @@ def _csv(report: AnyReport) -> bytes:
 
 def _junit(report: AnyReport) -> bytes:
     name = report.suite if isinstance(report, LimitReport) else report.run.suite
-    return junit.render(name, outcomes(report))
+    return ci.junit(name, outcomes(report))
 
 
 def _json(report: AnyReport) -> bytes:
@@ -51,7 +51,7 @@ RENDERERS: Mapping[str, Renderer] = {
     "junit": _junit,
     "bmf": benchmarks.bmf,
     "benchmark": benchmarks.smaller_is_better,
-    "annotations": lambda report: annotations.render(outcomes(report)),
+    "annotations": lambda report: ci.annotations(outcomes(report)),
 }
 
 

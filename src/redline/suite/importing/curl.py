@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from redline.errors import UsageError
 from redline.quantities import clip
+from redline.suite.importing import curl_form
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.source import RequestSource
 from redline.suite.pasted import read_pasted, read_script
@@ -40,7 +41,6 @@ _FILE = "save the body in a file, and give it as --data-binary @FILE"
 _ADDRESS = "give the server's own address in the URL, and -H 'Host: …'"
 _SIGNED = "only Basic and Bearer are sent: give the header that the server wants, with -H 'Authorization: …'"
 _REFUSED = {
-    "-F --form --form-string": _FILE,
     "-T --upload-file": _FILE,
     "--url-query": "write the query into the URL",
     "--cacert": _SUITE,
@@ -71,6 +71,11 @@ _GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
 _NO_TEXT = re.compile("[\0\ud800-\udbff\udc00-\udc7f\udd00-\udfff]")
 """Characters that no command contains: NUL, and half of a UTF-16 surrogate pair. The other surrogates encode bytes."""
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
+_TYPE = "Content-Type"
+
+
+def _no_file(name: str) -> bytes:
+    raise UsageError(f"curl: {name} cannot be read from here", hint=_FILE)
 
 
 class _CurlParser(argparse.ArgumentParser):
@@ -108,10 +113,12 @@ def split_curl(text: str) -> tuple[str, ...]:
     return read_pasted(text.lstrip().removeprefix("$ "), "curl").commands[0]
 
 
-def read_curl(words: Sequence[str], ignored: Collection[str] = ()) -> CurlRequest:
+def read_curl(
+    words: Sequence[str], ignored: Collection[str] = (), read: Callable[[str], bytes] = _no_file
+) -> CurlRequest:
     """The URL, method, headers and body of a request. Raises UsageError for an option that has no counterpart.
 
-    `ignored` are options without a counterpart that do not change the request.
+    `ignored` are options without a counterpart that do not change the request. `read` reads the files of a form.
     """
     if any(map(_NO_TEXT.search, words)):
         hint = "write the character itself, or save the body in a file, for --data-binary @FILE"
@@ -121,20 +128,36 @@ def read_curl(words: Sequence[str], ignored: Collection[str] = ()) -> CurlReques
     for header in headers:
         _check_header(header)
     described = _described(values)
-    if values.query and body is not None:
+    if values.form:
+        if body is not None or values.query:
+            raise UsageError("curl: -F stands beside -d or -G", hint="curl takes one of them: leave out the others")
+        # curl adds its boundary to a type that is given by -H.
+        given = [header for header in headers if _name_of(header) == _TYPE.lower()]
+        if other := next(
+            (header for header in given if header.partition(":")[2].strip().lower() != curl_form.TYPE), ""
+        ):
+            hint = f"leave out -H {other!r}: curl says the type and the boundary itself"
+            raise UsageError(f"curl: -F stands beside -H {other!r}", hint=hint)
+        body, described[_TYPE] = curl_form.build_form(values.form, read)
+        headers = [header for header in headers if header not in given]
+    elif values.query and body is not None:
         if body.startswith("@"):
             raise UsageError(f"curl -G -d {body}: a file is not a query", hint="write the query into the URL")
         url, _, _ = url.partition("#")
         url, body = f"{url}{'&' if '?' in url else '?'}{body}", None
     elif any(kind == "json" for kind, _ in values.parts or ()):
-        described |= {"Content-Type": _JSON, "Accept": _JSON}
+        described |= {_TYPE: _JSON, "Accept": _JSON}
     elif body is not None:
-        described["Content-Type"] = _FORM
+        described[_TYPE] = _FORM
     # A header given by -H replaces the option's header, even if it is empty.
-    named = {header.partition(":")[0].strip().lower() for header in headers}
+    named = set(map(_name_of, headers))
     headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
     return CurlRequest(url=url, method=method, headers=[*filter(_is_sent, headers)], body=body)
+
+
+def _name_of(header: str) -> str:
+    return header.partition(":")[0].strip().lower()
 
 
 def _described(values: argparse.Namespace) -> dict[str, str]:
@@ -166,6 +189,8 @@ def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespac
         "json": "--json",
     }.items():
         parser.add_argument(*options.split(), dest="parts", action="append", type=_part(kind))
+    for kind, options in curl_form.OPTIONS.items():
+        parser.add_argument(*options.split(), dest="form", action="append", type=_part(kind))
     parser.add_argument("-G", "--get", dest="query", action="store_true")
     parser.add_argument("-u", "--user", dest="user")
     parser.add_argument("--oauth2-bearer", dest="bearer")
@@ -285,7 +310,7 @@ def read_commands(source: RequestSource, into: Gathering) -> None:
             into.leave_out(f"with {needs}", f"line {line}")
             continue
         try:
-            request = read_curl(rest, _ABOUT_THE_CONNECTION)
+            request = read_curl(rest, _ABOUT_THE_CONNECTION, source.body)
         except UsageError as error:
             into.leave_out(f"that cannot be sent: {error.message}", f"line {line}")
             continue

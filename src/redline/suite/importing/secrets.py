@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Container, Iterator
 from functools import lru_cache
+from itertools import chain
 from urllib.parse import unquote_plus
 
 _SECRET = re.compile(
@@ -17,6 +18,8 @@ _HARMLESS_HEADERS = frozenset({"idempotency-key", "sec-websocket-key", "cache-ke
 _BEARER = re.compile(r"(?:bearer|basic|digest|negotiate|token)\s+\S", re.IGNORECASE)
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")
 """A JSON Web Token (RFC 7519): its header is JSON, whose first bytes are always these."""
+_ENCODED_FIELD = re.compile(r'(?:^|[&\s;"])([A-Za-z0-9_.%\[\]-]{1,80})=')
+_PART_OF_FORM = re.compile(r'^Content-Disposition: form-data; name="([^"\r\n]{1,80})"', re.MULTILINE | re.IGNORECASE)
 _IN_A_PATH = re.compile(r";\w*sess\w*=", re.IGNORECASE)
 _DEEPEST = 40
 
@@ -63,12 +66,13 @@ def secret_in_path(path: str) -> bool:
 
 
 def secret_in_body(text: str, keep: Container[str] = ()) -> str | None:
-    """The name of the first JSON or form field that holds a secret; None if there is none."""
+    """The name of the first field of JSON or of a form that holds a secret; None if there is none."""
     try:
         names = _names_of_json(json.loads(text))
         secret = next((name for name in names if is_secret_name(name) and name.lower() not in keep), None)
     except (ValueError, RecursionError):
-        names = (unquote_plus(match[1]) for match in re.finditer(r'(?:^|[&\s;"])([A-Za-z0-9_.%\[\]-]{1,80})=', text))
+        encoded = (unquote_plus(match[1]) for match in _ENCODED_FIELD.finditer(text))
+        names = chain(encoded, (match[1] for match in _PART_OF_FORM.finditer(text)))
         secret = next((name for name in names if is_secret_name(name) and name.lower() not in keep), None)
     return "a token" if secret is None and has_token(text) and "token" not in keep else secret
 

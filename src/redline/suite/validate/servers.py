@@ -69,23 +69,25 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
     if written.url is not None:
         return _running(sheet, path, written, written.url, names)
     if written.use is not None:
-        if (own := _of_project(sheet, written.use, path, names)) is not None:
-            return _in_place(sheet, path, written, own, names)
-        return _catalogued(sheet, path, written, written.use, names)
+        return _used(sheet, path, written, written.use, names)
     return _own(sheet, path, written, names)
 
 
-def _of_project(sheet: Sheet, use: str, path: Path, names: Names) -> ServerSchema | None:
-    """The server of this name in redline.yaml, which takes precedence over the catalogue's; None without any.
+def _used(sheet: Sheet, path: Path, written: ServerSchema, use: str, names: Names) -> list[Variant]:
+    """The server of this name in redline.yaml, which takes precedence over the catalogue's; empty after a problem.
 
     A redline.yaml that cannot be read is an error only if the suite may mean a server of it.
     """
     try:
-        return names.origins.servers().get(use)
+        own = names.origins.servers().get(use)
     except UsageError:
         if use not in names.catalogue.servers:
             noted(sheet, path, names.origins.servers)
-        return None
+            return []
+        own = None
+    if own is not None:
+        return _in_place(sheet, path, written, own, names)
+    return _catalogued(sheet, path, written, use, names)
 
 
 def _in_place(sheet: Sheet, path: Path, written: ServerSchema, own: ServerSchema, names: Names) -> list[Variant]:
