@@ -18,6 +18,8 @@ from _signal import (  # type: ignore[import-not-found] # `signal` takes millise
 _ASKED = (SIGINT, SIGTERM, SIGHUP)
 _AGAIN_S = 0.01
 _heard: list[int] = []
+listeners = []  # of functions without arguments; no annotation, since `collections.abc` takes time to import
+"""Called at the first Ctrl-C, in the main thread, wherever that is: they may neither raise nor wait for a lock."""
 
 
 def leave_at_once() -> None:
@@ -50,6 +52,9 @@ def _leave(number: int, _frame: object) -> None:
 def _interrupt(number: int, _frame: object) -> None:
     """SIGTERM and SIGHUP are like Ctrl-C: stop the servers, keep what was measured."""
     _heard.append(number)
+    if number == SIGINT and _heard.count(SIGINT) == 1:
+        for told in tuple(listeners):
+            told()
     raise KeyboardInterrupt
 
 

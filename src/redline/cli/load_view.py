@@ -1,4 +1,4 @@
-"""A load: its line of progress, its published result, and the result as a section."""
+"""A load: its speed so far, its published result, and the result as a section."""
 
 from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
@@ -6,27 +6,20 @@ from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
-from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording
+from redline.model import Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
 from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
+from redline.report.sections.histogram import histogram_table
 from redline.report.sections.trials import trial_text
 from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
 
 _METHOD = "one trial: no interval"
-
-
-def live_line(cell: Cell, interval: Interval) -> str:
-    """An interval as a line of progress."""
-    outcomes = interval.counts.outcomes
-    errors = f"  errors {outcomes.errors}" if outcomes.errors else ""
-    return (
-        f"{interval.phase}  {interval.end_ns / 1e9:.1f} s of {(cell.warmup_ns + cell.load.duration_ns) / 1e9:g} s"
-        f"  {speed_text(interval, 0.5, 0.99)}{errors}"
-    )
+_SAID = (0.5, 0.99)
+"""The response times that are said beside the throughput."""
 
 
 def speed_text(interval: Interval, *quantiles: float) -> str:
@@ -74,14 +67,16 @@ def _single(value: float, unit: str) -> Estimate:
     return Estimate(value=value, low=None, high=None, unit=unit, n=1, method=_METHOD)
 
 
-def load_section(result: LoadResult) -> Section:
-    """Throughput, percentiles, outcomes and findings; of an invalid load, why in place of its numbers.
+def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
+    """The histogram of its response times, percentiles, outcomes and findings; its throughput and objectives last.
 
-    What was interrupted is shown as far as it was measured: that it is short is no reason to hide it.
+    An invalid load has no numbers: its last lines say why. What was interrupted is shown as far as it was measured:
+    that it is short is no reason to hide it.
     """
     shown = _is_shown(result)
-    times = map(other_time, result.other_times if shown else ())
-    lines = (*times, agreed(result.tls) if result.tls else "", f"outcomes  {outcomes_text(result.counts)}")
+    others = map(other_time, result.other_times if shown else ())
+    lines = (*others, agreed(result.tls) if result.tls else "", _statuses(result.counts))
+    outcomes = f"outcomes  {outcomes_text(result.counts)}"
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
         Item(line((f"{finding.grade}: {finding.message}", finding.grade)), (line((f"→ {finding.advice}", "dim")),))
@@ -90,10 +85,11 @@ def load_section(result: LoadResult) -> Section:
     told = " ".join(finding.message for finding in result.findings)
     why = (f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told)
     blocks = filled(
-        Prose.of([f"throughput  {_throughput(result)}"] if shown else []),
+        histogram_table(times) if shown and times is not None else None,
         _percentiles(result) if shown else None,
-        Prose.of((*lines, *why, warm)),
+        Prose.of((*lines, outcomes, *why, warm)),
         Items(tuple(findings)),
+        Prose((line((f"throughput  {_throughput(result)}", "strong")),) if shown else ()),
         Prose(tuple(map(objective_line, result.objectives))),
     )
     return Section(result.url, tuple(blocks), result.load)
@@ -136,9 +132,19 @@ def like_section(like: Like) -> Section:
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
 
 
+def _statuses(counts: Counts) -> str:
+    """`status codes  2xx 480,000, 5xx 12`; empty where nothing was answered."""
+    codes = ", ".join(f"{code} {integer(number)}" for code, number in sorted(counts.status.items()) if number)
+    return f"status codes  {codes}" if codes else ""
+
+
 def _throughput(result: LoadResult) -> str:
+    """`18.3 k/s, p50 1.24 ms, p99 8.30 ms`."""
     so_far = " (interrupted)" if result.ended == "interrupted" else ""
-    return f"{rate(result.throughput.value)}{so_far}" if result.throughput else "not known: no right answers"
+    if result.throughput is None:
+        return "not known: no right answers"
+    shown = [f"{quantile_name(point.q)} {duration(point.ns)}" for point in result.response if point.q in _SAID]
+    return ", ".join((f"{rate(result.throughput.value)}{so_far}", *shown))
 
 
 def _percentiles(result: LoadResult) -> Table:

@@ -88,11 +88,12 @@ class SessionListener(Protocol):
         """The trials of a plan are about to be run; so many were before."""
 
     def cell(
-        self, cell: Cell, number: int, cells: int, *, alone: bool = True
+        self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0
     ) -> AbstractContextManager[SearchListener]:
         """A turn of the search on a cell is about to begin: the `number`-th cell of so many.
 
-        Unless `alone`, others are searched on other hosts at the same time.
+        Unless `alone`, others are searched on other hosts at the same time. `left_ns` is the longest that it and what
+        follows take, roughly, in nanoseconds.
         """
 
     def broken(self, error: RedlineError) -> None:
@@ -297,6 +298,7 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
 def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
     kept, known, auto = _Kept(plan, store, listener), store.enough(), plan.suite.auto is not None
     done, repeats = kept.done, Repeats(plan, store)
+    kept.tell()
     for round_, planned in groupby(plan.steps, key=lambda step: step.round):
         steps = tuple(planned)
         left = tuple(step for step in steps if step.position not in done)
@@ -333,6 +335,11 @@ class _Kept:
         duets = tuple(made for made in self._made.values() if isinstance(made, DuetRecording))
         return Run(manifest=self._manifest, recordings=recordings, duets=duets)
 
+    def tell(self) -> None:
+        """Tell the listener how servers compare that are compared in duets alone."""
+        if self._decides and not self._plan.suite.alone and self._made:
+            self._listener.compared(self.run)
+
     def keep(self, made: Made) -> None:
         """Store what was made. Raises DriveError and KeyboardInterrupt where that ends the session."""
         cells = self._plan.cells
@@ -349,6 +356,7 @@ class _Kept:
             raise start_failed(self.run, made.failure)
         if made.is_interrupted:
             raise KeyboardInterrupt
+        self.tell()
 
     def forget(self, steps: Sequence[Step]) -> None:
         """Leave out trials and duets that are repeated."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from redline.analysis.own_servers import own_server
 from redline.cli import exits, places
@@ -14,10 +13,11 @@ from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult
 from redline.cli.flags import command_line, read_workers
 from redline.cli.load_flags import as_like, load_suite
-from redline.cli.load_view import like_section, live_line, load_result, load_section, spectrum_section
+from redline.cli.load_panel import LoadPanel
+from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
 from redline.cli.origins import project_here
 from redline.cli.project_builds import build_servers
-from redline.cli.show import OneLine, Terminal, show, write_json
+from redline.cli.show import Terminal, show, write_json
 from redline.cli.targets import check_targets
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, PlannedTrial, Recording
@@ -65,7 +65,8 @@ def execute(flags: LoadFlags) -> None:
         write_json(result)
     else:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
-        show([load_section(result), *spectrum, *([like_section(like)] if like else [])])
+        times = recording.traffic.response if recording.traffic else None
+        show([*spectrum, *([like_section(like)] if like else []), load_section(result, times)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
@@ -92,14 +93,14 @@ def _record(
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
-    with OneLine(console) as line:
+    with LoadPanel(cell, console) as panel:
         options = LoadOptions(
             log=logs / "engine.log",
             server_log=None if cell.variant.is_attached else logs / "server.log",
             log_is_kept=is_kept,
             workers=workers,
             keep_interrupted=True,
-            on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
+            on_interval=panel.seen,
         )
         launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
         recording: Recording | None = None
