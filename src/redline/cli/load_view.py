@@ -23,7 +23,7 @@ _SAID = (0.5, 0.99)
 
 
 def speed_text(interval: Interval, *quantiles: float) -> str:
-    """`20.1 k/s  p99 1.20 ms`: its rate, and the response times that are known."""
+    """`20.1 k/s  p99 1.20 ms`: the rate, and the response times that are known."""
     if not interval.counts.completed:
         return "no right answers"
     times = zip(quantiles, interval.response.quantiles_ns(quantiles), strict=True) if interval.response.count else ()
@@ -32,7 +32,7 @@ def speed_text(interval: Interval, *quantiles: float) -> str:
 
 
 def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = ()) -> LoadResult:
-    """The result in its published form. Raises DriveError if the load ended before anything was measured."""
+    """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
     if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
@@ -96,16 +96,16 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
 
 
 def _is_shown(result: LoadResult) -> bool:
-    """Whether the numbers of a load are a result: it is valid, or was only interrupted."""
+    """Whether to show the numbers of a load: it is valid, or was only interrupted."""
     grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
     interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
     return result.valid or interrupted
 
 
 def spectrum_section(result: LoadResult, recording: Recording) -> Section:
-    """The response times by the levels that wrk2 prints; of an invalid load nothing.
+    """The response times at the levels that wrk2 prints; empty for an invalid load.
 
-    Levels with too few requests beyond them are left out, as everywhere, but for the largest time.
+    Levels with too few requests beyond them are left out, as everywhere, except the maximum.
     """
     traffic = recording.traffic
     reached = percentile_levels(traffic.response) if traffic and _is_shown(result) else ()
@@ -126,7 +126,7 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
 
 
 def like_section(like: Like) -> Section:
-    """What the other tool does not say of such a load, and what of its command has no counterpart."""
+    """Facts that the other tool does not report of such a load, and parts of its command without a counterpart."""
     said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
     ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
@@ -155,7 +155,7 @@ def _percentiles(result: LoadResult) -> Table:
 
 
 def outcomes_text(counts: Counts) -> str:
-    """`480,000 ok, 12 timeout; 3 late; 2 retried`; failed calls of gRPC are among those of an unexpected status."""
+    """`480,000 ok, 12 timeout; 3 late; 2 retried`; failed gRPC calls count as unexpected status."""
     kinds = [f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if n]
     kinds += [f"{integer(n)} with grpc-status {status}" for status, n in counts.grpc_status.items()]
     more = {

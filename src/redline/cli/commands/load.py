@@ -1,4 +1,4 @@
-"""`redline load`: the engine on a server that is already running, or on the only one of redline.yaml."""
+"""`redline load`: load a server that is already running, or the only server of redline.yaml."""
 
 import tempfile
 from contextlib import ExitStack
@@ -74,9 +74,9 @@ def execute(flags: LoadFlags) -> None:
 
 
 def exit_code(result: LoadResult) -> int:
-    """3 when an objective was missed; else 1 when nothing is known, for an invalid load; else 3 when one is not known.
+    """3 for a missed objective; else 1 if nothing is known, as for an invalid load; else 3 for an unknown objective.
 
-    An invalid load that shows all objectives to be met has answered what was asked.
+    An invalid load that shows all objectives to be met has answered the question.
     """
     states = {objective.state for objective in result.objectives}
     if "missed" in states:
@@ -89,7 +89,7 @@ def exit_code(result: LoadResult) -> int:
 def _record(
     cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console, *, is_kept: bool
 ) -> Recording:
-    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError if there was none."""
+    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
@@ -107,7 +107,7 @@ def _record(
         try:
             with tools.launcher.running(launch) as server:
                 recording = record_load(cell, planned, server, tools, options)
-        except LaunchError as error:  # what was measured stays, where only the end of the server failed
+        except LaunchError as error:  # keep the measurement, since only the server's end failed
             if recording is None:
                 raise
             stopped = failure_of("stop", error.kind, error, error.log_tail)
