@@ -1,4 +1,4 @@
-"""A load: its speed so far, its published result, and the result as a section."""
+"""Show a load: its speed so far, its published result, and the result as a section."""
 
 from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
@@ -68,10 +68,10 @@ def _single(value: float, unit: str) -> Estimate:
 
 
 def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
-    """The histogram of its response times, percentiles, outcomes and findings; its throughput and objectives last.
+    """The histogram of response `times`, percentiles, outcomes and findings; throughput and objectives come last.
 
-    An invalid load has no numbers: its last lines say why. What was interrupted is shown as far as it was measured:
-    that it is short is no reason to hide it.
+    An invalid load has the reason in place of its numbers. An interrupted load is shown as far as it was measured:
+    being short is no reason to hide it.
     """
     shown = _is_shown(result)
     others = map(other_time, result.other_times if shown else ())

@@ -276,7 +276,7 @@ class TrialsView(Panel):
             self.print(self._ended(recording, cell, serious))
 
     def rounds_judged(self, precision: Precision) -> None:
-        """Print how far the main comparisons are from their goal, and how many rounds it may take."""
+        """Print how far the main comparisons are from their precision, and the expected number of rounds."""
         self.print(Text(precision_text(precision), style="dim"))
 
     def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:

@@ -92,8 +92,8 @@ class SessionListener(Protocol):
     ) -> AbstractContextManager[SearchListener]:
         """A turn of the search on a cell is about to begin: the `number`-th of `cells`.
 
-        Unless `alone`, others are searched on other hosts at the same time. `left_ns` is the longest that it and what
-        follows take, roughly, in nanoseconds.
+        Unless `alone`, other cells are searched on other hosts at the same time. `left_ns` is about the longest that
+        this turn and all that follow take, in nanoseconds.
         """
 
     def broken(self, error: RedlineError) -> None:
