@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from redline.model import Histogram
+from redline.model.histogram import Histogram, HistogramTable
 from redline.report.document import Column, Table
 from redline.report.format import duration, integer, percent
 
@@ -24,17 +24,15 @@ def time_bins(times: Histogram) -> tuple[tuple[int, int], ...]:
     The ratio of neighbouring edges is the same, since response times spread over orders of magnitude. Edges have three
     digits, as they are shown. No time is left out: the last bin ends with the longest.
     """
-    values, counts = times.buckets()
-    if not len(values):
+    low, high, longest = times.quantiles_ns((_FROM, _TO, 1.0))
+    if not longest:
         return ()
-    low, high = times.quantiles_ns((_FROM, _TO))
     edges_wanted = min(_MOST - 1, 1 + int(math.log(high / low) / math.log(_NARROWEST)))
     wanted = np.geomspace(high, low, edges_wanted)
-    longest = int(values[-1])
     rounded = {int(float(f"{edge_ns:.3g}")) for edge_ns in wanted}
     edges = [*sorted(edge for edge in rounded if edge < longest and duration(edge) != duration(longest)), longest]
-    upto = np.concatenate(([0], np.cumsum(counts)))[np.searchsorted(values, edges, side="right")]
-    held = np.diff(upto, prepend=0).tolist()
+    table = HistogramTable([times])
+    held = np.diff([int(table.counts_up_to(edge)[0]) for edge in edges], prepend=0).tolist()
     first = next(at for at, number in enumerate(held) if number)
     return tuple(zip(edges, held, strict=True))[first:]
 
