@@ -1,13 +1,12 @@
 """A terminal of a user: the command runs on it, and what stands on its screen is seen."""
 
-import fcntl
 import os
 import pty
 import select
 import subprocess
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,24 +69,21 @@ class UsersTerminal:
 
 @contextmanager
 def on_terminal(
-    command: list[str | Path],
+    command: Sequence[str | Path],
     folder: Path,
     environment: Mapping[str, str],
     columns: int = 80,
-    lines: int = 40,
+    lines: int = 100,
 ) -> Iterator[UsersTerminal]:
     """Run a command on a terminal of this size; it is killed in the end, if it still runs."""
     main, other = pty.openpty()
     termios.tcsetwinsize(other, (lines, columns))
     process = subprocess.Popen(
-        command,
+        # The first terminal that a new session opens becomes its own, so that Ctrl-C reaches the command.
+        ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(other), *command],
         cwd=folder,
         env={"TERM": "xterm-256color", **environment},
-        stdin=other,
-        stdout=other,
-        stderr=other,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(other)
     try:

@@ -29,7 +29,7 @@ def measures(lines: list[str]) -> bool:
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_a_load_has_a_panel_and_then_its_answer_last(redline: Redline, columns: int) -> None:
     with targets.target(targets.healthy) as url:
-        command = [REDLINE, "load", url, *LOAD, "-d", "2500ms", "--objective", "p99 < 10s"]
+        command = [str(REDLINE), "load", url, *LOAD, "-d", "2500ms", "--objective", "p99 < 10s"]
         with on_terminal(command, redline.folder, ENVIRONMENT, columns) as terminal:
             panel = terminal.until(measures)
             assert has(panel, r"/s  p50 [\d.]+ .s  p99 [\d.]+ .s")
@@ -46,7 +46,7 @@ def test_a_load_has_a_panel_and_then_its_answer_last(redline: Redline, columns: 
 
 def test_a_panel_survives_a_change_of_size(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
-        command = [REDLINE, "load", url, *LOAD, "-d", "3s"]
+        command = [str(REDLINE), "load", url, *LOAD, "-d", "3s"]
         with on_terminal(command, redline.folder, ENVIRONMENT, 100) as terminal:
             terminal.until(measures)
             terminal.resize(60, 30)
@@ -62,7 +62,7 @@ def test_a_terminal_that_cannot_change_lines_has_none_that_change(
     redline: Redline, environment: dict[str, str]
 ) -> None:
     with targets.target(targets.healthy) as url:
-        command = [REDLINE, "load", url, *LOAD, "-d", "700ms"]
+        command = [str(REDLINE), "load", url, *LOAD, "-d", "700ms"]
         with on_terminal(command, redline.folder, {**ENVIRONMENT, **environment}) as terminal:
             terminal.end()
     assert not any(has(screen, r"\d left") for screen in terminal.screens)
@@ -70,7 +70,7 @@ def test_a_terminal_that_cannot_change_lines_has_none_that_change(
 
 def test_ctrl_c_ends_a_load_early_with_what_was_measured(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
-        command = [REDLINE, "load", url, *LOAD, "-d", "60s"]
+        command = [str(REDLINE), "load", url, *LOAD, "-d", "60s"]
         with on_terminal(command, redline.folder, ENVIRONMENT) as terminal:
             terminal.until(measures)
             terminal.type(CTRL_C)
@@ -85,7 +85,7 @@ def compare(redline: Redline, oracle: Path, *more: str) -> list[str | Path]:
 
 
 def interval_is_shown(lines: list[str]) -> bool:
-    return has(lines, r"^[+−]?[\d.]+% \[.*\]  by \d+ starts?  \w")
+    return has(lines, r"^\S*% \[.*\]  by \d+ starts?  \w")
 
 
 def test_a_comparison_shows_its_interval_and_ends_early_with_an_answer(redline: Redline, oracle: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_comparison_shows_its_interval_and_ends_early_with_an_answer(redline: 
         assert terminal.end() == 130
     assert has(terminal.shown, r"^ending early with what was measured; Ctrl-C again stops at once$")
     assert has(terminal.shown, r"B and A: |B needs ")
-    assert has(terminal.shown, r"interrupted; resume with: .*redline ab --resume kept")
+    assert re.search(r"interrupted; resume with: .*redline ab --resume kept$", "".join(terminal.shown))
     assert not has(terminal.shown, r"s left")
 
 
@@ -108,5 +108,5 @@ def test_a_second_ctrl_c_stops_and_says_how_to_resume(redline: Redline, oracle: 
     with on_terminal(compare(redline, oracle, "-o", "kept"), redline.folder, ENVIRONMENT) as terminal:
         stops(terminal)
         assert terminal.end() == 130
-    assert has(terminal.shown, r"resume with: .*redline ab --resume kept")
+    assert re.search(r"(interrupted|stopped); resume with: .*redline ab --resume kept$", "".join(terminal.shown))
     assert not has(terminal.shown, "Traceback")

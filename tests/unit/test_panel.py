@@ -89,11 +89,14 @@ def test_a_panel_is_no_higher_than_its_terminal() -> None:
     assert terminal.shown == [""]
 
 
-@pytest.mark.parametrize("console", [
-    Console(file=io.StringIO(), force_terminal=True),
-    Console(file=io.StringIO()),
-    FakeTerminal(TERM="dumb").console,
-])
+@pytest.mark.parametrize(
+    "console",
+    [
+        Console(file=io.StringIO(), force_terminal=True),
+        Console(file=io.StringIO()),
+        FakeTerminal(TERM="dumb").console,
+    ],
+)
 def test_elsewhere_there_is_nothing_but_what_is_printed(console: Console) -> None:
     assert not is_live(console)
     with Panel(console, on_interrupt="never said") as shown:
@@ -153,10 +156,12 @@ def test_a_lock_that_an_interrupt_left_behind_does_not_hold_up_the_end(monkeypat
 def test_threads_do_not_paint_into_each_other() -> None:
     terminal = FakeTerminal()
     with Panel(terminal.console) as shown:
-        threads = [
-            threading.Thread(target=lambda at=at: [shown.print(Text(f"{at}" * 20)) for _ in range(3)])  # type: ignore[misc]
-            for at in range(4)
-        ]
+
+        def prints(at: int) -> None:
+            for _ in range(3):
+                shown.print(Text(f"{at}" * 20))
+
+        threads = [threading.Thread(target=prints, args=(at,)) for at in range(4)]
         for thread in threads:
             thread.start()
         for _ in range(20):

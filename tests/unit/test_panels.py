@@ -59,7 +59,11 @@ def test_a_load_shows_its_time_its_rate_and_its_histogram(width: int) -> None:
             shown.seen(interval)
         lines = terminal.shown
         measured = sum(interval.response.count for interval in intervals if interval.phase != "warmup")
-        counts = [int(row[2].replace(",", "")) for line in lines if (row := re.match(r" *([\d.]+ .s|[\d.]+ s) +([\d,]+) ", line))]
+        counts = [
+            int(row[2].replace(",", ""))
+            for line in lines
+            if (row := re.match(r" *([\d.]+ .s|[\d.]+ s) +([\d,]+) ", line))
+        ]
         assert sum(counts) == measured
         assert max(map(len, lines)) < width
         has(lines, r".* k/s  p50 .*s  p99 .*s  [▁▂▃▄▅▆▇█]+", r"response up to +requests +share")

@@ -84,7 +84,9 @@ def test_a_load_has_a_histogram_its_status_codes_and_its_answer_last() -> None:
         assert places == sorted(places)
         assert places[-1] == len(lines) - 1
     invalid = result.model_copy(update={"valid": False})
-    assert not any(line.startswith("response up to") for line in shown(load_section(invalid, recording.traffic.response)))
+    assert not any(
+        line.startswith("response up to") for line in shown(load_section(invalid, recording.traffic.response))
+    )
 
 
 def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:

@@ -46,6 +46,10 @@ class DuetCourse:
         self.last: Sequence[float | None] = ()
         """The rate of each server lately; None where nothing was measured of it."""
 
+    def start(self) -> None:
+        """Begin with other starts of the servers: their rates are not known yet."""
+        self._open, self._open_ns, self.last = [], 0, ()
+
     def add(self, block: DuetBlock) -> None:
         """Take in another block."""
         self._open.append(block)

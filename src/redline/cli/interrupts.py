@@ -5,6 +5,7 @@ The exit code is 128 plus the number of the signal, as in a shell: 130 for Ctrl-
 
 import os
 import sys
+from _collections_abc import Callable  # `collections.abc` takes time
 from _signal import (  # type: ignore[import-not-found] # `signal` takes milliseconds, in which an interrupt would show
     SIG_IGN,
     SIGHUP,
@@ -18,7 +19,7 @@ from _signal import (  # type: ignore[import-not-found] # `signal` takes millise
 _ASKED = (SIGINT, SIGTERM, SIGHUP)
 _AGAIN_S = 0.01
 _heard: list[int] = []
-listeners = []  # of functions without arguments; no annotation, since `collections.abc` takes time to import
+listeners: list[Callable[[], object]] = []
 """Called at the first Ctrl-C, in the main thread, wherever that is: they may neither raise nor wait for a lock."""
 
 

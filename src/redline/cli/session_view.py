@@ -49,6 +49,7 @@ from redline.report.render.terminal import COLOURS
 from redline.report.sections.bars import sparkline
 from redline.report.sections.limit import warm_up_text
 from redline.report.sections.trials import precision_text
+from redline.running.trial import Step
 from redline.search import Evidence, Limit
 from redline.search.curve import CURVE_SHARES
 from redline.storage.runs import RunStore
@@ -56,7 +57,7 @@ from redline.suite import expected_length_ns
 
 ENDS_EARLY = "ending early with what was measured; Ctrl-C again stops at once"
 """What the first Ctrl-C does."""
-_JUDGING_SHARE = 0.02
+_JUDGING_SHARE = 0.05
 """Of the time, at most, is spent on judging what is only shown on the way."""
 
 
@@ -240,27 +241,27 @@ class TrialsView(Panel):
         self._plan = plan
         self._done = done
         self._begun_with = done
-        self._round = 0
         self._begun = self._ended_last = time.monotonic()
         self._grades: Counter[Grade] = Counter()
         self._told = set[tuple[FindingKind, str]]()
-        self._what, self._now = "", ""
-        self._course: Course | DuetCourse = Course()
-        self._servers: Sequence[str] = ()
+        self._step: Step | None = None
+        self._now = ""
+        self._courses = dict[Sequence[str], Course]()  # on several hosts, some steps run at the same time
+        self._duet_courses = dict[Sequence[str], DuetCourse]()
         self._spent_ns = 0
         self._comparisons: Sequence[Comparison] = ()
         self._judge_after = -math.inf
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
-        self._course = Course()
-        self._begins(planned, f"{cell.slug}  {_which(planned)}", (cell,), "the server")
+        self._courses[planned.cell_id] = Course()
+        self._begins(planned, (cell,), "the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show the latest interval."""
-        if self.is_live and isinstance(self._course, Course):
-            self._now = interval.phase
-            self._course.add(interval)
+        if self.is_live:
+            self._step, self._now = planned, interval.phase
+            self._courses[planned.cell_id].add(interval)
             self.show(self._lines)
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
@@ -293,15 +294,14 @@ class TrialsView(Panel):
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
-        self._servers = [cell.variant.slug for cell in cells]
-        self._course = DuetCourse(len(cells))
-        self._begins(planned, duet_name(cells), cells, "the servers")
+        self._duet_courses.setdefault(planned.cell_ids, DuetCourse(len(cells))).start()
+        self._begins(planned, cells, "the servers")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest block."""
-        if self.is_live and isinstance(self._course, DuetCourse):
-            self._now = block.phase
-            self._course.add(block)
+        if self.is_live:
+            self._step, self._now = planned, block.phase
+            self._duet_courses[planned.cell_ids].add(block)
             self.show(self._lines)
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
@@ -314,7 +314,8 @@ class TrialsView(Panel):
             self.print(text)
 
     def compared(self, run: Run) -> None:
-        """Show how servers compare by all starts so far, as the report would say; judging takes no more than 2%."""
+        """Show how servers compare by all starts so far, as the report would say."""
+        # Judging takes ever longer, the more starts there are.
         self._spent_ns, began = sum(duet.took_ns for duet in run.duets), time.monotonic()
         if self.is_live and began >= self._judge_after:
             self._comparisons = comparisons_so_far(run)
@@ -345,28 +346,33 @@ class TrialsView(Panel):
         self._told.update(map(_subject, findings))
         return text
 
-    def _begins(self, step: PlannedTrial | PlannedDuet, what: str, cells: Sequence[Cell], servers: str) -> None:
-        self._round, self._what, self._now = step.round, what, f"{_starting(cells)}{servers}"
+    def _begins(self, step: Step, cells: Sequence[Cell], servers: str) -> None:
+        self._step, self._now = step, f"{_starting(cells)}{servers}"
         self.show(self._lines, now=True)
 
     def _lines(self, console: Console) -> Iterator[Text]:
         marks = [(f"{self._grades[grade]} {GRADE_MARKS[grade]}", COLOURS[grade]) for grade in reversed(Grade)]
         seen = [mark for mark, grade in zip(marks, reversed(Grade), strict=True) if self._grades[grade]]
         yield fitted(console, (self._progress(), "bold"), (left_text(self._left_ns()), ""), *seen)
-        yield fitted(console, rest=self._what)
-        if isinstance(self._course, Course):
-            yield load_line(console, self._now, self._course)
-        else:
-            rates = [
-                (f"{rate(per_s)} {name}", "")
-                for name, per_s in zip(self._servers, self._course.last, strict=False)
-                if per_s is not None
-            ]
-            yield fitted(console, (self._now, ""), *rates, (sparkline(self._course.rates), "cyan"))
+        match self._step:
+            case PlannedTrial(cell_id=cell_id):
+                yield fitted(console, rest=f"{self._name(self._step)}  {_which(self._step)}")
+                yield load_line(console, self._now, self._courses[cell_id])
+            case PlannedDuet(cell_ids=cell_ids):
+                yield fitted(console, rest=self._name(self._step))
+                yield fitted(console, (self._now, ""), *self._rates(cell_ids))
         for comparison in self._comparisons:
             if comparison.primary:
                 yield self._compared(console, comparison)
         yield from self._doubts(console)
+
+    def _rates(self, cell_ids: Sequence[str]) -> Iterator[Part]:
+        """The latest rate of each server of a duet, and a bar for each rate of all before."""
+        course = self._duet_courses[cell_ids]
+        for cell_id, per_s in zip(cell_ids, course.last, strict=False):
+            if per_s is not None:
+                yield f"{rate(per_s)} {self._plan.cells[cell_id].variant.slug}", ""
+        yield sparkline(course.rates), "cyan"
 
     def _compared(self, console: Console, comparison: Comparison) -> Text:
         cell, baseline = (self._plan.cells[id_] for id_ in (comparison.cell_id, comparison.baseline_id))
@@ -392,7 +398,7 @@ class TrialsView(Panel):
     def _progress(self) -> str:
         """`3 of 10`; where a budget says how many starts there are, only which this is."""
         if self._budget_ns is not None:
-            return f"start {self._round + 1}"
+            return f"start {self._step.round + 1 if self._step else 1}"
         return f"{self._done + 1} of {self._plan.length}"
 
     @property
