@@ -10,8 +10,8 @@ import pytest
 from redline.analysis import build_report
 from redline.analysis.compare import comparisons_so_far
 from redline.cli import panel
-from redline.cli.course import DuetCourse, left_text
 from redline.cli.load_panel import LoadPanel
+from redline.cli.recent import RecentDuet, left_text
 from redline.cli.session_view import SessionView, TrialsView
 from redline.model import Cell, Interval, Run
 from redline.report.format import with_bounds
@@ -237,7 +237,7 @@ def test_a_search_has_less_and_less_time_left(tmp_path: Path) -> None:
 
 
 def test_each_server_of_a_duet_has_the_rate_of_its_own_slices() -> None:
-    course, made = DuetCourse(2), simulated_duet(0, (1.0, 2.0))
+    course, made = RecentDuet(2), simulated_duet(0, (1.0, 2.0))
     assert made.traffic is not None
     for block in made.traffic.blocks:
         course.add(block)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from redline.cli.course import Course, left_text
 from redline.cli.load_view import speed_text
 from redline.cli.panel import Panel, fitted
+from redline.cli.recent import RecentLoad, left_text
 from redline.model import Cell, Histogram, Interval
 from redline.quantities import duration, integer
 from redline.report.document import Section
@@ -22,7 +22,7 @@ class LoadPanel(Panel):
     def __init__(self, cell: Cell, console: Console) -> None:
         super().__init__(console, on_interrupt="ending the load early; Ctrl-C again stops without a result")
         self._cell = cell
-        self._course = Course()
+        self._course = RecentLoad()
         self._times = Histogram()
         self._more: list[Histogram] = []
         self._latest: Interval | None = None
@@ -66,7 +66,7 @@ class LoadPanel(Panel):
         return fitted(console, (interval.phase, "bold"), (left, ""), (seconds, "dim"))
 
 
-def load_line(console: Console, what: str, course: Course) -> Text:
+def load_line(console: Console, what: str, course: RecentLoad) -> Text:
     """What is done, and the latest rate and response times, with a bar for each rate before."""
     if course.last is None:
         return fitted(console, (what, ""))

@@ -12,9 +12,9 @@ from rich.text import Text
 from redline.analysis.compare import comparisons_so_far
 from redline.analysis.search_state import load_text, longest_ns
 from redline.cli.build_view import BuildView, print_failures
-from redline.cli.course import Course, DuetCourse, left_text
 from redline.cli.load_panel import load_line
 from redline.cli.panel import Panel, Part, fitted
+from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.show import show
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
@@ -149,7 +149,7 @@ class SearchedSoFar:
     cell: Cell
     limits: Sequence[Limit] = ()
     probes: int = 0
-    course: Course = field(default_factory=Course)
+    course: RecentLoad = field(default_factory=RecentLoad)
 
 
 class SearchView(Panel):
@@ -246,22 +246,22 @@ class TrialsView(Panel):
         self._told = set[tuple[FindingKind, str]]()
         self._step: Step | None = None
         self._now = ""
-        self._courses = dict[Sequence[str], Course]()  # on several hosts, some steps run at the same time
-        self._duet_courses = dict[Sequence[str], DuetCourse]()
+        self._recent_loads = dict[Sequence[str], RecentLoad]()  # on several hosts, some steps run at the same time
+        self._recent_duets = dict[Sequence[str], RecentDuet]()
         self._spent_ns = 0
         self._comparisons: Sequence[Comparison] = ()
         self._judge_after = -math.inf
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
-        self._courses[planned.cell_id] = Course()
+        self._recent_loads[planned.cell_id] = RecentLoad()
         self._begins(planned, (cell,), "the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show the latest interval."""
         if self.is_live:
             self._step, self._now = planned, interval.phase
-            self._courses[planned.cell_id].add(interval)
+            self._recent_loads[planned.cell_id].add(interval)
             self.show(self._lines)
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
@@ -294,14 +294,14 @@ class TrialsView(Panel):
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
-        self._duet_courses.setdefault(planned.cell_ids, DuetCourse(len(cells))).start()
+        self._recent_duets.setdefault(planned.cell_ids, RecentDuet(len(cells))).start()
         self._begins(planned, cells, "the servers")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest block."""
         if self.is_live:
             self._step, self._now = planned, block.phase
-            self._duet_courses[planned.cell_ids].add(block)
+            self._recent_duets[planned.cell_ids].add(block)
             self.show(self._lines)
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
@@ -357,7 +357,7 @@ class TrialsView(Panel):
         match self._step:
             case PlannedTrial(cell_id=cell_id):
                 yield fitted(console, rest=f"{self._name(self._step)}  {_which(self._step)}")
-                yield load_line(console, self._now, self._courses[cell_id])
+                yield load_line(console, self._now, self._recent_loads[cell_id])
             case PlannedDuet(cell_ids=cell_ids):
                 yield fitted(console, rest=self._name(self._step))
                 yield fitted(console, (self._now, ""), *self._rates(cell_ids))
@@ -368,7 +368,7 @@ class TrialsView(Panel):
 
     def _rates(self, cell_ids: Sequence[str]) -> Iterator[Part]:
         """The latest rate of each server of a duet, and a bar for each rate of all before."""
-        course = self._duet_courses[cell_ids]
+        course = self._recent_duets[cell_ids]
         for cell_id, per_s in zip(cell_ids, course.last, strict=False):
             if per_s is not None:
                 yield f"{rate(per_s)} {self._plan.cells[cell_id].variant.slug}", ""

@@ -1,4 +1,4 @@
-"""What panels show of a load while it runs: its rate and response times lately, and how much time is left."""
+"""What panels show of a load that runs: its latest rate and response times, and how much time is left."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from redline.model import DuetBlock, Interval
 from redline.quantities import duration
 
 POINT_NS = 500_000_000
-"""What is shown is about this time at least: shorter intervals jump about, and nobody reads as fast."""
+"""Rates are over this time at least: those of shorter intervals jump about, and nobody reads as fast."""
 _MOST = 24
-"""Points of the course that are kept."""
+"""Rates that are kept."""
 
 
-class Course:
-    """The course of a load, from intervals of any length."""
+class RecentLoad:
+    """The rate and response times of a load over its last half second, or its last interval if that is longer."""
 
     def __init__(self) -> None:
         self._open: list[Interval] = []
@@ -35,8 +35,8 @@ class Course:
             self._open.clear()
 
 
-class DuetCourse:
-    """The course of the servers of a duet, each in its own slices; the control counts as the baseline that it is."""
+class RecentDuet:
+    """The rate of each server of a duet in its own slices of the last half second; the control is the baseline."""
 
     def __init__(self, servers: int) -> None:
         self._servers = servers
