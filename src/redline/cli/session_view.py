@@ -58,7 +58,7 @@ from redline.suite import expected_length_ns
 ENDS_EARLY = "ending early with what was measured; Ctrl-C again stops at once"
 """What the first Ctrl-C does."""
 _JUDGING_SHARE = 0.05
-"""Of the time, at most, is spent on judging what is only shown on the way."""
+"""The largest share of the time that is spent on judging what is only shown on the way."""
 
 
 class SessionView:
