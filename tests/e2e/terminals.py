@@ -56,15 +56,12 @@ class UsersTerminal:
 
     def _read(self) -> bool:
         """Take in some output; False once there is no more."""
+        has_ended = self.process.poll() is not None
         if not select.select([self._main], [], [], _STEP_S)[0]:
-            return True
-        try:
-            received = os.read(self._main, 65536)
-        except OSError:  # nobody has it open any more
-            return False
-        self._stream.feed(received)
+            return not has_ended
+        self._stream.feed(os.read(self._main, 65536))
         self.screens.append(self.shown)
-        return bool(received)
+        return True
 
 
 @contextmanager
@@ -85,7 +82,6 @@ def on_terminal(
         env={"TERM": "xterm-256color", **environment},
         start_new_session=True,
     )
-    os.close(other)
     try:
         yield UsersTerminal(main, process, columns, lines)
     finally:
@@ -93,3 +89,4 @@ def on_terminal(
             process.kill()
             process.wait()
         os.close(main)
+        os.close(other)  # not before: a terminal that nobody has open cannot be read
