@@ -41,6 +41,7 @@ from redline.model import (
 )
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms
+from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import BuildOutcome
 from redline.quantities import significant
 from redline.report.document import Column, Prose, Section, Table
@@ -64,11 +65,12 @@ _JUDGING_SHARE = 0.05
 class SessionView:
     """A SessionListener on a console. `error` is why the last search could not go on.
 
-    With `by_probe`, searches take turns by probe: each line begins with the server.
+    With `by_probe`, searches take turns by probe: each line begins with the server. A `meter` follows the loads.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, meter: Meter | None = None) -> None:
         self._console = console
+        self._meter = meter
         self.error: RedlineError | None = None
         self.keeps_errors = False
         self.by_probe = False
@@ -98,7 +100,7 @@ class SessionView:
 
     def trials(self, plan: Plan, done: int) -> "TrialsView":
         """Show the trials of a plan."""
-        return TrialsView(plan, done, self._console)
+        return TrialsView(plan, done, self._console, self._meter)
 
     def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0) -> "SearchView":
         """Show the search on a cell: with a panel, or, if others are searched meanwhile, its name on each line."""
@@ -239,6 +241,7 @@ class TrialsView(Panel):
     def __init__(self, plan: Plan, done: int, console: Console) -> None:
         super().__init__(console, on_interrupt=ENDS_EARLY)
         self._plan = plan
+        self._meter = meter
         self._done = done
         self._begun_with = done
         self._begun = self._ended_last = time.monotonic()
@@ -437,6 +440,17 @@ def _set_up(setup_ns: int) -> str:
 
 def _which(planned: PlannedTrial) -> str:
     return f"profile of {planned.profile}" if planned.profile else f"round {planned.round + 1}"
+
+
+def _metered(planned: PlannedTrial, cell: Cell) -> MeteredTrial:
+    profile = f"profile-{planned.profile}-" if planned.profile else "trial-"
+    return MeteredTrial.of(cell, f"{profile}{planned.round + 1}")
+
+
+def _metered_start(round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
+    """The targets of a duet of these cells: each, and the baseline's again as a control."""
+    start = f"start-{round_ + 1}"
+    return (*(MeteredTrial.of(cell, start) for cell in cells), MeteredTrial.of(cells[0], f"{start}.control"))
 
 
 def duet_name(cells: tuple[Cell, ...]) -> str:

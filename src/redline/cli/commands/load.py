@@ -2,16 +2,19 @@
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
+from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
 from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
-from redline.cli.contracts import LoadResult
+from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, read_workers
+from redline.cli.line_stream import LineStream
 from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_panel import LoadPanel
 from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
@@ -19,9 +22,11 @@ from redline.cli.origins import project_here
 from redline.cli.project_builds import build_servers
 from redline.cli.show import Terminal, show, write_json
 from redline.cli.targets import check_targets
+from redline.cli.telemetry import metered
 from redline.errors import DriveError, LaunchError, UsageError
-from redline.model import Cell, PlannedTrial, Recording
+from redline.model import Cell, Interval, PlannedTrial, Recording
 from redline.plugins.launchers.variables import check_variables
+from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import failure_of, record_load
@@ -30,14 +35,12 @@ from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
+_TRIAL = "trial-1"
+
 
 def execute(flags: LoadFlags) -> None:
     """Load a server: closed with -c users, or open at -R requests per second."""
-    if flags.spectrum and flags.json:
-        raise UsageError(
-            "--spectrum is for people, and --json prints its percentiles anyway",
-            hint="leave one out; for other programs keep the load: -o DIR, and redline report DIR --format hgrm",
-        )
+    _check_printed(flags)
     flags, like = as_like(flags)
     project = project_here() if flags.url is None else None
     suite, text = load_suite(flags, project)
@@ -45,6 +48,7 @@ def execute(flags: LoadFlags) -> None:
     check_variables(suite.variants)
     workers = read_workers(flags.threads, suite.loads[0].connections)
     with ExitStack() as stack:
+        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, Terminal(stderr=True)))
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         store = RunStore(folder)
         store.check_free()
@@ -55,15 +59,20 @@ def execute(flags: LoadFlags) -> None:
         store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
         (cell,) = plan.cells.values()
         is_kept = flags.output is not None
-        recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True), is_kept=is_kept)
+        stream = stack.enter_context(LineStream()) if flags.stream else None
+        with OneLine(Terminal(stderr=True), alive=stream is None) as line:
+            recording = _record(
+                cell, workers, suite.seed, bench, store, _Shown(cell, line, stream, meter), is_kept=is_kept
+            )
         if flags.output is not None:
             write_run_views(store)
-    result = load_result(
-        flags.url or own_server(cell.variant, cell.scenario.request.path), cell, recording, suite.objectives
-    )
+        name = flags.url or own_server(cell.variant, cell.scenario.request.path)
+        result = load_result(name, cell, recording, suite.objectives)
+        if stream is not None:
+            stream.write(StreamSummary(result=result))
     if flags.json:
         write_json(result)
-    else:
+    elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         times = recording.traffic.response if recording.traffic else None
         show([*spectrum, *([like_section(like)] if like else []), load_section(result, times)])
@@ -71,6 +80,37 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
         raise typer.Exit(code)
+
+
+def _check_printed(flags: LoadFlags) -> None:
+    """Raise UsageError where flags ask for different things on stdout."""
+    if flags.spectrum and flags.json:
+        raise UsageError(
+            "--spectrum is for people, and --json prints its percentiles anyway",
+            hint="leave one out; for other programs keep the load: -o DIR, and redline report DIR --format hgrm",
+        )
+    if flags.stream and (other := flags.given(among={"json", "spectrum"})):
+        raise UsageError(
+            f"--stream writes lines of JSON to stdout, and takes no {' or '.join(other)}",
+            hint="leave one out: the last line of the stream is what --json prints",
+        )
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Where the intervals of a load go while it runs."""
+
+    cell: Cell
+    line: OneLine
+    stream: LineStream | None
+    meter: Meter | None
+
+    def seen(self, interval: Interval) -> None:
+        self.line.show(Text(live_line(self.cell, interval)))
+        if self.stream is not None:
+            self.stream.write(interval_row(self.cell.slug, _TRIAL, interval))
+        if self.meter is not None:
+            self.meter.interval(MeteredTrial.of(self.cell, _TRIAL), interval)
 
 
 def exit_code(result: LoadResult) -> int:
@@ -87,7 +127,14 @@ def exit_code(result: LoadResult) -> int:
 
 
 def _record(
-    cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console, *, is_kept: bool
+    cell: Cell,
+    workers: int,
+    seed: int,
+    bench: Workbench,
+    store: RunStore,
+    shown: "_Shown",
+    *,
+    is_kept: bool,
 ) -> Recording:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
