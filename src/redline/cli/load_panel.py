@@ -19,8 +19,10 @@ from redline.report.sections.histogram import histogram_table
 class LoadPanel(Panel):
     """What a load on a server shows while it runs. Its histogram holds what was measured, without the warm-up."""
 
-    def __init__(self, cell: Cell, console: Console) -> None:
-        super().__init__(console, on_interrupt="ending the load early; Ctrl-C again stops without a result")
+    def __init__(self, cell: Cell, console: Console, *, alive: bool = True) -> None:
+        super().__init__(
+            console, alive=alive, on_interrupt="ending the load early; Ctrl-C again stops without a result"
+        )
         self._cell = cell
         self._course = RecentLoad()
         self._times = Histogram()

@@ -106,14 +106,13 @@ class SessionView:
         """Show the search on a cell: with a panel, or, if others are searched meanwhile, its name on each line."""
         known = self._known.setdefault(cell.slug, SearchedSoFar(cell))
         if not alone:
-            return SearchView(known, self._console, f"[{number}/{cells}] {cell.slug}  ", alive=False)
+            return SearchView(known, self._console, f"[{number}/{cells}] {cell.slug}  ", self._meter, alive=False)
         if self.by_probe:
-            return SearchView(
-                known, self._console, f"{cell.variant.slug} ", left_ns=left_ns, beside=tuple(self._known.values())
-            )
+            name, beside = f"{cell.variant.slug} ", tuple(self._known.values())
+            return SearchView(known, self._console, name, self._meter, left_ns=left_ns, beside=beside)
         if not cell.variant.is_attached:
             self._console.print(f"[{number}/{cells}] {cell.slug}", style="bold", markup=False, highlight=False)
-        return SearchView(known, self._console, left_ns=left_ns)
+        return SearchView(known, self._console, meter=self._meter, left_ns=left_ns)
 
     def broken(self, error: RedlineError) -> None:
         """Print why a search could not go on, unless the command does."""
@@ -166,6 +165,7 @@ class SearchView(Panel):
         known: SearchedSoFar,
         console: Console,
         name: str = "",
+        meter: Meter | None = None,
         *,
         alive: bool = True,
         left_ns: int = 0,
@@ -174,6 +174,7 @@ class SearchView(Panel):
         super().__init__(console, alive=alive, on_interrupt=ENDS_EARLY)
         self._known, self._beside = known, beside or (known,)
         self._name = name
+        self._meter = meter
         self._left_ns, self._begun = left_ns, time.monotonic()
         self._now = ""
 
@@ -188,6 +189,8 @@ class SearchView(Panel):
             self._now = interval.phase
             self._known.course.add(interval)
             self.show(self._lines)
+        if self._meter is not None:
+            self._meter.interval(MeteredTrial.of(self._known.cell, "search"), interval)
 
     def warmed(self, start: LimitStart) -> None:
         """Print how a start was warmed up."""
@@ -238,7 +241,7 @@ def _bracket(limit: Limit) -> Iterator[Part]:
 class TrialsView(Panel):
     """A TrialListener: a panel with progress, the current load, and what is known so far; and lines of news."""
 
-    def __init__(self, plan: Plan, done: int, console: Console) -> None:
+    def __init__(self, plan: Plan, done: int, console: Console, meter: Meter | None = None) -> None:
         super().__init__(console, on_interrupt=ENDS_EARLY)
         self._plan = plan
         self._meter = meter
@@ -257,11 +260,15 @@ class TrialsView(Panel):
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
+        if self._meter is not None:
+            self._meter.begin(_metered(planned, cell))
         self._recent_loads[planned.cell_id] = RecentLoad()
         self._begins(planned, (cell,), "the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show the latest interval."""
+        if self._meter is not None:
+            self._meter.interval(_metered(planned, self._plan.cells[planned.cell_id]), interval)
         if self.is_live:
             self._step, self._now = planned, interval.phase
             self._recent_loads[planned.cell_id].add(interval)
@@ -297,11 +304,16 @@ class TrialsView(Panel):
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
+        if self._meter is not None:
+            self._meter.begin(*_metered_start(planned.round, cells))
         self._recent_duets.setdefault(planned.cell_ids, RecentDuet(len(cells))).start()
         self._begins(planned, cells, "the servers")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest block."""
+        if self._meter is not None:
+            cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
+            self._meter.block(_metered_start(planned.round, cells), block)
         if self.is_live:
             self._step, self._now = planned, block.phase
             self._recent_duets[planned.cell_ids].add(block)
@@ -310,6 +322,8 @@ class TrialsView(Panel):
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """Count the start, and print its failure."""
         self._done, self._ended_last = self._done + 1, time.monotonic()
+        if self._meter is not None:
+            self._meter.ended(_metered_start(recording.round, cells), recording)
         if recording.failure is not None or not self.is_live:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}{_set_up(recording.setup_ns)}")
             if recording.failure is not None:

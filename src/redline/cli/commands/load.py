@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
@@ -60,9 +59,9 @@ def execute(flags: LoadFlags) -> None:
         (cell,) = plan.cells.values()
         is_kept = flags.output is not None
         stream = stack.enter_context(LineStream()) if flags.stream else None
-        with OneLine(Terminal(stderr=True), alive=stream is None) as line:
+        with LoadPanel(cell, Terminal(stderr=True), alive=stream is None) as panel:
             recording = _record(
-                cell, workers, suite.seed, bench, store, _Shown(cell, line, stream, meter), is_kept=is_kept
+                cell, workers, suite.seed, bench, store, _Shown(cell, panel, stream, meter), is_kept=is_kept
             )
         if flags.output is not None:
             write_run_views(store)
@@ -101,12 +100,12 @@ class _Shown:
     """Where the intervals of a load go while it runs."""
 
     cell: Cell
-    line: OneLine
+    panel: LoadPanel
     stream: LineStream | None
     meter: Meter | None
 
     def seen(self, interval: Interval) -> None:
-        self.line.show(Text(live_line(self.cell, interval)))
+        self.panel.seen(interval)
         if self.stream is not None:
             self.stream.write(interval_row(self.cell.slug, _TRIAL, interval))
         if self.meter is not None:
@@ -140,25 +139,24 @@ def _record(
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
-    with LoadPanel(cell, console) as panel:
-        options = LoadOptions(
-            log=logs / "engine.log",
-            server_log=None if cell.variant.is_attached else logs / "server.log",
-            log_is_kept=is_kept,
-            workers=workers,
-            keep_interrupted=True,
-            on_interval=panel.seen,
-        )
-        launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
-        recording: Recording | None = None
-        try:
-            with tools.launcher.running(launch) as server:
-                recording = record_load(cell, planned, server, tools, options)
-        except LaunchError as error:  # keep the measurement, since only the server's end failed
-            if recording is None:
-                raise
-            stopped = failure_of("stop", error.kind, error, error.log_tail)
-            recording = recording.failed(recording.failure or stopped)
+    options = LoadOptions(
+        log=logs / "engine.log",
+        server_log=None if cell.variant.is_attached else logs / "server.log",
+        log_is_kept=is_kept,
+        workers=workers,
+        keep_interrupted=True,
+        on_interval=shown.seen,
+    )
+    launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
+    recording: Recording | None = None
+    try:
+        with tools.launcher.running(launch) as server:
+            recording = record_load(cell, planned, server, tools, options)
+    except LaunchError as error:  # keep the measurement, since only the server's end failed
+        if recording is None:
+            raise
+        stopped = failure_of("stop", error.kind, error, error.log_tail)
+        recording = recording.failed(recording.failure or stopped)
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
