@@ -136,6 +136,7 @@ def test_what_nobody_has_is_one_message(remote: Path, tmp_path: Path) -> None:
         ("REDLINE_FOLDER", "nope", "there is no folder nope"),
         ("REDLINE_BASE", "nope", "this clone has no nope,"),
         ("REDLINE_HEAD", "HEAD~9", "this clone has no HEAD~9,"),
+        ("REDLINE", "no-such-redline", "there is no no-such-redline"),
     ],
 )
 def test_an_input_that_is_wrong_is_in_comment_and_summary(

@@ -74,6 +74,7 @@ def test_the_documentation_shows_every_command() -> None:
     shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC)}
     assert shown == {
         "run",
+        "profile",
         "init",
         "import",
         "check",
@@ -222,7 +223,7 @@ def check(args: list[str], done: Done) -> None:
         done.refused(1, "has no profile")
         return
     # On a busy machine so short a measurement may be invalid, which the exit code must show.
-    depends = "--fail-on" in args or args[0] in {"run", "load", "limit", "ab", "selftest"}
+    depends = "--fail-on" in args or args[0] in {"run", "profile", "load", "limit", "ab", "selftest"}
     assert done.code in ({0, 1, 3} if depends else {0}), (args, done.err)
     assert "Traceback" not in done.err
     assert done.out or {"--write-suite", "hgrm", "svg"} & set(args)
@@ -248,7 +249,7 @@ def test_a_documented_command_works(
         redline.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     if args[0] == "selftest":
         args = short_selftest(args)
-    if args[0] == "run" and "--resume" not in args and not {"mine.yaml", "compare.yaml"} & set(args):
+    if args[0] in {"run", "profile"} and "--resume" not in args and not {"mine.yaml", "compare.yaml"} & set(args):
         few = [flag for suite, flags in FEW_CELLS.items() if suite in command for flag in flags]
         args = replaced(args, SHORT_RUN) + few
     http2 = "--http2" in args

@@ -38,10 +38,12 @@ def write_project(folder: Path, oracle: Path, servers: int, more: str = "") -> N
 @pytest.mark.parametrize("command", OWN_PROJECT)
 def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Path, tmp_path: Path) -> None:
     args = shlex.split(command)
-    servers = {"run": 3, "check": 3, "load": 1, "limit": 1, "ab": 2}.get(args[0])
+    servers = {"run": 3, "profile": 1, "check": 3, "load": 1, "limit": 1, "ab": 2}.get(args[0])
     requests = "requests: [{name: items, get: /items}, {name: item, get: '/items/{rand:1..9}'}]\n"
     if servers is not None:
         write_project(tmp_path, oracle, servers, f"{requests}budget: 4s\nobjective: p99 < 1s\n")
+    if args[0] == "profile":
+        args = [*args, *SHORT_TRIALS]
     if args[0] == "load":
         args = replaced(args, SHORT_LOAD)
     if args[0] == "limit":
@@ -55,7 +57,7 @@ def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Pa
         args = [url if arg.startswith("http://") else arg for arg in args]
         args = [reduce(lambda text, known: text.replace(*known), own.items(), arg) for arg in args]
         done = redline(*args)
-    assert done.code in ({0, 1, 3} if args[0] in {"run", "load", "limit", "ab"} else {0}), done.err
+    assert done.code in ({0, 1, 3} if args[0] in {"run", "profile", "load", "limit", "ab"} else {0}), done.err
     assert "Traceback" not in done.err
     assert done.out
 

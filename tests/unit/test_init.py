@@ -27,7 +27,13 @@ URL = "http://h:1/x"
         ("./bin/shop {port}", "shop"),
         ("python3 -u shop.py --port {port}", "shop"),
         ("java -jar target/app.jar {port}", "app"),
-        ("env A=b ./x {port}", "env"),
+        ("env A=b ./x {port}", "x"),
+        ("/usr/bin/env -i PORT={port} npm start", "npm"),
+        ("env {port}", "port"),
+        ("go run ./cmd/shop.go {port}", "shop"),
+        ("sh -c 'A=b exec ./shop {port}'", "shop"),
+        ("bash -c 'cd x && node server.js {port}'", "server"),
+        ("env PORT={port} sh -c 'cd api && npm start'", "npm"),
         ("'./my shop!' {port}", "my-shop"),
         ("./. {port}", "server"),
     ],
@@ -150,11 +156,43 @@ def test_the_status_of_the_answer_is_what_is_expected(
     assert made.scenarios[0].request.expect.status == status
 
 
+def test_a_secret_that_is_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("curl", "-u", "me:secret", "-H", "Accept: a/b", "http://127.0.0.1:8080/")
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, *words)
+    assert done.exit_code == 0, done.exception
+    assert "redline.yaml holds a secret as it was given, which others may read there: Authorization\n" in done.output
+
+
 def test_an_answer_that_is_an_error_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run_init(monkeypatch, tmp_path, {"/": 404}, "./shop {port}")
     assert "GET / is answered with status 404" in str(done.exception)
     assert "`redline init --path /items" in str(done.exception)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("fails", "within_ns"), [(0, 10_000_000_000), (1, 60_000_000_000), (2, None)])
+def test_a_command_that_starts_slowly_gets_more_time(
+    fails: int, within_ns: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = list[Suite]()
+
+    def answers(suite: Suite, _cells: Sequence[Cell]) -> list[Checked]:
+        starts.append(suite)
+        if len(starts) <= fails:
+            raise not_ready("nothing listened")
+        return [answered(200)]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(init, "_answers", answers)
+    done = CliRunner().invoke(app, ["init", "./shop {port}"])
+    assert len(starts) == min(fails + 1, 2)
+    if within_ns is None:
+        assert isinstance(done.exception, LaunchError)
+        assert not list(tmp_path.iterdir())
+    else:
+        made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+        assert made.own is not None
+        assert made.server("shop").ready.within_ns == within_ns
 
 
 API = """\
@@ -203,6 +241,8 @@ def test_what_no_server_answers_is_not_written(tmp_path: Path, monkeypatch: pyte
         ("# of Heroku\nworker: ./work\nweb: ./shop -p${PORT:-3000}\n", "./shop -p{port}"),
         ("worker: ./work\napi: ./shop ${PORT}\n", "./shop {port}"),
         ("web: node shop.js\n", "env PORT={port} node shop.js"),
+        ("web: cd api && npm start\n", "env PORT={port} sh -c 'cd api && npm start'"),
+        ("web: java $JAVA_OPTS -jar a.jar $PORT # x\n", "sh -c 'java $JAVA_OPTS -jar a.jar {port} # x'"),
     ],
 )
 def test_a_procfile_names_the_command(text: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,10 +278,11 @@ def test_nothing_is_written_if_the_build_fails(tmp_path: Path, monkeypatch: pyte
     ("name", "text", "says"),
     [
         ("Dockerfile", "FROM scratch\n", "Dockerfile says how an image is built"),
+        ("package.json", "{}", "`redline init 'env PORT={port} npm start'`"),
         ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
         ("Procfile", "web ./x\n", "Procfile:1: this is not an entry of a Procfile"),
-        ("Procfile", "a: b\nweb: cd x && ./shop $PORT\n", "Procfile:2: web: "),
-        ("Procfile", "web: ./shop $PORT $WORKERS\n", "`$WORKERS` is for a shell"),
+        ("Procfile", "a: b\nweb: cd 'x && ./shop $PORT\n", "Procfile:2: web: this is not a command: No closing"),
+        ("Procfile", "web: ./shop $PORT {workers}\n", "Procfile:1: web: {workers} is not a placeholder"),
         (
             "api.yaml",
             API.replace("localhost:8080", "shop.example"),

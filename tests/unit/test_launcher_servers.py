@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.errors import LaunchError
+from redline.errors import LaunchError, RedlineError
 from redline.model import AttachedServer, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout
 from redline.plugins.launchers.process import ProcessLauncher
@@ -168,3 +168,26 @@ def test_a_revision_without_the_folder_of_the_project_is_named(tmp_path: Path, r
     with ExitStack() as stack:
         outcome = launcher_in(tmp_path, stack).build((own("old", tmp_path, checkout=lacking),), silent)
     assert "has no folder server, in which redline.yaml lies" in outcome.unavailable["old"]
+
+
+@pytest.mark.parametrize("build", ["exit 3", None])
+def test_a_checkout_without_its_submodule_says_how_to_fetch_it(
+    repository: Repository, tmp_path: Path, build: str | None
+) -> None:
+    folder = repository.folder
+    (folder / ".gitmodules").write_text('[submodule "lib"]\n\tpath = lib\n\turl = ../lib\n')
+    commit = repository.revision("HEAD").commit
+    git(folder, "update-index", "--add", "--cacheinfo", f"160000,{commit},lib")
+    git(folder, "add", ".gitmodules")
+    git(folder, "commit", "--quiet", "--message", "submodule")
+    checkout = Checkout(repository=str(folder), revision=repository.revision("HEAD"), build=build, below=".")
+    variant = own("old", folder, checkout=checkout, command=(sys.executable, "lib/server.py", "{port}"))
+    with ExitStack() as stack:
+        launcher = RevisionLauncher(stack)
+        failed: RedlineError | None = launcher.build([variant], silent).failures.get("old")
+        if build is None:
+            with pytest.raises(LaunchError) as refused, launcher.running(Launch(variant, FREE, tmp_path / "log")):
+                pass
+            failed = refused.value
+        assert failed is not None
+        assert failed.hint.startswith("the submodule lib is empty: begin `build` with `git submodule update --init`; ")

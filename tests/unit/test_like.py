@@ -112,6 +112,7 @@ URL = "http://127.0.0.1:8080/items"
         (f"echo 'POST {URL}' | vegeta attack -duration=5s", "vegeta", {"method": "POST", "rate": "50"}),
         (f"echo 'GET {URL}' | vegeta attack -body a.json", "vegeta", {"method": "GET", "body": "@a.json"}),
         (f"hey -d x {URL}", "hey", {"method": "GET", "body": "x"}),
+        (f"./hey_linux_amd64 -c 10 {URL}", "hey", {"connections": 10}),
         ("k6 run --vus 10 -d 30s script.js", "k6", {"connections": 10, "duration": "30s"}),
         (
             "k6 run --stage 5s:10,5m:20 -e A=b - < s.js",
@@ -166,6 +167,8 @@ def test_a_command_line_means_the_same_load(command: str, tool: str, flags: dict
         ("echo hello | vegeta attack", "`hello` is not a target of vegeta"),
         (f"vegeta attack -targets=t.txt {URL}", "vegeta -targets has no counterpart"),
         ("K6_VUS=10 k6 run s.js", "K6_VUS has no counterpart"),
+        ("k6 run -d 30 s.js", "k6 -d 30 has no unit"),
+        ("k6 cloud s.js", "k6 cloud makes no load here"),
         ("k6 run --rps 10 s.js", "k6 --rps has no counterpart"),
         ("bash -c 'wrk http://h/'", "this is no command"),
         (f"wrk {URL} {URL}2", "2 URLs"),

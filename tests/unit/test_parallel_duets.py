@@ -72,6 +72,8 @@ def test_check_and_run_refuse_before_anything_is_started(
     module: ModuleType, flags: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite = plan_of(tmp_path, PARALLEL).suite
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").touch()
     monkeypatch.setattr(check if module is check else experiment, "plan_placement", lambda: Placement(cores=cores(2)))
     monkeypatch.setattr(module, "read_suite_file", lambda *_: (suite, PARALLEL))
     with pytest.raises(UsageError, match="needs 9 cores"):

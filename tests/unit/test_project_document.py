@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 from redline.analysis.own_servers import own_server
 from redline.cli.ab_document import ab_document
-from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RunFlags, app
+from redline.cli.command_line import AbFlags, CheckFlags, LimitFlags, LoadFlags, ProfileFlags, RunFlags, app
+from redline.cli.commands import ab as compares
+from redline.cli.commands import check, profile, run
 from redline.cli.flags import read_suite_file, suite_or_project
 from redline.cli.limit_document import limit_document
 from redline.cli.limit_flags import read_servers_search
@@ -301,11 +303,12 @@ def test_the_file_of_somebody_else_above_is_not_run(tmp_path: Path, monkeypatch:
     assert find_project(tmp_path) == tmp_path / "redline.yaml"
 
 
-def test_a_project_of_fewer_servers_than_are_needed_is_none(folder: Path) -> None:
+def test_ab_says_that_a_file_has_a_single_server(folder: Path) -> None:
     assert project_here() is None
     (folder / "redline.yaml").write_text("start: ./go {port}\n")
-    assert project_here() is not None
-    assert project_here(servers=2) is None
+    with pytest.raises(UsageError, match=r"redline.yaml names one server, and ab compares two") as refused:
+        compares.execute(AbFlags())
+    assert "`redline ab main`" in refused.value.hint
 
 
 def test_a_revision_needs_a_start(folder: Path) -> None:
@@ -374,7 +377,7 @@ def test_a_server_behind_a_proxy_is_compared_with_itself(folder: Path) -> None:
 
 def test_ab_compares_the_routes_to_an_only_server(folder: Path) -> None:
     (folder / "redline.yaml").write_text(NGINX)
-    project = project_here(servers=2)
+    project = project_here()
     assert project is not None
     (server,) = plain(ab_document(AbFlags(), FromRepository(folder).ends, str, project))["servers"]
     assert server["route"] == ["direct", "nginx"]
@@ -567,3 +570,43 @@ def test_reports_call_it_by_the_name_of_its_folder(folder: Path) -> None:
     assert asked.request.suite.name == folder.name
     alone = read_project("start: './go {port}'\n", str(folder / "redline.yaml"))
     assert load_suite(LoadFlags(), alone)[0].name == folder.name
+
+
+@pytest.mark.parametrize(
+    ("named", "says", "hint"),
+    [
+        ("./server --port {port}", "server --port {port} is not a suite; is it a command?", "`redline init 'server "),
+        ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x is a server, and not a suite", "`redline load http://127"),
+        ("api/compose.yaml", "api/compose.yaml is a compose file, not a suite", "`redline init api/compose.yaml`"),
+        ("Procfile", "Procfile is a Procfile, not a suite", "`redline init Procfile`"),
+        ("shop.har", "shop.har is a recording of a browser, not a suite", "`redline init shop.har`"),
+        ("quickstrat", "there is no file quickstrat", "did you mean `quickstart`?"),
+        ("mine.yaml", "there is no file mine.yaml", "check the path"),
+    ],
+)
+def test_what_is_no_suite_is_told_what_it_is(folder: Path, named: str, says: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        suite_or_project(Path(named))
+    assert refused.value.message == says
+    assert hint in refused.value.hint
+
+
+def test_profile_is_run_with_a_profiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[RunFlags]()
+    monkeypatch.setattr(run, "execute", asked.append)
+    profile.execute(ProfileFlags(servers=["go"], trials=2))
+    profile.execute(ProfileFlags(profile=["wall"]))
+    profile.execute(ProfileFlags(resume=Path("runs/mine")))
+    assert [flags.profile for flags in asked] == [["cpu"], ["wall"], []]
+    assert asked[0].given() == RunFlags(servers=["go"], trials=2, profile=["cpu"]).given()
+
+
+def test_the_plan_of_several_servers_says_what_is_profiled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "redline.yaml").write_text(TWO)
+    check.execute(CheckFlags(profile=["cpu"]))
+    assert "starts of duets, 2 trials with a profiler (cpu), seed 1" in capsys.readouterr().out
+
+
+def test_a_route_that_no_server_uses_may_name_a_proxy(folder: Path) -> None:
+    suite = suite_of(folder, f"{TWO}routes: {{front: [h1, proxy.nginx, h1]}}\n")
+    assert len(suite.variants) == 2

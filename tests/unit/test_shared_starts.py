@@ -221,3 +221,33 @@ def test_a_budget_of_servers_behind_urls_is_not_extended(tmp_path: Path) -> None
     assert [duet.round for duet in store.duets()] == [0, 0, 0]
     with pytest.raises(UsageError, match="have one start"):
         extend_budget(store, 120 * S)
+
+
+def test_the_first_scenario_that_is_loaded_has_the_long_warm_up(tmp_path: Path) -> None:
+    _, driver, tools = bench(wrong_in=frozenset({names()[0]}))
+    list(run_start(start_in(tmp_path), tools))
+    first, again = PLAN.cells[FIRST[0].cell_ids[0]].warmup_ns, FIRST[1].warmup_ns
+    assert again is not None
+    assert driver.served == [(names()[1], 3 * first), (names()[2], 3 * again)]
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_what_is_answered_wrongly_does_not_keep_others_from_being_compared(tmp_path: Path) -> None:
+    _, driver, tools = bench(wrong_in=frozenset({"two"}))
+    store, executor = session(tmp_path, tools, plan_of(TEXT.replace("60s", "14s")))
+    carry_on(store, executor)
+    enough_ = store.enough()
+    assert enough_ is not None
+    assert enough_.why == "budget"
+    assert sorted({name for name, _ in driver.served}) == ["one", "three"]
+    assert [made.is_complete for made in store.duets()].count(False) == enough_.rounds
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_a_comparison_ends_if_nothing_is_answered_rightly(tmp_path: Path) -> None:
+    _, driver, tools = bench(wrong_in=frozenset(names()))
+    store, executor = session(tmp_path, tools, plan_of(TEXT.replace("60s", "14s")))
+    with pytest.raises(DriveError, match=f"A answered {names()[0]} wrongly before any load: status 404"):
+        carry_on(store, executor)
+    assert driver.served == []
+    assert len(tuple(store.duets())) == 3

@@ -54,9 +54,9 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
 def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:
     """Return the proxies known in a folder, which the routes of flags or of a redline.yaml may name.
 
-    Servers are left out, so that those of the document may have any name. Without a route nothing is read.
+    Servers are left out, so that those of the document may have any name. Without routes nothing is read.
     """
-    if not any("route" in server for server in plain(document)["servers"]):
+    if "routes" not in document and not any("route" in server for server in plain(document)["servers"]):
         return NO_CATALOGUE
     known = read_catalogue(folder / "suite.yaml").servers
     return Catalogue(servers={name: entry for name, entry in known.items() if entry.kind == "proxy"})

@@ -247,6 +247,14 @@ class RunFlags(SuiteFlags):
     json: bool = _switch("--json", _AS_JSON)
 
 
+@_command("profile")
+class ProfileFlags(RunFlags):
+    """Where does the CPU time go? Run a suite, or redline.yaml, with a profiler: cpu, unless --profile names others.
+
+    It is redline run, whose flags it has: profilers get further trials, and results are kept in the same way.
+    """
+
+
 @_command("check")
 class CheckFlags(SuiteFlags):
     """Validate a suite and print its plan.

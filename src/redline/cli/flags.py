@@ -1,5 +1,6 @@
 """Read flags by the rules of the same keys in suites. Errors name the flag."""
 
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -19,8 +20,10 @@ from redline.cli.written import read_written
 from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
 from redline.plugins.drivers.protocol import MOST_WORKERS
-from redline.quantities import parse_duration
+from redline.quantities import did_you_mean, parse_duration
 from redline.suite import Overrides, read_suite, read_text, referenced_files
+from redline.suite.importing.compose import is_compose_file
+from redline.suite.importing.procfile import is_procfile
 from redline.suite.project import PROJECT_FILE
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
@@ -28,6 +31,8 @@ from redline.suite.validate.checking import first_mistake
 DETECTED = "auto"
 """The value of a warm-up flag that lets the warm-up end when the server is steady."""
 _FIRST_SUITE = "quickstart"
+_URL = re.compile("https?:/")
+_COMMAND = re.compile(r"[\s{]")
 
 
 @contextmanager
@@ -79,6 +84,10 @@ def suite_or_project(named: Path | None) -> Path:
     """Return the named suite, else the redline.yaml of this folder. Raises UsageError with a hint what to do."""
     file = places.ready_suite(named) if named is not None else find_project(Path.cwd())
     if file is not None:
+        if named is not None:
+            _check_is_no_source(str(named))
+            if not file.exists():
+                raise _no_suite(next((word for word in sys.argv if Path(word) == named), str(named)))
         return file
     ways = [
         "`redline init './server --port {port}'` writes that file",
@@ -88,12 +97,38 @@ def suite_or_project(named: Path | None) -> Path:
     raise UsageError(f"no suite is named, and there is no {PROJECT_FILE} here or above", hint="; ".join(ways))
 
 
+def _check_is_no_source(named: str) -> None:
+    """Raise UsageError for a file that `redline init` makes a redline.yaml of."""
+    kinds = {"a recording of a browser": named.lower().endswith(".har"), "a Procfile": is_procfile(named)}
+    kind = next((kind for kind, is_it in {**kinds, "a compose file": is_compose_file(named)}.items() if is_it), None)
+    if kind is not None:
+        hint = f"`redline init {shlex.quote(named)}` makes a redline.yaml of it; then leave it out here"
+        raise UsageError(f"{named} is {kind}, not a suite", hint=hint)
+
+
+def _no_suite(named: str) -> UsageError:
+    """Return the error for a word that names no file: it may be a server, or a misspelt name of a ready suite."""
+    if _URL.match(named):
+        url = re.sub(":/+", "://", named, count=1)  # as a path, it has lost a slash
+        return UsageError(f"{url} is a server, and not a suite", hint=f"`redline load {url}` loads it")
+    if _COMMAND.search(named):
+        hint = f"`redline init {shlex.quote(named)}` writes it into redline.yaml; then leave it out here"
+        return UsageError(f"{named} is not a suite; is it a command?", hint=hint)
+    hint = did_you_mean(named.removesuffix(".yaml"), _ready_suites()) or "check the path; `redline list` shows suites"
+    return UsageError(f"there is no file {named}", hint=hint)
+
+
+def _ready_suites() -> tuple[str, ...]:
+    """Return the names of ready suites; empty where there is no catalogue."""
+    try:
+        return tuple(file.stem for file in places.suites())
+    except UsageError:
+        return ()
+
+
 def _has_first_suite() -> bool:
     """Whether the advised suite exists: beside a user's catalogue there may be none."""
-    try:
-        return any(file.stem == _FIRST_SUITE for file in places.suites())
-    except UsageError:
-        return False
+    return _FIRST_SUITE in _ready_suites()
 
 
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:

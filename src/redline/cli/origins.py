@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from redline.cli.project_document import variants_of
 from redline.errors import UsageError
 from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
@@ -46,11 +45,10 @@ def project_name(project: Project) -> str:
     return Path(project.document.file).resolve().parent.name or PROJECT_FILE
 
 
-def project_here(*, servers: int = 1) -> Project | None:
-    """Return the project of the current folder; None if there is none, or it names fewer servers. Raises UsageError."""
+def project_here() -> Project | None:
+    """Return the project of the current folder; None if there is none. Raises UsageError."""
     file = find_project(Path.cwd())
-    project = read_project_file(file) if file is not None else None
-    return None if project is None or variants_of(project) < servers else project
+    return None if file is None else read_project_file(file)
 
 
 def _contained(server: ProjectServerSchema) -> str | None:

@@ -250,6 +250,7 @@ class TrialsView(Panel):
         self._begun = self._ended_last = time.monotonic()
         self._grades: Counter[Grade] = Counter()
         self._told = set[tuple[FindingKind, str]]()
+        self._failures = set[str]()
         self._step: Step | None = None
         self._now = ""
         self._recent_loads = dict[Sequence[str], RecentLoad]()  # on several hosts, some steps run at the same time
@@ -327,7 +328,10 @@ class TrialsView(Panel):
         if recording.failure is not None or not self.is_live:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}{_set_up(recording.setup_ns)}")
             if recording.failure is not None:
-                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
+                failed = recording.failure.message
+                said = "failed as before" if failed in self._failures else failed
+                self._failures.add(failed)
+                text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {said}", style=COLOURS[Grade.WARN])
             self.print(text)
 
     def compared(self, run: Run) -> None:

@@ -15,6 +15,7 @@ from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url
 
 _FLAG = "--like"
 _SETS = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
+_PLATFORM = re.compile(r"[-_](?:linux|darwin|macos|windows)[-_].*|\.exe$")
 _BEFORE = frozenset({"docker", "env", "nice", "nohup", "numactl", "podman", "sudo", "taskset", "time"})
 """Programs that run the load generator after them, and do not change its load."""
 _TARGETS = "write the targets as a list: redline load --requests FILE"
@@ -67,6 +68,10 @@ def _generator(text: str) -> tuple[str, tuple[str, ...], Pasted]:
             continue
         if name == "k6":
             _check_set(command)
+            if words[1:2] and words[1] != "run" and not words[1].startswith("-"):
+                raise UsageError(
+                    f"{_FLAG}: k6 {clip(words[1])} makes no load here", hint="give the command with `k6 run`"
+                )
             words = [words[0], *words[2:]] if words[1:2] == ["run"] else words
         if name == "vegeta":
             if "attack" not in words:
@@ -96,8 +101,8 @@ def _bare(command: Sequence[str]) -> list[str]:
 
 
 def _name(word: str) -> str:
-    """Return the program of a path or of a container's image."""
-    return word.rpartition("/")[2].partition(":")[0]
+    """Return the program of a path, of a container's image, or of a released file, such as `hey_linux_amd64`."""
+    return _PLATFORM.sub("", word.rpartition("/")[2].partition(":")[0])
 
 
 def _check_set(command: Sequence[str]) -> None:

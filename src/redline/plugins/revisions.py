@@ -35,6 +35,7 @@ _NO_NETWORK = re.compile(
 )
 """Messages of curl, pip, npm, Go, cargo, Maven and git if a server does not answer, or its name is unknown."""
 _OFFLINE = "it used a network that does not answer: fetch what it needs before, or build on a network"
+_SUBMODULE = re.compile(r"^\s*path\s*=\s*(.*\S)", re.MULTILINE)
 _SHOWN_LINES = 20
 _BY_HAND = "check it out and build it by hand, with `build` of redline.yaml"
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -169,6 +170,16 @@ class Repository:
             if key == "worktree" and Path(path).is_relative_to(parent.resolve()) and not Path(path).exists():
                 # Twice: git locks a worktree that it was making when it was killed.
                 _git(self.folder, "worktree", "remove", "--force", "--force", path)
+
+
+def missing_submodule(folder: Path) -> str | None:
+    """Return the path of a submodule that a checkout in a folder lacks; None if it lacks none."""
+    try:
+        text = (folder / ".gitmodules").read_text(errors="replace")
+    except OSError:
+        return None
+    paths = _SUBMODULE.findall(text)
+    return next((path for path in paths if (folder / path).is_dir() and not any((folder / path).iterdir())), None)
 
 
 def _no_work_tree(folder: Path, stderr: str) -> UsageError:

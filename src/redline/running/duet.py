@@ -87,13 +87,13 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
     """Yield the recordings of the first duets, until servers die."""
-    warm, setup_ns = list[DuetRecording](), list[int]()
+    warm, setup_ns, was_loaded = list[DuetRecording](), list[int](), False
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            turn = _Turn(duet, is_first=number == 0, after_mix=start.is_within(duet, warm))
+            turn = _Turn(duet, is_first=not was_loaded, after_mix=start.is_within(duet, warm))
             recorded = _begun(turn, tools, setup_ns)
-            if turn.is_first:
+            if number == 0:
                 try:
                     servers = _launched(start, duet, tools, running, setup_ns.append)
                 except LaunchError as error:
@@ -102,6 +102,7 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
                     yield from (_begun(_Turn(other), tools, setup_ns)(failed) for other in planned[1:])
                     return
             seen = _measured(start, turn, servers, tools)
+            was_loaded = was_loaded or seen.traffic is not None
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 try:
@@ -119,7 +120,10 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
 
 @dataclass(frozen=True)
 class _Turn:
-    """A duet among those of its start. `after_mix`: the servers were warm in a mix that contains its requests."""
+    """A duet among those of its start.
+
+    `is_first`: nothing was loaded before it. `after_mix`: the servers were warm in a mix that contains its requests.
+    """
 
     planned: PlannedDuet
     is_first: bool = False

@@ -25,6 +25,7 @@ from redline.model import (
     DuetRecording,
     Enough,
     Environment,
+    Failure,
     Manifest,
     Plan,
     Profile,
@@ -283,8 +284,9 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     suite that leaves the number of trials open gets rounds until they are enough. Then come the profiled trials. If the
     session ends early (an interrupt, a full disk), the recordings stay and a later session runs the rest.
 
-    If servers are only compared, the first failure ends the session, and an interrupt keeps what a duet has measured
-    so far; a later session makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that failure.
+    If servers are only compared, the first failure ends the session, unless it is a wrong answer in the first round
+    and others are right. An interrupt keeps what a duet has measured so far; a later session makes both again. Raises
+    KeyboardInterrupt, StoreError, and DriveError for that failure.
     """
     _run_rounds(plan, store, executor, listener, decide)
     done = store.positions()
@@ -328,6 +330,7 @@ class _Kept:
             self.done -= {duet.position for duet in store.duets() if not duet.is_complete}
         stored: tuple[Made, ...] = (*store.recordings(), *store.duets()) if self._decides else ()
         self._made = {made.position: made for made in stored if made.position in self.done}
+        self._wrong: dict[tuple[str, ...], Failure] = {}
 
     @property
     def run(self) -> Run:
@@ -353,10 +356,24 @@ class _Kept:
         self._store.save(made, compared[0])
         self._listener.duet_ended(made, compared)
         if made.failure is not None and not self._plan.suite.alone:
-            raise start_failed(self.run, made.failure)
+            self._check_goes_on(made, made.failure)
         if made.is_interrupted:
             raise KeyboardInterrupt
         self.tell()
+
+    def _check_goes_on(self, made: DuetRecording, failure: Failure) -> None:
+        """Raise DriveError unless the failure is a request that was answered wrongly from the first round on.
+
+        A route that only one of two revisions has is not compared, and does not keep the others from being compared.
+        """
+        if failure.stage == "verify" and failure.kind == "wrong_answer":
+            if made.round == 0:
+                self._wrong[made.cell_ids[:-1]] = failure
+            others = {duet.cell_ids for duet in self._plan.duets} - self._wrong.keys()
+            if made.cell_ids[:-1] in self._wrong and others:
+                return
+            failure = next(iter(self._wrong.values()), failure)
+        raise start_failed(self.run, failure)
 
     def forget(self, steps: Sequence[Step]) -> None:
         """Leave out trials and duets that are repeated."""

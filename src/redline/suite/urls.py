@@ -3,6 +3,7 @@
 import re
 import socket
 from ipaddress import IPv6Address
+from shlex import quote as quoted
 from urllib.parse import quote, unquote
 
 from redline.errors import UsageError
@@ -20,6 +21,8 @@ _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([^:]*))?")
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?")
 _HAR = re.compile(r"[^\s{]+\.har", re.IGNORECASE)
 _LIKE_A_URL = re.compile(r"\w+://\S*|[^/\s]+:\d+(/\S*)?|localhost(/\S*)?")
+_PORT_ALONE = re.compile(r":?(\d{1,5}(?:/\S*)?)")
+_COMMAND = re.compile(r"\.{0,2}/(?!/)\S|~|[^\s/:]+\s", re.DOTALL)
 
 
 def check_is_reachable(target: str) -> None:
@@ -31,6 +34,13 @@ def check_is_reachable(target: str) -> None:
     if _HAR.fullmatch(target) and not is_url(target):
         hint = f"give it as --requests {target}, and the server's URL; `redline import {target}` shows its requests"
         raise UsageError(f"{target} is a recording of a browser, not a server", hint=hint)
+
+
+def check_has_a_host(target: str) -> None:
+    """Raise UsageError for a port in place of a URL, such as `8080` or `:8080`."""
+    if match := _PORT_ALONE.fullmatch(target):
+        port, _, path = match[1].partition("/")
+        raise UsageError(f"{target} is a port without a host", hint=f"write http://127.0.0.1:{port}/{path}")
 
 
 def is_url(text: str) -> bool:
@@ -87,6 +97,10 @@ def _split(url: str) -> tuple[str, str, str]:
     if not text:
         raise UsageError("the URL is empty", hint=_HINT)
     check_is_reachable(text)
+    check_has_a_host(text)
+    if _COMMAND.match(text):
+        hint = f"`redline init {quoted(text)}` writes it into redline.yaml; `redline load` then starts and loads it"
+        raise UsageError(f"{text} is not a URL; is it a command?", hint=hint)
     if start := _ONE_SLASH.match(text):
         if not is_url(text):
             meant = f"{start[1].lower()}://{text[start.end() :]}"

@@ -18,7 +18,7 @@ from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, naming, refuse, split
 from redline.cli.origins import FromRepository, project_here, project_name
 from redline.cli.project_builds import build_servers, builds_of
-from redline.cli.project_document import in_its_words
+from redline.cli.project_document import in_its_words, variants_of
 from redline.cli.request_flags import describes_requests, placed_here, referenced
 from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
@@ -69,7 +69,11 @@ def _project(flags: AbFlags) -> Project | None:
     """Return the redline.yaml of this folder if no flag names a server. Raises UsageError."""
     if flags.a is not None or flags.git is not None:
         return None
-    return project_here(servers=1 if flags.route is not None else 2)
+    project = project_here()
+    if project is not None and flags.route is None and variants_of(project) == 1:
+        hint = "add a second server there, or name a revision, such as `redline ab main`; or see --route"
+        raise UsageError(f"{project.document.file} names one server, and ab compares two", hint=hint)
+    return project
 
 
 def _created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionView, console: Console) -> RunSession:

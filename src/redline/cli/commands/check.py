@@ -135,8 +135,9 @@ def _amount(plans: list[Plan]) -> str:
     cells, trials, starts = (sum(len(getattr(plan, part)) for plan in plans) for part in ("cells", "trials", "duets"))
     most = "at most " if suite.auto is not None and suite.alone else ""
     duets = f" and {count(starts, 'start')} of duets" if starts else ""
-    duets += f", {len(profiled)} more with a profiler ({', '.join(suite.profile)})" if profiled else ""
     made = f"{most}{count(trials, 'trial')}{duets}" if suite.alone else "starts of duets"
+    if profiled:
+        made += f", {count(len(profiled), 'trial')} with a profiler ({', '.join(suite.profile)})"
     lasts = f"{most or 'about '}{shown(sum(map(expected_length_ns, plans)))}"
     return f"{count(cells, 'cell')}, {made}, seed {suite.seed}: {lasts}"
 

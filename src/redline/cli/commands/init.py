@@ -38,16 +38,25 @@ from redline.suite.importing.compose import is_compose_file, read_compose
 from redline.suite.importing.curl import ALONE, begins_curl, is_curl, read_curl, split_curl, with_scheme
 from redline.suite.importing.gathering import FEW_REQUESTS
 from redline.suite.importing.procfile import is_procfile, read_procfile
-from redline.suite.project import PROJECT_FILE, read_project
+from redline.suite.importing.secrets import is_secret_header
+from redline.suite.project import JVM_READY_NS, PROJECT_FILE, read_project
 from redline.suite.schema.document import Document
 from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
-from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_url, read_url
+from redline.suite.urls import base_of, check_has_a_host, check_is_reachable, is_like_a_url, is_url, read_url
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes; they may contain `{port}`."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
 _DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
+_STARTS = {
+    "package.json": "'env PORT={port} npm start'",
+    "pyproject.toml": "'python3 -m uvicorn app:app --port {port}'",
+    "Cargo.toml": "--build 'cargo build --release' './target/release/server --port {port}'",
+    "go.mod": "--build 'go build -o server .' './server --port {port}'",
+    "pom.xml": "--build 'mvn -q package' 'java -jar target/server.jar --server.port={port}'",
+}
+"""Examples of commands that start servers, by the files of their build tools, which seldom name these commands."""
 _IMAGE_FILES = {"Containerfile", "Dockerfile"}
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
@@ -101,8 +110,18 @@ def execute(flags: InitFlags) -> None:
     except OSError as error:
         raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
     revisions = _REVISIONS if "start" in described.server and _is_in_repository(Path.cwd()) else ""
+    if secrets := _secret_headers(described.requests):
+        said.append(f"{file} holds a secret as it was given, which others may read there: {', '.join(secrets)}")
     text = "\n".join([*said, _NEXT.format(file=file, revisions=revisions)])
     Terminal().print(text, end="", highlight=False, markup=False, soft_wrap=True)
+
+
+def _secret_headers(requests: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the names of headers that hold secrets, such as Authorization."""
+    headers = [headers for request in requests if isinstance(headers := request.get("headers"), dict)]
+    return list(
+        dict.fromkeys(name for named in headers for name, text in named.items() if is_secret_header(name, str(text)))
+    )
 
 
 def _is_in_repository(folder: Path) -> bool:
@@ -124,7 +143,7 @@ def _built(described: _Described, command: str) -> _Described:
 def _answered(described: _Described) -> tuple[_Described, list[str]]:
     """Return the requests that are answered, with the status, and a line about each request. Raises RedlineError."""
     kept, said, left = list[dict[str, object]](), list[str](), list[str]()
-    asked = _asked(described)
+    described, asked = _asked_patiently(described)
     nothing_answers = all(answer.status is None for _, answer in asked)
     for request, (cell, answer) in zip(described.requests, asked, strict=True):
         if described.of_file is None or nothing_answers:
@@ -150,6 +169,9 @@ def _answered(described: _Described) -> tuple[_Described, list[str]]:
 def _described(flags: InitFlags) -> _Described:
     """Return the server and its requests. Raises UsageError."""
     words = flags.words or [_typed()]
+    if len(words) == 1 and (example := _STARTS.get(PurePath(words[0]).name)):
+        message = f"{words[0]} does not say by which command the server starts"
+        raise UsageError(message, hint=f"give the command, such as `redline init {example}`")
     if len(words) == 1 and is_procfile(words[0]):
         words = [_of_procfile(Path(words[0]))]
     is_document = PurePath(words[0]).suffix in _DOCUMENTS and not is_compose_file(words[0])
@@ -232,6 +254,8 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
         asked = LoadFlags(url=with_scheme(words[0]))
     else:
         check_is_reachable(words[0])
+        if len(words) == 1:
+            check_has_a_host(words[0])
         return _started(words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     url = str(asked.url)
     if path is not None:
@@ -279,6 +303,27 @@ def _suite(described: _Described) -> Suite:
     document = plain(run_document(project)) | {"scenarios": scenarios}
     suite, _ = read_written(document, PROJECT_FILE, files, FromRepository(Path.cwd()).origins())
     return suite
+
+
+def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell, Checked]]]:
+    """Return the server and its answers. A command that listens nowhere in time is started again, with more time.
+
+    Raises BuildError, LaunchError, DriveError and UsageError.
+    """
+    try:
+        return described, _asked(described)
+    except LaunchError as error:
+        if (
+            error.kind != "not_ready"
+            or "start" not in described.server
+            or _OWN_ADVICE[OF_COMMAND.longer] not in error.hint
+        ):
+            raise
+    within = f"{JVM_READY_NS // 1_000_000_000}s"
+    said = f"not ready in time: starting it again, with up to {within}"
+    Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
+    slow = replace(described, server={**described.server, "ready": {"within": within}})
+    return slow, _asked(slow)
 
 
 def _asked(described: _Described) -> list[tuple[Cell, Checked]]:

@@ -5,7 +5,8 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePath
 
 from redline.errors import BuildError, LaunchError, UsageError
 from redline.model import AttachedServer, Variant
@@ -16,7 +17,7 @@ from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.failures import OF_COMMAND, OF_REVISION, LaunchAdvice
 from redline.plugins.launchers.own_images import ImageLauncher
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
-from redline.plugins.revisions import Repository, build
+from redline.plugins.revisions import Repository, build, missing_submodule
 from redline.plugins.temporary import elsewhere, private_folder
 from redline.ports import Building, BuildOutcome, Launch, Launcher, RunningServer
 
@@ -89,6 +90,9 @@ class RevisionLauncher:
         checkout = _checkout_of(launch.variant)
         folder = self._folders[checkout, launch.build_number]
         advice = OF_COMMAND if checkout.build else OF_REVISION
+        depth = len(PurePath(checkout.below).parts)
+        if why := _lacks_a_submodule([folder, *folder.parents][depth]):
+            advice = replace(advice, by_hand=f"{why}; {advice.by_hand}")
         return _run_command(launch, folder, checkout.revision.commit, advice)
 
     def _built(self, checkout: Checkout, progress: Callable[[Building], None]) -> Path:
@@ -101,13 +105,24 @@ class RevisionLauncher:
                 hint = "compare revisions that have it, or put redline.yaml above it"
                 raise BuildError(f"{name} has no folder {checkout.below}, in which redline.yaml lies", hint=hint)
             if checkout.build is not None:
-                build(checkout.build, folder, name, root.with_suffix(".log"), progress)
+                try:
+                    build(checkout.build, folder, name, root.with_suffix(".log"), progress)
+                except BuildError as error:
+                    if why := _lacks_a_submodule(root):
+                        raise BuildError(error.message, hint=f"{why}; {error.hint}") from error
+                    raise
         except OSError as error:
             message = f"{name} cannot be checked out: {error.strerror}"
             raise BuildError(message, hint=elsewhere()) from error
         except UsageError as error:
             raise BuildError.of(error) from error
         return folder
+
+
+def _lacks_a_submodule(root: Path) -> str:
+    """Return advice if a checkout lacks a submodule; empty otherwise."""
+    path = missing_submodule(root)
+    return "" if path is None else f"the submodule {path} is empty: begin `build` with `git submodule update --init`"
 
 
 def _checkout_of(variant: Variant) -> Checkout:

@@ -1,14 +1,16 @@
 """Read the server's command from a Procfile. Pure."""
 
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from redline.errors import Location, UsageError, WrongValueError
-from redline.suite.schema.shell import read_command
+from redline.suite.schema.shell import for_a_shell, read_command
 
 _ENTRY = re.compile(r"([A-Za-z0-9_-]+):\s*(\S.*)")
 _PORT = re.compile(r"\$(?:PORT\b|\{PORT(?::?-[^}]*)?\})")
+_COMMENT = re.compile(r"\s#")
 _SERVER = "web"
 
 
@@ -29,7 +31,8 @@ def is_procfile(name: str) -> bool:
 def read_procfile(text: str, file: str) -> tuple[ProcfileEntry, list[str]]:
     """The server, and the names of the other processes. Raises UsageError with the line.
 
-    The server is `web`, or else the first process with `$PORT`. A command without `$PORT` gets PORT in its environment.
+    The server is `web`, or else the first process with `$PORT`. A command without `$PORT` gets PORT in its environment,
+    and a command with shell syntax gets a shell, as each has where Procfiles come from.
     """
     entries = list[ProcfileEntry]()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -48,11 +51,18 @@ def read_procfile(text: str, file: str) -> tuple[ProcfileEntry, list[str]]:
         raise UsageError("this Procfile has no server", hint=hint, place=Location(file))
     server = servers[0]
     command = _PORT.sub("{port}", server.command)
-    command = command if command != server.command else f"env PORT={{port}} {command}"
+    has_port = command != server.command
     try:
+        if _COMMENT.search(command) or for_a_shell(command):
+            command = f"sh -c {shlex.quote(command)}"
+        command = command if has_port else f"env PORT={{port}} {command}"
         read_command(command)
     except WrongValueError as error:
         raise UsageError(error.message, hint=error.hint, place=Location(file, server.line, field=server.name)) from None
+    except ValueError as error:
+        hint = "quote it as a shell would"
+        place = Location(file, server.line, field=server.name)
+        raise UsageError(f"this is not a command: {error}", hint=hint, place=place) from None
     return ProcfileEntry(server.name, command, server.line), [
         entry.name for entry in entries if entry.line != server.line
     ]

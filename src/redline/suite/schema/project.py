@@ -155,7 +155,7 @@ class ProjectSchema(StartedSchema):
     routes: Routes | None = Field(
         default=None,
         description="routes by name, as in a suite",
-        examples=[{"nginx-one": ["h1", {"use": "proxy.nginx", "with": {"workers": 1}}, "h1"]}],
+        examples=[{"https": ["h2+tls", "proxy.nginx", "h1"]}],
     )
     loads: Loads | None = Field(
         default=None,

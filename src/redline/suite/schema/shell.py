@@ -21,7 +21,7 @@ _OPERATOR = re.compile(r"&&|\|\|?|;|&|\d*<<?<?\S*|\(|\)|\S+;")
 _VARIABLE = re.compile(r".*(?:\$(?:[A-Za-z_]\w*|\{\w|\()|`).*")
 _PORT = re.compile(r"\$(?:PORT\b|\{PORT\b[^}]*\})")
 _ONLY_A_VARIABLE = re.compile(r"(?:-[\w-]+=?)?\$(?:[A-Za-z_]\w*|\{\w+\})")
-_SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
+SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
 
 
 def for_a_shell(text: str) -> tuple[str, str] | None:
@@ -36,7 +36,7 @@ def for_a_shell(text: str) -> tuple[str, str] | None:
 
 def words_for_a_shell(words: Sequence[str]) -> tuple[str, str] | None:
     """As `for_a_shell`, for a list of words: only whole-word variables count, and nothing if a shell is started."""
-    if any(word.rpartition("/")[2] in _SHELLS for word in words):
+    if any(word.rpartition("/")[2] in SHELLS for word in words):
         return None
     match = _word_for_a_shell(words, _ONLY_A_VARIABLE)
     return match and _advice(*match, "`env` as the first word", f"`[sh, -c, {shlex.quote(' '.join(words))}]`")
