@@ -15,7 +15,7 @@ from redline.report.document import Prose, Section
 from redline.report.render import RENDERERS, page, summary
 from redline.report.render.terminal import render
 from redline.report.sections.answer import difference, limit_answer, run_answer
-from redline.report.sections.comparison import comparison_sections
+from redline.report.sections.comparison import pair_sections
 from redline.report.sections.main_effects import sentence
 from tests.fakes import limits, reports, studies
 from tests.fakes.compared import Cost, compared_run
@@ -124,7 +124,7 @@ def test_a_comparison_of_cold_servers_says_why_and_is_no_pass() -> None:
     """The possible movement makes the interval wide, so they are not called indistinguishable."""
     report = unjudged(n=3, duet=True, low=0.97, unsettled=COLD)
     assert said(report)[0].endswith(f"CPU per request has no verdict, +69.0% [\u22123.0, +98.0]: {COLD}")
-    sections = comparison_sections(report.comparisons, base="a", other="b")
+    sections = pair_sections(report.comparisons, base="a", other="b")
     assert f"no verdict: {COLD}" in " ".join(render(sections, Console(width=200)).plain.split())
     result = CompareResult(
         base="a", other="b", comparisons=report.comparisons, unmatched=(), environment_differs=(), findings=()

@@ -8,9 +8,9 @@ import pytest
 
 from redline.analysis import build_report
 from redline.analysis.duet import duets_of
-from redline.analysis.judged import judge_run
 from redline.analysis.layers import _difference
 from redline.analysis.precision import enough, precision
+from redline.analysis.results import judge_run
 from redline.errors import UsageError
 from redline.model import (
     AutoTrials,

@@ -12,12 +12,14 @@ from typer.testing import CliRunner, Result
 from redline.analysis import build_report
 from redline.analysis.rejudged import rejudged, validity_changes
 from redline.cli.command_line import app
+from redline.cli.commands.compare import _between
 from redline.cli.contracts import JudgeResult
-from redline.errors import StoreError
+from redline.errors import StoreError, UsageError
 from redline.model import Finding, FindingKind, Grade, Report, Run
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
+from tests.fakes.compared import compared_run
 from tests.fakes.recordings import SATURATE, simulated_run
 from tests.golden import FOLDER
 
@@ -122,6 +124,22 @@ def test_a_finding_is_the_same_when_only_its_words_differ() -> None:
     assert {(one.before, one.after) for one in rejudged(graver, now) if one.kind == "cpu-steal"} == {
         (Grade.NOTE, Grade.WARN)
     }
+
+
+def test_findings_of_duets_are_judged_like_those_of_trials() -> None:
+    now = build_report(compared_run(starts=3))
+    (compared,) = {known.cell_id for known in now.comparisons}
+    assert [found.kind for found in now.findings[compared]] == ["few-starts"]
+    duets = [known.duet.model_copy(update={"findings": ()}) if known.duet else None for known in now.comparisons]
+    known = [known.model_copy(update={"duet": duet}) for known, duet in zip(now.comparisons, duets, strict=True)]
+    before = now.model_copy(update={"comparisons": tuple(known)})
+    assert [(change.change, change.kind) for change in rejudged(before, now)] == [("new", "few-starts")]
+
+
+def test_levels_of_two_runs_are_not_compared_where_there_are_duets_alone() -> None:
+    with pytest.raises(UsageError, match="has duets alone, which give ratios and no levels to compare") as refused:
+        _between(compared_run(starts=3), compared_run(starts=3), anyway=False)
+    assert "redline history" in refused.value.hint
 
 
 def reported(run: Run, change: Callable[[Finding], Finding]) -> Report:

@@ -10,12 +10,15 @@ from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
 from redline.model import Suite, Verdict
 from redline.model.limits import CellLimit, LimitAnswer, LimitComparison
+from redline.report.document import Table, TextCell
+from redline.report.format import VerdictSign
 from redline.report.render import RENDERERS, csvfile, markdown, summary
-from redline.report.sections.limit_ratios import ratio_sentence
+from redline.report.sections.comparison import pair_sections
+from redline.report.sections.limit_ratios import ratio_section, ratio_sentence
 from redline.search import Proposal, Search, Settings
 from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
-from tests.fakes import limits
+from tests.fakes import limits, reports
 from tests.fakes.limits import ends_at, rivals
 from tests.fakes.queues import Queue
 
@@ -102,7 +105,7 @@ def test_limits_within_the_threshold_are_equivalent() -> None:
     found = judged(close, close)
     assert found.verdict is Verdict.EQUIVALENT
     said = ratio_sentence(found, "B", "A")
-    assert "are equivalent in requests/s within p99 < 50ms: 0.0% [−0.4, +0.4]" in said  # noqa: RUF001
+    assert "are the same within 2% in requests/s within p99 < 50ms: 0.0% [−0.4, +0.4]" in said  # noqa: RUF001
 
 
 def test_a_sure_difference_within_the_threshold_does_not_matter_and_fails_no_gate() -> None:
@@ -112,6 +115,32 @@ def test_a_sure_difference_within_the_threshold_does_not_matter_and_fails_no_gat
     assert unwanted([found], {Verdict.SLOWER}) == ()
     sure = judged(known(20_900, 21_800), NINETEEN)
     assert unwanted([sure], {Verdict.SLOWER}) == (sure,)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "matters", "said", "look"),
+    [
+        (Verdict.SLOWER, True, "▼ slower", VerdictSign.SLOWER),
+        (Verdict.SLOWER, False, "▽ slower, within the 2% that do not matter", VerdictSign.SLIGHTLY_SLOWER),
+        (Verdict.FASTER, False, "△ faster, within the 2% that do not matter", VerdictSign.SLIGHTLY_FASTER),
+        (Verdict.EQUIVALENT, None, "≈ equivalent", VerdictSign.EQUIVALENT),
+        (Verdict.INCONCLUSIVE, None, "? inconclusive", VerdictSign.INCONCLUSIVE),
+    ],
+)
+def test_a_verdict_has_the_same_words_and_colour_in_limit_and_compare(
+    verdict: Verdict, matters: bool | None, said: str, look: VerdictSign
+) -> None:
+    about = {"verdict": verdict, "matters": matters, "threshold": 0.02, "p_adjusted": None}
+    of_run = next(known for known in reports.doubtful().comparisons if known.primary and known.verdict)
+    (_, section) = pair_sections([of_run.model_copy(update=about)], base="a", other="a")
+    suite, cells, found = rivals(NINETEEN, NINETEEN)
+    (of_limits,) = limit_comparisons(cells, found, suite)
+    (ratios,) = ratio_section(limits.report(*found.values(), comparisons=(of_limits.model_copy(update=about),)))
+    for block in (section.blocks[0], ratios.blocks[0]):
+        assert isinstance(block, Table)
+        cell = block.rows[0][-1]
+        assert isinstance(cell, TextCell)
+        assert [(span.text, span.look) for line in cell.lines for span in line] == [(said, look)]
 
 
 def test_comparisons_with_one_baseline_are_a_family() -> None:

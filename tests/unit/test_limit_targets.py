@@ -13,7 +13,7 @@ from redline.cli.experiment import search_exit_code as exit_code
 from redline.cli.limit_document import TRIALS, limit_document
 from redline.cli.written import plain, read_written
 from redline.errors import LaunchError, UsageError
-from redline.model import AttachedServer, Cell, Open, Suite, Traffic, Verdict
+from redline.model import AttachedServer, Cell, Open, Skipped, Suite, Traffic, Verdict
 from redline.model.limits import LimitReport
 from redline.ports import Drive, Endpoint, Placement
 from redline.running import assembly
@@ -211,3 +211,9 @@ def test_an_unwanted_verdict_is_the_exit_code() -> None:
     assert exit_code(slower, (Verdict.SLOWER,)) == 3
     assert exit_code(report((18_990, 19_010), (18_800, 18_820)), (Verdict.SLOWER,)) == 0
     assert exit_code(report((18_600, 19_400), (18_500, 20_500)), (Verdict.INCONCLUSIVE,)) == 3
+
+
+def test_a_server_that_could_not_be_built_does_not_pass_a_gate() -> None:
+    missing = Skipped(slug="C.requests.probe", reason="cargo failed", cause="machine")
+    report = limits.report(limits.busy().model_copy(update={"ended": "converged"}), skipped=(missing,))
+    assert (exit_code(report), exit_code(report, [Verdict.SLOWER])) == (0, 1)

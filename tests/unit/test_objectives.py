@@ -10,7 +10,7 @@ from redline.cli.load_view import load_result, load_section
 from redline.model import Counts, Failure, Histogram, ObjectiveResult, Open, Outcomes
 from redline.model.recording import FailureKind
 from redline.quantities import duration
-from redline.stats.objectives import LoadTotals, judge_objective, surely_missed
+from redline.stats.objectives import LoadTotals, evaluate_objective, surely_missed
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
 from tests.fakes.probed import cell
@@ -47,7 +47,7 @@ def measured(
 
 
 def state(text: str, made: LoadTotals) -> str:
-    return judge_objective(parse_objectives(text)[0], made).state
+    return evaluate_objective(parse_objectives(text)[0], made).state
 
 
 @pytest.mark.parametrize("metric", ["p50", "p90", "p99", "p99.9", "max"])
@@ -65,7 +65,7 @@ def test_a_client_that_is_late_by_little_excuses_little(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", ["p99", "p99.9", "max"])
 def test_what_the_lateness_of_the_client_explains_is_not_known(metric: str) -> None:
-    found = judge_objective(parse_objectives(f"{metric} < 20ms")[0], measured(30, service_ms=6, late_ms=25))
+    found = evaluate_objective(parse_objectives(f"{metric} < 20ms")[0], measured(30, service_ms=6, late_ms=25))
     assert found.state == "not known"
     assert found.reason.startswith("the engine was late (")
     assert state(f"{metric} < 20ms", measured(30, service_ms=21, late_ms=25)) == "missed", "the server alone missed it"
@@ -107,7 +107,7 @@ def both(late: float, slow: float, *, count: int = 10_000) -> LoadTotals:
 )
 def test_the_shares_of_late_and_of_slow_requests_add_up(text: str, late: float, slow: float, said: str) -> None:
     """The slowness of the server alone is within the objective; with lateness it is not."""
-    found = judge_objective(parse_objectives(text)[0], both(late, slow))
+    found = evaluate_objective(parse_objectives(text)[0], both(late, slow))
     assert found.state == said
     assert ("at most 50.0 ms" in found.reason) is (said == "not known")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis.judged import judge_run
 from redline.analysis.resolution import _Scatter, resolutions
+from redline.analysis.results import judge_run
 from redline.model import Comparison, Estimate, Metric, Verdict
 from redline.stats import rounds_for, scatter_of, scatter_showing, shown_by
 from redline.stats.distributions import t_quantile

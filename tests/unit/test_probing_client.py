@@ -240,7 +240,7 @@ def test_a_busy_engine_hides_no_errors(share: float, missed: bool) -> None:
     evidence = seen(found, limits)
     assert evidence.client.startswith("the engine was busy")
     assert evidence.missed == ({"errors < 1%"} if missed else frozenset())
-    assert steps([evidence], *limits)[0].verdict == ("failed" if missed else "passed")
+    assert steps([evidence], *limits)[0].state == ("missed" if missed else "met")
 
 
 def test_a_busy_engine_may_be_why_requests_timed_out() -> None:
@@ -248,7 +248,7 @@ def test_a_busy_engine_may_be_why_requests_timed_out() -> None:
     busy = found.model_copy(update={"engine_cpu_ns": round(found.seconds * S)})
     limits = parse_objectives("errors < 1%")
     assert not seen(busy, limits).missed
-    assert steps([seen(found, limits)], *limits)[0].verdict == "failed"
+    assert steps([seen(found, limits)], *limits)[0].state == "missed"
 
 
 def with_errors(found: Traffic, share: float, *, exhausted: int = 0, kind: str = "reset") -> Traffic:
@@ -299,7 +299,7 @@ def test_what_passed_counts_though_the_client_was_the_limit() -> None:
     late = late_engine(evidence_of(found), found, objectives)
     assert late.client
     assert [shows(late, each) for each in objectives] == [True, False]
-    assert steps([late], objectives[0])[0].verdict == "passed"
+    assert steps([late], objectives[0])[0].state == "met"
     lacked = replace(late, lengthens=False)
     assert not any(shows(lacked, each) for each in objectives), "what never reached the server proves nothing"
 

@@ -26,7 +26,8 @@ from redline.model import (
 from redline.model.limits import CellLimit
 from redline.model.search import ProbeRecording
 from redline.ports import Drive, Endpoint, LoadOptions, Placement, RunningServer
-from redline.report.sections import limit as words
+from redline.report.document import Items
+from redline.report.sections.limit_findings import search_findings
 from redline.running.record import Tools, record_load
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour
@@ -153,8 +154,18 @@ def doubted(*grades: Grade) -> CellLimit:
     return limits.by_hand().cells[0].model_copy(update={"findings": tuple(found)})
 
 
-def test_the_gravest_of_a_kind_is_reported_once_and_notes_are_not() -> None:
-    assert words.finding_texts(doubted()) == words.finding_texts(doubted(Grade.NOTE)) == ()
-    probes = len(doubted().probes)
-    (text,) = words.finding_texts(doubted(Grade.WARN, Grade.INVALID, Grade.NOTE))
-    assert text == f"cpu-steal in 2 of {probes} probes, for example at 500/s: m1. Do."
+def test_the_gravest_of_a_kind_is_reported_once_for_all_cells_and_notes_are_not() -> None:
+    def items(*cells: CellLimit) -> list[tuple[str, ...]]:
+        (section,) = search_findings(limits.report(*cells))
+        lists = [block for block in section.blocks if isinstance(block, Items)]
+        return [
+            tuple("".join(span.text for span in text) for text in item.lines) for found in lists for item in found.items
+        ]
+
+    assert items(doubted()) == items(doubted(Grade.NOTE)) == []
+    cell = doubted(Grade.WARN, Grade.INVALID, Grade.NOTE)
+    probes = len(cell.probes)
+    (said,) = items(cell)
+    assert said == ("m1.", "→ Do.", f"in 2 of {probes} probes, for example at 500/s")
+    (said,) = items(cell, cell.model_copy(update={"slug": cell.slug.replace("rust.hyper", "other"), "server": "other"}))
+    assert said == ("m1.", "→ Do.", f"in 4 of {2 * probes} probes, for example at 500/s of rust.hyper")

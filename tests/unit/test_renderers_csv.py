@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from redline.analysis import build_report
 from redline.model import Metric, Report
 from redline.report.render import RENDERERS
 from redline.report.render.csvfile import COLUMNS, SEARCH_COLUMNS
 from redline.visible import visible
 from tests import golden
 from tests.fakes import reports
+from tests.fakes.compared import compared_run
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "results.md"
 
@@ -57,6 +59,13 @@ def test_an_invalid_cell_shows_its_finding_and_no_number() -> None:
         if row["valid"] == "false":
             assert row["findings"].startswith("invalid:rate-missed")
             assert not any(row[name] for name in ("value", "low", "high", "ratio", "verdict"))
+
+
+def test_findings_of_duets_stand_with_the_cell_that_is_compared() -> None:
+    report = build_report(compared_run(starts=3))
+    (compared,) = {known.cell_id for known in report.comparisons}
+    assert {row["findings"] for row in rows(report) if row["cell_id"] == compared} == {"note:few-starts"}
+    assert {row["findings"] for row in rows(report) if row["cell_id"] != compared} == {""}
 
 
 def test_estimates_of_an_invalid_cell_stay_hidden_even_if_there_are_some() -> None:

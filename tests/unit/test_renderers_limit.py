@@ -9,7 +9,7 @@ from collections.abc import Callable
 import jsonschema
 import pytest
 
-from redline.model.limits import LimitReport, LimitStart, ProbeVerdict
+from redline.model.limits import LimitReport, LimitStart, ProbeState
 from redline.report.document import Strip, Table
 from redline.report.render import RENDERERS, page
 from redline.report.sections import limit as words
@@ -190,8 +190,8 @@ def test_a_client_that_was_the_limit_is_reported() -> None:
 def test_the_table_says_what_each_probe_counts_for_and_why() -> None:
     busy = limits.client_limited()
     assert counts_text(busy) == "not the server", "of a search that kept no recordings"
-    unknown = ProbeVerdict(name="good", state="not known", why="the engine was late")
-    met = ProbeVerdict(name="acceptable", state="met")
+    unknown = ProbeState(name="good", state="not known", why="the engine was late")
+    met = ProbeState(name="acceptable", state="met")
     void, used = (busy.model_copy(update={"counts": counts}) for counts in ((unknown,), (unknown, met)))
     assert counts_text(void) == "not known: the engine was late"
     assert counts_text(used) == "good: not known (the engine was late); acceptable: met"

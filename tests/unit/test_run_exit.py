@@ -88,3 +88,10 @@ SLOWER, INCONCLUSIVE = Verdict.SLOWER, Verdict.INCONCLUSIVE
 )
 def test_an_unwanted_verdict_fails_and_so_does_a_missing_one(report: Report, fail_on: list[Verdict], code: int) -> None:
     assert exit_code([report], fail_on) == code
+
+
+def test_a_server_that_could_not_be_built_does_not_pass_a_gate_as_in_compare() -> None:
+    report, missing = compared(Verdict.EQUIVALENT), ["not run: rust.axum.SimpleGet.saturate: cargo failed"]
+    assert exit_code([report], [SLOWER], missing) == exits.COULD_NOT_RUN
+    assert exit_code([report], [SLOWER]) == exits.DONE
+    assert exit_code([compared(SLOWER)], [SLOWER], missing) == exits.MISSED

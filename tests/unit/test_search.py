@@ -330,7 +330,7 @@ def test_probes_that_differ_make_a_wide_answer_that_says_what_would_decide_it(se
     ("high_per_s", "says"),
     [
         (1_100.0, "starts differ: about --trials 11 would decide it"),
-        (1_700.0, "starts differ too much: it would take about 300 of them to decide it"),
+        (1_700.0, "starts differ too much: 40 of them would not decide it"),
     ],
 )
 def test_starts_that_nobody_waits_for_are_no_advice(high_per_s: float, says: str) -> None:
@@ -338,6 +338,21 @@ def test_starts_that_nobody_waits_for_are_no_advice(high_per_s: float, says: str
     for start in range(4):
         search.add(replace(probe(1_000), start=start))
     known = {"p99": Bounds(1_000.0, high_per_s, modelled=True, fit=None, steps=(), starts_differ=True)}
+    assert search._wanting(known, [*known.values()]) == says
+
+
+@pytest.mark.parametrize(
+    ("high_per_s", "says"),
+    [
+        (1_100.0, "about --probes 11 would decide it, or probes 2.5 times as long"),
+        (400_000.0, "to decide it would take more than an hour of probes"),
+    ],
+)
+def test_probes_that_nobody_waits_for_are_no_advice(high_per_s: float, says: str) -> None:
+    search = Search({"good": GOOD}, Settings(precision=0.03))
+    for _ in range(4):
+        search.add(probe(1_000))
+    known = {"p99": Bounds(1_000.0, high_per_s, modelled=True, fit=None, steps=())}
     assert search._wanting(known, [*known.values()]) == says
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from redline.cli.show import show
 from redline.model import Metric, Report
 from redline.report.render import summary
-from redline.report.sections.comparison import comparison_sections
+from redline.report.sections.comparison import pair_sections
 from tests.fakes import reports, studies
 
 ALL: list[Callable[[], Report]] = [
@@ -101,15 +101,15 @@ def test_escape_sequences_from_a_server_are_shown_and_not_sent() -> None:
     assert "\\u001b]0;owned\\u0007[bold]hi" in text
 
 
-def test_comparisons_have_ratio_interval_and_verdict() -> None:
+def test_comparisons_have_change_interval_and_verdict() -> None:
     report = reports.doubtful()
     console = Console(file=io.StringIO(), width=80)
-    show(comparison_sections(report.comparisons, base="monday", other="tuesday"), console)
+    show(pair_sections(report.comparisons, base="monday", other="tuesday"), console)
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     assert lines[0] == "tuesday against monday"
     assert "rust.axum.SimpleGet.saturate  against rust.hyper.SimpleGet.saturate" in lines
-    assert "CPU per request  1.041  1.029\u20131.053  ▼ slower" in lines
+    assert "CPU per request +4.1% [+2.9, +5.3] ▼ slower" in [" ".join(line.split()) for line in lines]
     assert any(line.endswith("not compared: this cell is invalid") for line in lines)
 
 
@@ -119,7 +119,7 @@ def test_of_the_far_tail_a_comparison_shows_only_what_could_be_compared() -> Non
     tails = [found for found in report.comparisons if found.metric is Metric.P999]
     for comparisons, rows in ((tails, len(tails)), ([c.model_copy(update=changes) for c in tails], 0)):
         console = Console(file=io.StringIO(), width=80)
-        show(comparison_sections(comparisons, base="monday", other="tuesday"), console)
+        show(pair_sections(comparisons, base="monday", other="tuesday"), console)
         assert isinstance(console.file, io.StringIO)
         text = console.file.getvalue()
         assert text.count("p99.9 ") == rows

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from redline.analysis import judge_all
+from redline.analysis import evaluate_all
 from redline.cli.contracts import LoadResult
 from redline.cli.load_view import load_result, load_section, speed_text
 from redline.cli.selftest_view import selftest_sections
@@ -92,7 +92,7 @@ def test_a_load_has_a_histogram_its_status_codes_and_its_answer_last() -> None:
 def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
     counts, response = Counts(due=2_000, outcomes=Outcomes(ok=1_980, timeout=20)), Histogram.of([435_000.0] * 2_000)
     objectives = parse_objectives("p99 < 50ms, p50 < 400us, errors < 2%, p99.9 < 1s")
-    results = judge_all(objectives, LoadTotals(counts, counts.completed, response, Histogram(), Histogram(), 0, 1.0))
+    results = evaluate_all(objectives, LoadTotals(counts, counts.completed, response, Histogram(), Histogram(), 0, 1.0))
     lines = shown(load_section(loaded(valid=True).model_copy(update={"objectives": results})))
     assert lines[-5:] == [
         "throughput  100 /s, p50 1.24 ms",

@@ -10,7 +10,7 @@ from redline.analysis import build_report, compare_runs
 from redline.cli.show import show
 from redline.model import Metric, Report
 from redline.report.render import RENDERERS, summary
-from redline.report.sections.comparison import comparison_sections
+from redline.report.sections.comparison import pair_sections
 from tests.fakes.recordings import SATURATE, simulated_run
 
 TEXT = "4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate"
@@ -34,7 +34,7 @@ def printed(report: Report) -> tuple[str, str]:
     """As `redline report` and as `redline compare` print it."""
     whole, compared = (Console(file=io.StringIO(), width=200, record=True) for _ in range(2))
     show(summary(report), whole)
-    show(comparison_sections(report.comparisons, base="a", other="a"), compared)
+    show(pair_sections(report.comparisons, base="a", other="a"), compared)
     return whole.export_text(), compared.export_text()
 
 

@@ -7,7 +7,6 @@ from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
-from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import sliced_cells
 from redline.analysis.main_effects import main_effects, next_command
@@ -16,6 +15,7 @@ from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
+from redline.analysis.results import CellResult, cell_results
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.findings import host_mode
 from redline.model import (
@@ -41,29 +41,29 @@ def build_report(run: Run, folder: str | None = "") -> Report:
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
     sliced = {} if plan.suite.alone else sliced_cells(run)
     by_id, reports = {}, {}
-    for cell_id, cell in judged_cells(run):
+    for cell_id, cell in cell_results(run):
         variant = cell.cell.variant
         shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
         by_id[cell_id] = cell
         reports[cell_id] = cell_report(cell, plan.suite, shown, sliced.get(cell_id))
-    judged = {cell_id: by_id[cell_id] for cell_id in plan.cells}
-    comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
-    layers = waterfalls(judged, plan, comparisons)
-    steps = () if plan.suite.screened else effects(judged, plan.suite, comparisons)
-    by_axis = main_effects(judged, plan.suite)
-    doubts, speeds = resolutions(judged, comparisons, plan, folder), core_speeds(judged)
+    results = {cell_id: by_id[cell_id] for cell_id in plan.cells}
+    comparisons = compare_with_baseline(results, plan.suite, duets_of(run))
+    layers = waterfalls(results, plan, comparisons)
+    steps = () if plan.suite.screened else effects(results, plan.suite, comparisons)
+    by_axis = main_effects(results, plan.suite)
+    doubts, speeds = resolutions(results, comparisons, plan, folder), core_speeds(results)
     pairs = pair_speeds(run.calibration)
-    differing = differing_pairs(judged, pairs)
+    differing = differing_pairs(results, pairs)
     cells = tuple(
         _in_run(reports[cell_id], cell, speeds, (*differing.get(cell_id, ()), *doubts.get(cell_id, ())))
-        for cell_id, cell in judged.items()
+        for cell_id, cell in results.items()
     )
     profiles: tuple[ProfileReport, ...] = ()
     if run.profiles and run.profiled:
         libraries = run.profiles.libraries()
         profiles = profile_reports(run.profiled, run.profiles.stacks, libraries, cells, comparisons)
     return Report(
-        run=_run_report(run, judged),
+        run=_run_report(run, results),
         environment=run.manifest.environment,
         hosts=run.manifest.hosts,
         pairs=pairs,
@@ -71,7 +71,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         comparisons=comparisons,
         layers=layers,
         effects=steps,
-        rankings=rankings(judged, cells, plan.suite, comparisons, _of_other_pairs(layers, steps)),
+        rankings=rankings(results, cells, plan.suite, comparisons, _of_other_pairs(layers, steps)),
         main_effects=by_axis,
         next_command=next_command(plan.suite, by_axis, run.manifest.command) if plan.suite.screened else "",
         profiles=profiles,
@@ -88,14 +88,14 @@ def _of_other_pairs(layers: Iterable[Waterfall], steps: Iterable[Effect]) -> Ite
 
 
 def _in_run(
-    cell: CellReport, judged: JudgedCell, speeds: Mapping[int, float], doubts: tuple[Finding, ...]
+    cell: CellReport, result: CellResult, speeds: Mapping[int, float], doubts: tuple[Finding, ...]
 ) -> CellReport:
     """The cell with the facts that only the whole run shows."""
     known = [speed for trial in cell.trials if (speed := speeds.get(trial.position)) is not None]
-    return cell.in_run(speeds, (*host_mode(judged.cell, known), *doubts))
+    return cell.in_run(speeds, (*host_mode(result.cell, known), *doubts))
 
 
-def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
+def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
     manifest = run.manifest
     suite = manifest.plan.suite
     return RunReport(
@@ -114,7 +114,7 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         suite_text=manifest.suite_text,
         trials_repeated=len(run.repeated),
         trials_moved=run.lost,
-        precision=precision(run, judged),
+        precision=precision(run, results),
         starts=starts_of(run),
         seconds=sum(duet.took_ns for duet in run.duets) / 1e9,
         setup_seconds=sum(made.setup_ns for made in (*run.recordings, *run.profiled, *run.duets)) / 1e9,

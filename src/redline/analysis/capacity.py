@@ -1,6 +1,6 @@
 """The capacities that a capacity run measured; rates may be shares of them."""
 
-from redline.analysis.judged import JudgedCell, judge_run
+from redline.analysis.results import CellResult, judge_run
 from redline.model import Metric, Run
 from redline.suite import Capacities, capacity_loads
 
@@ -16,7 +16,7 @@ def capacities(run: Run) -> Capacities:
     """
     suite = run.manifest.plan.suite
     subjects = [cell for cell in judge_run(run).values() if cell.cell.role == "subject"]
-    groups: dict[Group, list[JudgedCell]] = {}
+    groups: dict[Group, list[CellResult]] = {}
     for subject in subjects:
         cell = subject.cell
         group = (suite.group_of(cell.variant.slug), cell.scenario.name, cell.load.name)
@@ -54,7 +54,7 @@ def with_stage(about: str, run: Run) -> str:
     return "; ".join(part for part in (about, stage) if part)
 
 
-def _throughput(cell: JudgedCell) -> float | None:
+def _throughput(cell: CellResult) -> float | None:
     """Right answers per second; None if the cell is not valid."""
     if not cell.valid or not cell.having(Metric.THROUGHPUT):
         return None

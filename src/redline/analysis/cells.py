@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from redline.analysis.judged import JudgedCell
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
+from redline.analysis.results import CellResult
 from redline.model import (
     Cell,
     CellReport,
@@ -30,51 +30,51 @@ _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
 
 
-def cell_report(judged: JudgedCell, suite: Suite, settings: dict[str, str], sliced: SlicedCell | None) -> CellReport:
+def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], sliced: SlicedCell | None) -> CellReport:
     """The report of a cell. `settings` are those in which the variants of its server differ.
 
     `sliced`: the cell was measured only in duets, so it has no trials, and its levels are those of slices.
     """
-    cell = judged.cell
-    used = sliced.traffic if sliced else [trial.traffic for trial in judged.used if trial.traffic]
-    loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in judged.trials]
+    cell = result.cell
+    used = sliced.traffic if sliced else [trial.traffic for trial in result.used if trial.traffic]
+    loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in result.trials]
     agreed = [load.traffic.tls for load in loads if load.traffic]
     response = Histogram.merged(traffic.response for traffic in used)
     return CellReport(
-        cell_id=judged.id,
+        cell_id=result.id,
         slug=cell.slug,
         server=cell.variant.slug,
-        build=sliced.facts("build") if sliced else server_facts(judged, "build"),
-        runtime_version=sliced.facts("runtime_version") if sliced else server_facts(judged, "runtime_version"),
+        build=sliced.facts("build") if sliced else server_facts(result, "build"),
+        runtime_version=sliced.facts("runtime_version") if sliced else server_facts(result, "runtime_version"),
         scenario=cell.scenario.name,
         load=cell.load.name,
         load_text=load_text(cell.load),
         warmed_up_before=_warmed_up_before(cell),
         role=cell.role,
         is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
-        valid=bool(sliced.made) if sliced else judged.valid,
-        trials_planned=judged.planned,
-        trials=tuple(trial.report for trial in judged.trials),
-        estimates=sliced.estimates() if sliced else _estimates(judged, response.count),
+        valid=bool(sliced.made) if sliced else result.valid,
+        trials_planned=result.planned,
+        trials=tuple(trial.report for trial in result.trials),
+        estimates=sliced.estimates() if sliced else _estimates(result, response.count),
         counts=Counts.merged(traffic.counts for traffic in used),
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
         too_few=too_few(response),
         other_times=other_times(
-            (trial.traffic.handshakes for trial in judged.used if trial.traffic),
-            (trial.traffic.one_way for trial in judged.used if trial.traffic),
+            (trial.traffic.handshakes for trial in result.used if trial.traffic),
+            (trial.traffic.one_way for trial in result.used if trial.traffic),
             cell.scenario.clock_resolution_ns,
-            _clock_bound_ns(judged),
+            _clock_bound_ns(result),
         ),
         tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),
         route=cell.variant.route.text if cell.variant.route else "",
         settings=settings,
-        parts=tuple(_parts(judged)),
-        memory=judged.memory,
-        timeline=tuple(moment for trial in judged.trials for moment in trial.timeline),
-        findings=tuple(sliced.findings()) if sliced else judged.findings,
-        objectives=() if sliced else objective_results(judged, suite.objectives),
+        parts=tuple(_parts(result)),
+        memory=result.memory,
+        timeline=tuple(moment for trial in result.trials for moment in trial.timeline),
+        findings=tuple(sliced.findings()) if sliced else result.findings,
+        objectives=() if sliced else objective_results(result, suite.objectives),
     )
 
 
@@ -83,24 +83,24 @@ def _warmed_up_before(cell: Cell) -> str:
     return f"{duration(cell.warmup_ns)} by {warmed_by(by)}" if by and cell.warmup_ns else ""
 
 
-def _estimates(judged: JudgedCell, count: int) -> dict[Metric, Estimate]:
+def _estimates(result: CellResult, count: int) -> dict[Metric, Estimate]:
     """Every metric that the usable trials have; percentiles only if enough requests lie beyond them."""
     return {
-        metric: judged.estimate(metric)
+        metric: result.estimate(metric)
         for metric in Metric
-        if judged.having(metric) and (metric not in QUANTILE_OF or enough_beyond(count, QUANTILE_OF[metric]))
+        if result.having(metric) and (metric not in QUANTILE_OF or enough_beyond(count, QUANTILE_OF[metric]))
     }
 
 
-def _parts(judged: JudgedCell) -> Iterator[PartReport]:
+def _parts(result: CellResult) -> Iterator[PartReport]:
     """The server and its proxies separately; empty without proxies."""
-    for place, part in enumerate(judged.used[0].parts if judged.used else ()):
-        alone = [trial.of_part(place) for trial in judged.used if place < len(trial.parts)]
+    for place, part in enumerate(result.used[0].parts if result.used else ()):
+        alone = [trial.of_part(place) for trial in result.used if place < len(trial.parts)]
         estimates = {}
         for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY):
             if having := [trial for trial in alone if trial.has_metric(metric)]:
                 estimates[metric] = estimate(sample_of(having, metric), metric)
-        servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
+        servers = [trial.numbers.server for trial in result.trials if trial.numbers.server]
         proxies = [server.hops[place - 1].process for server in servers if 1 <= place <= len(server.hops)]
         yield PartReport(
             name=part.name,
@@ -131,9 +131,9 @@ def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
     )
 
 
-def server_facts(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
+def server_facts(result: CellResult, fact: Literal["build", "runtime_version"]) -> str:
     """The distinct values of a fact that the servers reported, since differences between trials matter."""
-    servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
+    servers = [trial.numbers.server for trial in result.trials if trial.numbers.server]
     return _distinct(str(getattr(server, fact)) for server in servers)
 
 
@@ -149,9 +149,9 @@ def _nines() -> Iterator[float]:
         yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
 
 
-def _clock_bound_ns(judged: JudgedCell) -> int | None:
+def _clock_bound_ns(result: CellResult) -> int | None:
     """The most that the hosts' clocks may be apart in its usable trials, in ns; None if a trial does not say."""
-    bounds = [trial.clock_bound_ns for trial in judged.used]
+    bounds = [trial.clock_bound_ns for trial in result.used]
     known = [bound for bound in bounds if bound is not None]
     return max(known, default=0) if len(known) == len(bounds) else None
 

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from redline.analysis.duet import Duet, Duets, duets_of, in_duet
 from redline.analysis.environments import Difference, differences
-from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name, too_few_for
-from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Run, Suite, Verdict
+from redline.analysis.results import CellResult, judge_run, subjects_by_name, too_few_for
+from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Plan, Run, Suite, Verdict
 from redline.quantities import percent
 from redline.stats import (
     QUANTILE_OF,
@@ -65,13 +65,13 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
     )
 
 
-def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Duets) -> tuple[Comparison, ...]:
+def compare_with_baseline(results: dict[str, CellResult], suite: Suite, duets: Duets) -> tuple[Comparison, ...]:
     """Compare every subject with its baseline in the same scenario and load, in every compared metric.
 
     Comparisons in the same metric with the same baseline are a family, whatever their scenarios and loads. Those of a
     scenario that mixes the requests of others are a family of their own.
     """
-    subjects = subjects_by_name(judged)
+    subjects = subjects_by_name(results)
     metrics = [metric for metric in Metric if metric in COMPARED or metric is suite.metric]
     compared = []
     for (slug, scenario, load), cell in subjects.items():
@@ -81,9 +81,9 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Du
 
     def question_of(comparison: Comparison) -> Question:
         """`CPU per request against rust.hyper`, or `p99 of mix against A`."""
-        cell = judged[comparison.cell_id].cell
+        cell = results[comparison.cell_id].cell
         of = f" of {cell.scenario.name}" if is_mix(cell.scenario, suite.scenarios) else ""
-        baseline = judged[comparison.baseline_id].cell.variant.slug
+        baseline = results[comparison.baseline_id].cell.variant.slug
         return Question(f"{comparison.metric.words}{of} against {baseline}", cell.variant.slug)
 
     return with_verdicts(compared, question_of)
@@ -97,9 +97,9 @@ def comparisons_so_far(run: Run) -> tuple[Comparison, ...]:
     return compare_with_baseline(judge_run(run), run.manifest.plan.suite, duets_of(run))
 
 
-def not_run(run: Run) -> tuple[str, ...]:
+def not_run(plan: Plan) -> tuple[str, ...]:
     """Messages about skipped cells that should have been compared, such as those of a server that failed to build."""
-    suite = run.manifest.plan.suite
+    suite = plan.suite
     pairs = [(variant.slug, suite.baseline_of(variant.slug)) for variant in suite.variants]
     servers = {slug for pair in pairs if pair[1] for slug in pair}
     wanted = {
@@ -108,11 +108,11 @@ def not_run(run: Run) -> tuple[str, ...]:
         for scenario in suite.scenarios
         for load in suite.loads
     }
-    skipped = run.manifest.plan.not_run_here.items()
+    skipped = plan.not_run_here.items()
     return tuple(f"not run: {slug}: {reason}" for slug, reason in skipped if slug in wanted)
 
 
-def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
+def compare_in_suite(cell: CellResult, baseline: CellResult, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
     """Compare a cell with its baseline as the suite does: by a duet if it has the metric.
 
     Percentiles are compared by trials alone, unless there are no trials or the suite asks for a verdict on a
@@ -176,18 +176,18 @@ def why_no_verdict(comparison: Comparison) -> str:
 
 
 def compare_cells(  # noqa: PLR0913 - what is compared, and how
-    cell: JudgedCell,
-    baseline: JudgedCell,
+    cell: CellResult,
+    baseline: CellResult,
     metric: Metric,
     threshold: float,
     *,
     by_round: bool = True,
     asked: tuple[Metric, ...] | None = None,
 ) -> Comparison:
-    """Compare two cells in a metric, or refuse with a reason if that would be unfair. Cells of the same run pair by
-    round.
+    """Compare two cells in a metric, or refuse with a reason if that would be unfair.
 
-    The result has no verdict yet: `with_verdicts` adjusts the p-values of a family.
+    Cells of the same run pair by round. The result has no verdict yet: `with_verdicts` adjusts the p-values of a
+    family.
     """
     ours, theirs = cell.having(metric), baseline.having(metric)
     if by_round:
@@ -229,19 +229,19 @@ def same_rounds(
     return [our for our, _ in pairs], [their for _, their in pairs]
 
 
-def _sample(cell: JudgedCell, trials: Sequence[TrialNumbers], metric: Metric) -> Sample:
+def _sample(cell: CellResult, trials: Sequence[TrialNumbers], metric: Metric) -> Sample:
     """The sample of these trials; the cell's own if these are all of its trials."""
     same = [trial.position for trial in trials] == [trial.position for trial in cell.having(metric)]
     return cell.sample(metric) if same else sample_of(trials, metric)
 
 
-def _rounds(cell: JudgedCell, baseline: JudgedCell, whole: int) -> int | None:
+def _rounds(cell: CellResult, baseline: CellResult, whole: int) -> int | None:
     """The number of rounds in which either cell ran; None if both ran in all of them."""
     run = {trial.numbers.round for side in (cell, baseline) for trial in side.trials}
     return len(run) if whole < len(run) else None
 
 
-def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:
+def _refused(cell: CellResult, baseline: CellResult) -> str:
     for name, side in (("the cell", cell), ("the baseline", baseline)):
         if not side.valid:
             return f"{name} is invalid: {side.why_invalid}" if side.why_invalid else f"{name} has no usable trials"
@@ -311,11 +311,9 @@ def unwanted(comparisons: Iterable[_HasVerdict], fail_on: Collection[Verdict]) -
     return tuple(item for item in comparisons if item.verdict in fail_on and item.matters is not False)
 
 
-def is_not_judged(comparison: Comparison) -> bool:
+def lacks_verdict(comparison: Comparison) -> bool:
     """Whether a verdict was asked for but not possible: nothing was measured, or servers were not warm."""
-    unsettled = comparison.duet is not None and bool(comparison.duet.unsettled)
-    inconclusive = comparison.verdict is Verdict.INCONCLUSIVE
-    return comparison.primary and (comparison.verdict is None or (unsettled and inconclusive))
+    return comparison.primary and bool(why_no_verdict(comparison))
 
 
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:

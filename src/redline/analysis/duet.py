@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from redline.analysis.judged import too_few_for
+from redline.analysis.results import too_few_for
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
 from redline.findings.starts import (

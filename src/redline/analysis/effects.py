@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from redline.analysis.compare import Question, compare_cells, with_verdicts
-from redline.analysis.judged import JudgedCell, subjects_by_name
+from redline.analysis.results import CellResult, subjects_by_name
 from redline.model import COMPARED, Comparison, Effect, Metric, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.model.plan import FLAGS, PLACE, ROUTE
 
 _SCENARIO = "scenario"
 _OTHER_AXES = (ROUTE, PLACE, FLAGS)
-_By = Mapping[tuple[str, str, str], JudgedCell]
+_By = Mapping[tuple[str, str, str], CellResult]
 
 
 def effects(
-    judged: Mapping[str, JudgedCell], suite: Suite, comparisons: Iterable[Comparison] = ()
+    results: Mapping[str, CellResult], suite: Suite, comparisons: Iterable[Comparison] = ()
 ) -> tuple[Effect, ...]:
     """Every effect in every compared metric, by the run's cells, then by options, route, place and scenario.
 
@@ -23,7 +23,7 @@ def effects(
     on an axis in a metric are a family.
     """
     known = {_key(comparison): comparison for comparison in comparisons}
-    by = subjects_by_name(judged)
+    by = subjects_by_name(results)
     steps = _steps(tuple({cell.cell.variant.slug: cell.cell.variant for cell in by.values()}.values()))
     made = []
     for cell in by.values():
@@ -43,7 +43,7 @@ def effects(
     alone = [effect.comparison for effect in made if _key(effect.comparison) not in known]
 
     def question_of(comparison: Comparison) -> Question:
-        axis, cell = axes[_key(comparison)], judged[comparison.cell_id].cell
+        axis, cell = axes[_key(comparison)], results[comparison.cell_id].cell
         return Question(f"{comparison.metric.words} by {axis}", cell.variant.slug)
 
     known |= {_key(verdict): verdict for verdict in with_verdicts(alone, question_of)}
@@ -55,17 +55,17 @@ def _key(comparison: Comparison) -> tuple[str, str, Metric]:
 
 
 def _options(
-    judged: JudgedCell, steps: Mapping[str, list[tuple[str, Variant]]], by: _By
-) -> Iterator[tuple[str, str, str, JudgedCell]]:
-    cell = judged.cell
+    result: CellResult, steps: Mapping[str, list[tuple[str, Variant]]], by: _By
+) -> Iterator[tuple[str, str, str, CellResult]]:
+    cell = result.cell
     for axis, reference in steps.get(cell.variant.slug, []):
         other = by.get((reference.slug, cell.scenario.name, cell.load.name))
         if other is not None:
             yield axis, cell.variant.settings[axis], reference.settings[axis], other
 
 
-def _scenario(judged: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedCell]]:
-    cell, against = judged.cell, judged.cell.scenario.against
+def _scenario(result: CellResult, by: _By) -> Iterator[tuple[str, str, str, CellResult]]:
+    cell, against = result.cell, result.cell.scenario.against
     other = by.get((cell.variant.slug, against, cell.load.name)) if against else None
     if other is not None:
         yield _SCENARIO, cell.scenario.name, other.cell.scenario.name, other

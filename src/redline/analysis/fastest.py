@@ -103,8 +103,8 @@ def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Map
     ours, theirs = places[best], places[other]
     overlap = ours.low <= theirs.high and theirs.low <= ours.high
     known = [against[name] for name in (best, other) if name in against]
-    judged = all(comparison.verdict is not None or _tells(comparison) for comparison in known)
-    return "apart" if judged and any(map(_tells, known)) and not overlap else "unknown"
+    decided = all(comparison.verdict is not None or _tells(comparison) for comparison in known)
+    return "apart" if decided and any(map(_tells, known)) and not overlap else "unknown"
 
 
 def _tells(comparison: Comparison) -> bool:

@@ -13,8 +13,8 @@ from redline.analysis.changes import Level, Step, standing, steps
 from redline.analysis.compare import metrics_asked, refused_for_rate
 from redline.analysis.duet import Duet, duets_of
 from redline.analysis.environments import differences, eras_of
-from redline.analysis.judged import JudgedCell, judge_run, too_few_for
 from redline.analysis.own_servers import own_server
+from redline.analysis.results import CellResult, judge_run, too_few_for
 from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
 from redline.stats import LogRatios, estimate, pooled
@@ -159,7 +159,7 @@ def overlooked(history: History) -> tuple[LeftOut, ...]:
     )
 
 
-def _sight(cell: JudgedCell) -> Sight:
+def _sight(cell: CellResult) -> Sight:
     return Sight(
         slug=cell.cell.slug,
         role=cell.cell.role,
@@ -168,7 +168,7 @@ def _sight(cell: JudgedCell) -> Sight:
     )
 
 
-def _level_of(cell: JudgedCell, metric: Metric) -> Level | str:
+def _level_of(cell: CellResult, metric: Metric) -> Level | str:
     if not cell.valid:
         return "the cell is invalid" if cell.trials else "not measured"
     if cell.perturbed:

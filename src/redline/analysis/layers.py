@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from redline.analysis.compare import Question, compare_cells, same_rounds, with_verdicts
-from redline.analysis.judged import JudgedCell
+from redline.analysis.results import CellResult
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
 from redline.stats import paired_difference, sample_of
 
@@ -14,7 +14,7 @@ _METHOD_OF_DUETS = "the ratio of duets times the level of trials alone, both int
 
 
 def waterfalls(
-    judged: Mapping[str, JudgedCell], plan: Plan, comparisons: Iterable[Comparison] = ()
+    results: Mapping[str, CellResult], plan: Plan, comparisons: Iterable[Comparison] = ()
 ) -> tuple[Waterfall, ...]:
     """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
 
@@ -22,8 +22,8 @@ def waterfalls(
     The branches of a chain are chains of their own that begin with the common steps.
     """
     known = {(comparison.cell_id, comparison.baseline_id, comparison.metric): comparison for comparison in comparisons}
-    groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
-    for cell in judged.values():
+    groups: dict[tuple[str, str], dict[str, CellResult]] = {}
+    for cell in results.values():
         if cell.cell.role == "subject":
             groups.setdefault((cell.cell.scenario.name, cell.cell.load.name), {})[cell.cell.variant.slug] = cell
     falls = [
@@ -65,7 +65,7 @@ class _Bearing:
 
     scenario: str
     load: str
-    cells: Mapping[str, JudgedCell]
+    cells: Mapping[str, CellResult]
     plan: Plan
     known: Mapping[tuple[str, str, Metric], Comparison]
 
@@ -96,7 +96,7 @@ class _Bearing:
             cpu_ns=None if cpu.refused else _difference(cell, other, cpu),
         )
 
-    def _compared(self, cell: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
+    def _compared(self, cell: CellResult, other: CellResult, metric: Metric) -> Comparison:
         known = self.known.get((cell.id, other.id, metric))
         return known or compare_cells(cell, other, metric, self.plan.suite.threshold)
 
@@ -106,7 +106,7 @@ class _Bearing:
         return f"{slug} was skipped: {reason}" if reason else f"{slug} is not in this run"
 
 
-def _difference(cell: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimate | None:
+def _difference(cell: CellResult, other: CellResult, cpu: Comparison) -> Estimate | None:
     """The difference in CPU time per request, over rounds with valid trials of both; None without any.
 
     In a duet it is the level times (ratio - 1), so that difference and ratio agree.

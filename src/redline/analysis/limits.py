@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from redline.model import Histogram, Objective, ObjectiveState
 from redline.model.failures import FirstFailure
-from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeVerdict
+from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeState
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
 from redline.search.evidence import overloaded
-from redline.search.steps import Verdict, all_of, reason, shows, verdict
-
-_STATES: Mapping[Verdict, ObjectiveState] = {"passed": "met", "failed": "missed", "unclear": "not known"}
+from redline.search.steps import joint, reason, shows, state_of
 
 
 def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
@@ -22,7 +20,7 @@ def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
 def answer(limit: Limit, search: Search) -> LimitAnswer:
     """The answer for a set of objectives, with its conditions."""
     conditions = search.sets[limit.name]
-    seen = [_verdict(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
+    seen = [_state(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
     return LimitAnswer(
         name=limit.name,
         passed_per_s=limit.low_per_s,
@@ -32,8 +30,8 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         method="queue" if limit.modelled else "single rates",
         binding=limit.binding,
         conditions=tuple(condition.text for condition in conditions),
-        met_somewhere=any(verdict != "failed" for verdict in seen),
-        missed_somewhere=any(verdict != "passed" for verdict in seen),
+        met_somewhere=any(state != "missed" for state in seen),
+        missed_somewhere=any(state != "met" for state in seen),
         reason=limit.reason,
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
@@ -71,21 +69,21 @@ def probe(  # noqa: PLR0913
         hopeless=evidence.hopeless,
         client=evidence.client,
         why=why,
-        counts=tuple(_counts_for(name, evidence, conditions) for name, conditions in sets.items()),
+        counts=tuple(_state_for(name, evidence, conditions) for name, conditions in sets.items()),
         failures=failures,
         recording=recording,
     )
 
 
-def _counts_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) -> ProbeVerdict:
-    """The verdict of a single probe on a set of objectives, and why: the first condition that decides it."""
+def _state_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) -> ProbeState:
+    """Whether a single probe met a set of objectives, and why: the first condition that decides it."""
     if not shows(evidence, *conditions):
-        return ProbeVerdict(name=name, state="not known", why=evidence.client)
-    alone = _verdict(evidence, conditions)
-    deciding = next(condition for condition in conditions if verdict((evidence,), condition) == alone)
-    return ProbeVerdict(name=name, state=_STATES[alone], why=reason(evidence, deciding))
+        return ProbeState(name=name, state="not known", why=evidence.client)
+    state = _state(evidence, conditions)
+    deciding = next(condition for condition in conditions if state_of((evidence,), condition) == state)
+    return ProbeState(name=name, state=state, why=reason(evidence, deciding))
 
 
-def _verdict(evidence: Evidence, conditions: Sequence[Objective]) -> Verdict:
+def _state(evidence: Evidence, conditions: Sequence[Objective]) -> ObjectiveState:
     """Whether a single probe met all conditions."""
-    return all_of([verdict((evidence,), condition) for condition in conditions])
+    return joint([state_of((evidence,), condition) for condition in conditions])

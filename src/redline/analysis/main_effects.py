@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from redline.analysis.compare import off_schedule
-from redline.analysis.judged import JudgedCell
+from redline.analysis.results import CellResult
 from redline.model import SHOWN, Estimate, LevelEffect, MainEffect, MainEffects, Metric, Suite
 from redline.quantities import percent
 from redline.stats import ALPHA, CONFIDENCE, QUANTILE_OF, factorial, holm_adjust
@@ -15,13 +15,13 @@ from redline.suite.screening import Axes, axes_of_server, by_server
 _METHOD = "least squares of logarithms by trial: main effects and rounds"
 
 
-def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEffects, ...]:
+def main_effects(results: Mapping[str, CellResult], suite: Suite) -> tuple[MainEffects, ...]:
     """The main effects of every server, scenario and load; without a screen only of servers with several axes.
 
     (Effects between variants show a single axis.) Main effects in primary metrics have verdicts. The p-values in a
     metric are adjusted as a family.
     """
-    made = list(_main_effects(judged, suite))
+    made = list(_main_effects(results, suite))
     ps: dict[Metric, list[float]] = {metric: [] for metric in Metric}
     for effects in made:
         ps[effects.metric] += [effect.p for effect in effects.effects if effect.p is not None]
@@ -35,11 +35,11 @@ def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEf
 def next_command(suite: Suite, screened: Iterable[MainEffects], command: str) -> str:
     """The screen's command with irrelevant axes fixed and all others in full; empty if all axes matter."""
     mattering = {effect.axis for effects in screened for effect in effects.effects if effect.verdict == "matters"}
-    judged = {effect.axis for effects in screened for effect in effects.effects if effect.verdict}
+    tested = {effect.axis for effects in screened for effect in effects.effects if effect.verdict}
     left = list(suite.variants)
     fixed: list[str] = []
     axes = {name for variants in by_server(suite.variants).values() for name in axes_of_server(variants).values}
-    for axis in sorted(axes & judged - mattering):
+    for axis in sorted(axes & tested - mattering):
         counts = Counter(variant.settings[axis] for variant in left if axis in variant.settings)
         if counts:
             value = counts.most_common(1)[0][0]
@@ -61,9 +61,9 @@ def _without_output(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[MainEffects]:
-    groups: dict[tuple[str, str, str], list[JudgedCell]] = {}
-    for cell in judged.values():
+def _main_effects(results: Mapping[str, CellResult], suite: Suite) -> Iterator[MainEffects]:
+    groups: dict[tuple[str, str, str], list[CellResult]] = {}
+    for cell in results.values():
         if cell.cell.role == "subject":
             key = cell.cell.variant.server, cell.cell.scenario.name, cell.cell.load.name
             groups.setdefault(key, []).append(cell)
@@ -79,7 +79,7 @@ def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Ma
             yield _of_metric(cells, metric, suite.screened.get(server, len(full[server])))
 
 
-def _of_metric(cells: Sequence[JudgedCell], metric: Metric, possible: int) -> MainEffects:
+def _of_metric(cells: Sequence[CellResult], metric: Metric, possible: int) -> MainEffects:
     """The main effects on a server's variants in a metric, or why there are none."""
     used = [cell for cell in cells if cell.valid and not cell.perturbed and cell.having(metric)]
     variants = [cell.cell.variant for cell in used]
@@ -128,7 +128,7 @@ def _of_metric(cells: Sequence[JudgedCell], metric: Metric, possible: int) -> Ma
     )
 
 
-def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
+def _refused(used: Sequence[CellResult], metric: Metric) -> str:
     if len({cell.cell.load for cell in used}) > 1:
         return "the rates of its variants differ, since they are shares of capacities"
     if metric in QUANTILE_OF or metric is Metric.CPU_PER_REQUEST:

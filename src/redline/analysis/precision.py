@@ -7,7 +7,7 @@ from typing import Literal
 
 from redline.analysis.compare import compare_in_suite, metrics_asked
 from redline.analysis.duet import duets_of
-from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
+from redline.analysis.results import CellResult, judge_run, subjects_by_name
 from redline.model import Enough, Estimate, Metric, Precision, Run
 from redline.model.estimate import DuetComparison
 from redline.stats import rounds_for, scatter_of
@@ -17,8 +17,8 @@ from redline.stats import rounds_for, scatter_of
 class _Main:
     """A main comparison, or a cell that counts by itself, and its precision."""
 
-    cell: JudgedCell
-    baseline: JudgedCell | None
+    cell: CellResult
+    baseline: CellResult | None
     known: Estimate | None
     duet: DuetComparison | None = None
 
@@ -47,7 +47,7 @@ class _Main:
         return "starts" if self.duet.between_sd > self.duet.blocks_se else "machine"
 
 
-def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_run) -> Enough | None:
+def enough(run: Run, judge: Callable[[Run], Mapping[str, CellResult]] = judge_run) -> Enough | None:
     """Why no more rounds are needed; None to continue, as for a suite with a fixed number of rounds.
 
     `judge` is that of a `GrowingRun` for calls after every round.
@@ -71,13 +71,13 @@ def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_ru
     return Enough(rounds=rounds, why="precision") if narrow else None
 
 
-def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
+def precision(run: Run, results: Mapping[str, CellResult]) -> Precision | None:
     """The precision of the main comparisons; None for a suite that asks for none."""
     plan = run.manifest.plan
     asked = plan.suite.auto.precision if plan.suite.auto else None
     if asked is None:
         return None
-    rounds, all_ = whole_rounds(run), tuple(_main(run, judged))
+    rounds, all_ = whole_rounds(run), tuple(_main(run, results))
     known = [main for main in all_ if main.half_width is not None]
     widest = max(known, key=lambda main: main.half_width or 0, default=None)
     at_most = len({step.round for step in plan.steps})
@@ -111,12 +111,12 @@ def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
     return spent_ns + last_ns > budget_ns if fills else spent_ns >= budget_ns
 
 
-def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
+def _main(run: Run, results: Mapping[str, CellResult]) -> Iterator[_Main]:
     """The main comparison of every cell, or its own estimate if it has none and is no baseline.
 
     Unless the suite names the metric, it is CPU per request in a duet, otherwise the primary metric of the load.
     """
-    suite, subjects, duets = run.manifest.plan.suite, subjects_by_name(judged), duets_of(run)
+    suite, subjects, duets = run.manifest.plan.suite, subjects_by_name(results), duets_of(run)
     references = {suite.baseline_of(slug) for slug, _, _ in subjects}
     for (slug, scenario, load), cell in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))

@@ -130,8 +130,10 @@ def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -
 
 
 def _quotient(estimate: Estimate, other: Estimate) -> Estimate:
-    """The quotient of estimates from different trials; the interval follows from theirs (MOVER: Zou and Donner,
-    2008)."""
+    """The quotient of estimates from different trials.
+
+    The interval follows from theirs (MOVER: Zou and Donner, 2008).
+    """
     value, own_ends, other_ends = math.log(estimate.value / other.value), estimate.log_interval, other.log_interval
     low = high = None
     if own_ends and other_ends:
@@ -238,10 +240,10 @@ class _Profile:
         return tuple(dict.fromkeys(name for sums in self.sums for name in getattr(sums, of)))
 
     def change(self, other: "_Profile", cell_id: str, cpu: Estimate | None) -> ProfileChange:
-        """The change against the profile of a cell; with the ratio of CPU times, in parts of that cell's CPU per
-        request.
+        """The change against the profile of a cell.
 
-        If the ratio is not known, shares are compared instead.
+        With the ratio of CPU times, it is in parts of that cell's CPU per request. If the ratio is not known, shares
+        are compared instead.
         """
         ratio = cpu if self.facts.kind == "cpu" and self.facts.subject == "server" else None
         error = error_of(ratio) if ratio else None

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from redline.analysis.judged import JudgedCell
+from redline.analysis.results import CellResult
 from redline.model import CellReport, Comparison, Estimate, Place, Ranking, Suite, Variant, Verdict
 from redline.model.plan import PLACE, ROUTE
 
 
 def rankings(
-    judged: Mapping[str, JudgedCell],
+    results: Mapping[str, CellResult],
     cells: Iterable[CellReport],
     suite: Suite,
     comparisons: Iterable[Comparison] = (),
@@ -25,8 +25,8 @@ def rankings(
     estimates = {cell.cell_id: cell.estimates for cell in cells}
     against, others = tuple(comparisons), tuple(of_other_pairs)
     axes = _shared_axes(suite.variants)
-    groups: dict[tuple[str, str, str], list[JudgedCell]] = {}
-    for cell in judged.values():
+    groups: dict[tuple[str, str, str], list[CellResult]] = {}
+    for cell in results.values():
         if cell.cell.role == "subject":
             setting = ", ".join(f"{name}={cell.cell.variant.settings[name]}" for name in axes)
             key = (cell.cell.scenario.name, cell.cell.load.name, setting)

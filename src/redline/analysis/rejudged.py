@@ -71,8 +71,8 @@ def validity_changes(before: Report, after: Report) -> tuple[ValidityChange, ...
 
 def _gravest(report: Report) -> dict[tuple[str, FindingKind, int | None], Finding]:
     gravest: dict[tuple[str, FindingKind, int | None], Finding] = {}
-    for cell in report.cells:
-        for finding in cell.findings:
+    for findings in report.findings.values():
+        for finding in findings:
             key = finding.cell_id, finding.kind, finding.position
             if key not in gravest or gravest[key].grade.weight < finding.grade.weight:
                 gravest[key] = finding

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from redline.analysis.judged import JudgedCell
+from redline.analysis.results import CellResult
 from redline.findings import undecided
 from redline.model import Cell, Comparison, Finding, Frozen, Metric, Plan, Report, Verdict
 from redline.quantities import duration, percent
@@ -71,7 +71,7 @@ class _Scatter:
 
 
 def resolutions(
-    judged: Mapping[str, JudgedCell], comparisons: Sequence[Comparison], plan: Plan, folder: str | None = ""
+    results: Mapping[str, CellResult], comparisons: Sequence[Comparison], plan: Plan, folder: str | None = ""
 ) -> dict[str, tuple[Finding, ...]]:
     """A finding for each cell that has undecided comparisons, by the cell's id.
 
@@ -86,21 +86,21 @@ def resolutions(
     round_ns = expected_length_ns(plan) // (1 + max((step.round for step in plan.steps), default=0))
     findings = {}
     for cell_id, alike in undecided_by_cell.items():
-        cell, scatters = judged[cell_id].cell, tuple(_scatter(comparison, judged) for comparison in alike)
+        cell, scatters = results[cell_id].cell, tuple(_scatter(comparison, results) for comparison in alike)
         known = [(comparison.metric, comparison.resolution or 0.0) for comparison in alike]
         findings[cell_id] = undecided(cell, known, _Remedy(plan, round_ns, folder, scatters, cell).text())
     return findings
 
 
-def _scatter(comparison: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatter | None:
+def _scatter(comparison: Comparison, results: Mapping[str, CellResult]) -> _Scatter | None:
     """The scatter of a comparison's rounds; None if hosts differ by more, which rounds do not narrow."""
     total = scatter_of(comparison.ratio) if comparison.ratio else None
     if comparison.ratio is None or total is None:
         return None
-    cell, rounds = judged[comparison.cell_id], comparison.ratio.n
+    cell, rounds = results[comparison.cell_id], comparison.ratio.n
     if comparison.duet:
         return _Scatter(rounds, total, comparison.duet.blocks_se, cell.cell.load.duration_ns)
-    baseline = judged[comparison.baseline_id]
+    baseline = results[comparison.baseline_id]
     having = cell.having(comparison.metric), baseline.having(comparison.metric)
     batches = within_trials(cell.sample(comparison.metric), baseline.sample(comparison.metric)) if all(having) else None
     within = math.sqrt(batches.variance * rounds) if batches else None

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from redline.analysis.judged import JudgedCell
+from redline.analysis.results import CellResult
 from redline.findings import pairs_differ
 from redline.findings.starts import cpu_of_all, is_whole, traffic_of
 from redline.model import DuetRecording, Finding, PairSpeed
@@ -18,13 +18,13 @@ FEWEST = 5
 """The fewest trials with a median to compare with."""
 
 
-def core_speeds(judged: Mapping[str, JudgedCell]) -> dict[int, float]:
+def core_speeds(results: Mapping[str, CellResult]) -> dict[int, float]:
     """The speed of the cores in every trial, by its position: 1.4 if 40% faster than in the run's median trial.
 
     It is that of the fixed work before or after the load, whichever is closer to 1, or 1 if the two are on different
     sides of 1. Trials without a measurement are left out, and so are all trials of a run with fewer than `FEWEST`.
     """
-    trials = [trial.numbers for cell in judged.values() for trial in cell.trials if trial.numbers.fixed_work]
+    trials = [trial.numbers for cell in results.values() for trial in cell.trials if trial.numbers.fixed_work]
     if len(trials) < FEWEST:
         return {}
     took_ns: dict[int, list[int]] = {}
@@ -71,10 +71,10 @@ def pair_speeds(calibration: Sequence[DuetRecording]) -> tuple[PairSpeed, ...]:
     return tuple(speeds)
 
 
-def differing_pairs(judged: Mapping[str, JudgedCell], pairs: Sequence[PairSpeed]) -> dict[str, tuple[Finding, ...]]:
+def differing_pairs(results: Mapping[str, CellResult], pairs: Sequence[PairSpeed]) -> dict[str, tuple[Finding, ...]]:
     """The findings about cells that ran on several pairs of hosts of which any differs, by cell id."""
     findings = {}
-    for cell_id, cell in judged.items():
+    for cell_id, cell in results.items():
         hosts = {trial.host for trial in cell.used}
         if len(hosts) > 1:
             findings[cell_id] = pairs_differ(cell.cell, [pair for pair in pairs if pair.host in hosts])

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline.analysis.compare import is_not_judged, unwanted
+from redline.analysis.compare import lacks_verdict, not_run, unwanted
 from redline.cli import exits, places
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
@@ -77,7 +77,8 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         outcome = session.execute(is_kept=output.is_kept)
     stores, reports = zip(*outcome.parts, strict=True)
     _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
-    _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on))
+    missing = not_run(session.store.manifest().plan) if output.fail_on else ()
+    _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on, missing))
 
 
 def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
@@ -160,10 +161,11 @@ def _exit(code: int) -> None:
         raise typer.Exit(code)
 
 
-def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int:
+def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missing: Sequence[str] = ()) -> int:
     """1 if a subject of any part could not be run; 3 for a missed objective of the last part, or an unwanted verdict.
 
-    Also 1 if a verdict may fail the command and one could not be given: an unjudged comparison has not passed.
+    Also 1 if a verdict may fail the command and one could not be given, or cells are `missing` that should have been
+    compared: what was not compared has not passed.
     Objectives are for the suite's own loads: a server whose capacity is sought gets as much load as it can take.
     """
     if any(map(_could_not_run, reports)):
@@ -172,14 +174,17 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
     if missed or unwanted(last.comparisons, fail_on):
         return exits.MISSED
-    return exits.COULD_NOT_RUN if fail_on and any(map(is_not_judged, last.comparisons)) else exits.DONE
+    return exits.COULD_NOT_RUN if fail_on and (missing or any(map(lacks_verdict, last.comparisons))) else exits.DONE
 
 
 def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:
-    """1 if a search ended without an answer; 3 for an unwanted verdict."""
+    """1 if a search ended without an answer; 3 for an unwanted verdict; else 1 if a gate lacks a server."""
     if any(cell.ended != "converged" for cell in report.cells):
         return exits.COULD_NOT_RUN
-    return exits.MISSED if unwanted(report.comparisons, fail_on) else exits.DONE
+    if unwanted(report.comparisons, fail_on):
+        return exits.MISSED
+    missing = any(skipped.cause != "suite" for skipped in report.skipped)
+    return exits.COULD_NOT_RUN if fail_on and missing else exits.DONE
 
 
 def _subjects(report: Report) -> list[CellReport]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
 from redline.cli.catalogues import proxies_of, read_catalogue
-from redline.cli.command_line import LimitFlags, SuiteFlags
+from redline.cli.command_line import AbFlags, HistoryFlags, LimitFlags, ReportFlags, SuiteFlags
 from redline.cli.origins import FromRepository, find_project, project_name, read_project_file
 from redline.cli.project_document import in_its_words, run_document
 from redline.cli.written import read_written
@@ -153,6 +153,13 @@ def refuse(flags: tuple[str, ...], why: str) -> None:
     if flags:
         named = ", ".join(flags)
         raise UsageError(f"{why} {named}", hint=f"leave out {named}; `--help` shows what each flag is for")
+
+
+def form_of(flags: AbFlags | ReportFlags | HistoryFlags) -> str | None:
+    """Return the format of a report. Raises UsageError if both `--json` and another `--format` are given."""
+    if flags.json and flags.form not in (None, "json"):
+        raise UsageError(f"--json and --format {flags.form} are two formats", hint="give either")
+    return "json" if flags.json else flags.form
 
 
 def command_line() -> str:

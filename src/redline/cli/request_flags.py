@@ -153,7 +153,12 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
     """
     described = list(flags.given(among={"method", "body", "headers", "status"}))
     if flags.requests is None:
-        return [_request(flags, path or Given("/", "/"), placed)] if described or path else []
+        if not described and not path:
+            return []
+        if flags.scenarios:
+            message = f"-m {','.join(flags.scenarios)}: there is a single request, without a name"
+            raise UsageError(message, hint="leave out -m: it selects requests of --requests or redline.yaml")
+        return [_request(flags, path or Given("/", "/"), placed)]
     if path is not None and path.value != "/":
         described.append(path.source)
     if described:

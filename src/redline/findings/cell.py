@@ -191,13 +191,16 @@ def too_few_trials(used: Sequence[Trial], planned: int) -> Observation | None:
     An interval over 5 trials is 1.4 times as wide as over many, over 2 it is 6.5 times as wide; a single trial has
     none.
 
-    Advice: Run more trials: --trials 5 or more.
+    Advice: Let `redline run` make more trials: --trials 5 or more.
     """
     trials = "trial is" if len(used) == 1 else "trials are"
     lacks = {0: "there is nothing to report", 1: "there is no interval and no verdict", 2: "there is no verdict"}
-    message = (
-        f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
+    left = (
+        "A single trial was planned"
+        if planned == len(used) == 1
+        else f"{len(used)} usable {trials} left of {planned} planned"
     )
+    message = f"{left}: {lacks.get(len(used), 'the intervals are wide')}."
     advice = REPEAT if planned >= WANTED_TRIALS else None if used else UNUSABLE
     return Observation(WANTED_TRIALS - len(used), message, advice=advice)
 

@@ -1,7 +1,8 @@
 """The base of all model classes: frozen, strict about unknown keys, with a JSON form."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
@@ -21,6 +22,12 @@ class Frozen(BaseModel):
         val_json_bytes="base64",
         defer_build=True,
     )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The value with some fields changed, which are not validated. Raises TypeError for unknown fields."""
+        if unknown := (update or {}).keys() - type(self).model_fields.keys():
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return super().model_copy(update=update, deep=deep)
 
     def model_dump_json(self, **options: Any) -> str:
         """The value as JSON. Text that cannot be encoded, such as a file name that is not UTF-8, is made `visible`."""

@@ -54,7 +54,7 @@ class LimitStart(Frozen):
     steady: bool | None = Field(default=None, description="whether it was steady by then; null if its length was fixed")
 
 
-class ProbeVerdict(Frozen):
+class ProbeState(Frozen):
     """A single probe's evidence about a set of objectives. The answer rests on all probes together."""
 
     name: str
@@ -84,7 +84,7 @@ class LimitProbe(Frozen):
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
     client: str = Field(description="why client or host was the limit: objectives that were not met are then not known")
     why: str = Field(default="", description="why this rate was probed")
-    counts: tuple[ProbeVerdict, ...] = omitted_if_default((), "its evidence, by set of objectives")
+    counts: tuple[ProbeState, ...] = omitted_if_default((), "its evidence, by set of objectives")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
     recording: str = omitted_if_default("", "the file of its recording in the search's directory; empty if not kept")
 
@@ -224,6 +224,12 @@ class LimitComparison(Frozen):
     p_adjusted: float | None = omitted_if_default(None, "two-sided p-value of no difference, with Holm's correction")
     family: int | None = omitted_if_default(None, "number of comparisons in the family")
     family_name: str = omitted_if_default("", "the question that the family of comparisons answers")
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the interval excludes 1, but the number of comparisons does not allow a verdict."""
+        low, high = (self.ratio and self.ratio.interval) or (1.0, 1.0)
+        return self.verdict is Verdict.INCONCLUSIVE and self.p_adjusted is not None and not low <= 1 <= high
 
 
 class LimitReport(Frozen):

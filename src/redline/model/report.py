@@ -412,3 +412,12 @@ class Report(Frozen):
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]
+
+    @property
+    def findings(self) -> dict[str, tuple[Finding, ...]]:
+        """All findings of each cell, by its id: about its trials, and about its duets with baselines."""
+        of_cells = {cell.cell_id: dict.fromkeys(cell.findings) for cell in self.cells}
+        for comparison in self.comparisons:
+            if comparison.duet:
+                of_cells.setdefault(comparison.cell_id, {}).update(dict.fromkeys(comparison.duet.findings))
+        return {cell_id: tuple(findings) for cell_id, findings in of_cells.items()}

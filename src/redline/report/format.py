@@ -7,7 +7,9 @@ import math
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Protocol
 
+from redline.analysis.compare import HasVerdict
 from redline.model import (
     AgreedTls,
     Comparison,
@@ -24,6 +26,26 @@ from redline.model import (
 from redline.quantities import amount, duration, integer, percent, rate, ratio, scale_of, significant, size  # noqa: F401, offered beside the others
 
 
+class Decided(HasVerdict, Protocol):
+    """A comparison of servers, runs or limits, with its verdict and the family of it."""
+
+    @property
+    def threshold(self) -> float:
+        """The smallest relative difference that matters."""
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the interval excludes 1, but the number of comparisons does not allow a verdict."""
+
+    @property
+    def p_adjusted(self) -> float | None:
+        """The p-value with Holm's correction."""
+
+    @property
+    def family(self) -> int | None:
+        """The number of comparisons in the family."""
+
+
 class VerdictSign(StrEnum):
     """A verdict for display: a significant difference that does not matter has its own mark and colour."""
 
@@ -35,7 +57,7 @@ class VerdictSign(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
     @classmethod
-    def of(cls, comparison: Comparison) -> "VerdictSign | None":
+    def of(cls, comparison: Decided) -> "VerdictSign | None":
         """The sign of a comparison; None without a verdict."""
         if comparison.verdict is None:
             return None
@@ -62,7 +84,6 @@ _SIGNS = {
     VerdictSign.EQUIVALENT: ("≈", "equivalent"),
     VerdictSign.INCONCLUSIVE: ("?", "inconclusive"),
 }
-MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
 GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
 GRADE_NOUNS = {Grade.NOTE: "notes", Grade.WARN: "warnings", Grade.INVALID: "reasons against it"}
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
@@ -197,7 +218,7 @@ def chances(comparison: Comparison) -> str:
     return f"{text}, {_chance(comparison.p_adjusted)} adjusted for {integer(comparison.family or 1)} comparisons"
 
 
-def verdict(comparison: Comparison) -> str:
+def verdict(comparison: Decided) -> str:
     """`▼ slower`, `▽ slower, within the 2% that do not matter`, `? inconclusive (p 0.12 among 20)`; may be empty."""
     sign = VerdictSign.of(comparison)
     if sign is None or comparison.verdict is None:
@@ -205,7 +226,7 @@ def verdict(comparison: Comparison) -> str:
     return f"{sign.mark} {comparison.verdict}{immaterial(comparison)} {held_back(comparison)}".rstrip()
 
 
-def immaterial(comparison: Comparison) -> str:
+def immaterial(comparison: Decided) -> str:
     """`, within the 2% that do not matter` for a significant difference of that size; else empty."""
     return f", within the {percent(comparison.threshold)} that do not matter" if comparison.matters is False else ""
 
@@ -217,7 +238,7 @@ def family(comparison: Comparison) -> str:
     return f"{comparison.family_name}, {count(comparison.family, 'comparison')}"
 
 
-def held_back(comparison: Comparison) -> str:
+def held_back(comparison: Decided) -> str:
     """`(p 0.12 among 20)` for a verdict that the interval alone would not give; else empty."""
     if not comparison.held_back or comparison.p_adjusted is None:
         return ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from redline.analysis.compare import is_not_judged
+from redline.analysis.compare import lacks_verdict
 from redline.model import Comparison, Report, Verdict
 from redline.model.limits import AnyReport, LimitComparison, LimitReport
 from redline.report.document import Line
@@ -69,7 +69,7 @@ def _state(said: Said) -> State:
     judged = _verdict(said.judged)
     if judged == "failed":
         return judged
-    return "unknown" if not said.judged or any(map(is_not_judged, said.known)) else judged
+    return "unknown" if not said.judged or any(map(lacks_verdict, said.known)) else judged
 
 
 def _verdict(comparisons: Iterable[Comparison | LimitComparison]) -> State:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.analysis import capacities
-from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough, precision
+from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import start_failed, unanswered
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import (
@@ -270,8 +270,8 @@ def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | 
     auto = run.manifest.plan.suite.auto
     if auto is not None and auto.precision is None:
         return enough(run)
-    judged = growing.judge(run)
-    end, known = enough(run, lambda _run: judged), precision(run, judged)
+    results = growing.judge(run)
+    end, known = enough(run, lambda _run: results), precision(run, results)
     if end is None and known is not None and auto is not None and known.rounds >= auto.at_least:
         listener.rounds_judged(known)
     return end

@@ -6,7 +6,7 @@ from dataclasses import replace
 from redline.model import Finding, Grade, Objective, Traffic
 from redline.quantities import percent
 from redline.search.evidence import Evidence, overloaded
-from redline.search.steps import too_many_errors, verdict
+from redline.search.steps import state_of, too_many_errors
 from redline.stats.objectives import CONNECTS, DEPTHS, LoadTotals, excused, late_text, nothing_left
 
 SATURATED = 0.95
@@ -140,7 +140,7 @@ def disturbed(
         missed = errors if much else evidence.missed
         return replace(evidence, client=much or evidence.client, missed=missed, passing=bool(some))
     taken = some if patient and not evidence.hopeless else much
-    if not taken or all(verdict((evidence,), objective) == "passed" for objective in objectives):
+    if not taken or all(state_of((evidence,), objective) == "met" for objective in objectives):
         return evidence
     return replace(evidence, client=taken, lengthens=True, passing=True, hopeless=False)
 

@@ -231,8 +231,8 @@ def _interval(
 
 def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float, float]:
     """The interval, widened to single rates that surely contradict it."""
-    passed = [step.rate_per_s for step in tried if step.verdict == "passed"]
-    failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
+    passed = [step.rate_per_s for step in tried if step.state == "met"]
+    failed = [step.rate_per_s for step in tried if step.state == "missed"]
     return min([low, *failed]), max([high, *passed])
 
 

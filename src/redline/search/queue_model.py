@@ -197,11 +197,10 @@ def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) 
 
 
 def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, least_s: float) -> float:
-    """The part of a percentile that does not depend on the rate: that of the calmest probe beyond what a queue
-    explains.
+    """The part of a percentile that does not depend on the rate.
 
-    It is at least that probe's first percentile, which no request undercuts, and exactly that if the probe was not
-    calm.
+    It is that of the calmest probe beyond what a queue explains, at least that probe's first percentile, which no
+    request undercuts, and exactly that if the probe was not calm.
     """
     if calmest.rate_per_s > CALM * root_per_s:
         return least_s

@@ -30,8 +30,7 @@ from redline.search.interval import (
     width,
 )
 from redline.search.queue_model import CALM
-from redline.search.steps import TriedRate, all_of, contradicted, shows, steps
-from redline.search.steps import verdict as verdict_of
+from redline.search.steps import TriedRate, contradicted, joint, shows, state_of, steps
 
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
 _SPREAD = (1.35, 1.35, 0.65)
@@ -132,6 +131,8 @@ Sets = Mapping[str, tuple[Objective, ...]]
 
 _MOST_STARTS = 40
 """The most fresh starts worth suggesting, with a probe or two on each."""
+_LONGEST_S = 3600.0
+"""The most time of probes worth suggesting, in seconds."""
 
 
 @dataclass
@@ -204,7 +205,7 @@ class Search:
     def _ended(self, name: str) -> str | None:
         """Why there is nothing left to try for this set, if so."""
         tried = self._tried(name)
-        failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
+        failed = [step.rate_per_s for step in tried if step.state == "missed"]
         if failed and len(failed) == len(tried) and min(failed) <= self.settings.lowest_per_s:
             return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
         if tried and not failed and tried[-1].rate_per_s >= self.settings.highest_per_s:
@@ -225,10 +226,10 @@ class Search:
     def _below(self, name: str) -> Proposal | None:
         """Where no higher rate can be tried: repeat unclear rates, then look for a rate that passes."""
         tried = self._tried(name)
-        if any(step.verdict == "failed" for step in tried):
+        if any(step.state == "missed" for step in tried):
             return None
-        passed = max((step.rate_per_s for step in tried if step.verdict == "passed"), default=0.0)
-        unclear = [step for step in tried if step.verdict == "unclear" and step.rate_per_s > passed]
+        passed = max((step.rate_per_s for step in tried if step.state == "met"), default=0.0)
+        unclear = [step for step in tried if step.state == "not known" and step.rate_per_s > passed]
         if again := [step for step in unclear if step.probes < self.settings.repeats]:
             return Proposal(again[-1].rate_per_s, "repeated: it is not clear whether that is met")
         rate = self._within(_tried_least(self.evidence) / 2)
@@ -262,11 +263,11 @@ class Search:
         tried = self._tried(name)
         if not tried:
             return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
-        failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
-        kept_up = [step.rate_per_s for step in tried if step.verdict != "failed"]
+        failed = [step.rate_per_s for step in tried if step.state == "missed"]
+        kept_up = [step.rate_per_s for step in tried if step.state != "missed"]
         if not failed:
             return Proposal(self._within(2 * max(kept_up)), "doubled: nothing failed yet")
-        passed = max((step.rate_per_s for step in tried if step.verdict == "passed"), default=0.0)
+        passed = max((step.rate_per_s for step in tried if step.state == "met"), default=0.0)
         if self.settings.highest_per_s > passed > max(failed):
             return Proposal(self._within(2 * max(kept_up)), "doubled: what failed lies below what passed")
         if kept_up:
@@ -278,10 +279,10 @@ class Search:
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
 
     def _crossing(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """Probe between two answers that contradict each other, on a fresh start: the running server's history may be
-        why.
+        """Probe between two answers that contradict each other, on a fresh start.
 
-        Once the ends are being confirmed, the running server is already a fresh one.
+        The running server's history may be why. Once the ends are being confirmed, the running server is already a
+        fresh one.
         """
         crossing = next((bounds.crossing for bounds in known.values() if bounds.crossing), None)
         if crossing is None or self._crossings >= self.settings.repeats:
@@ -357,7 +358,7 @@ class Search:
         """Probe the middle of the open interval; unclear rates in it are repeated first, until they are undecidable."""
         low = low if low is not None else self.settings.lowest_per_s
         high = high if high is not None else 2 * max(evidence.rate_per_s for evidence in self.evidence)
-        unclear = [step for step in binding.steps if step.verdict == "unclear" and low < step.rate_per_s < high]
+        unclear = [step for step in binding.steps if step.state == "not known" and low < step.rate_per_s < high]
         again = [step for step in unclear if step.probes < self.settings.repeats]
         if again:
             middle = (low * high) ** 0.5
@@ -384,8 +385,8 @@ class Search:
         """Whether the fresh probe agrees with the end that it was made for."""
         fresh = self.evidence[check.probe]
         conditions = self.sets[check.end.name]
-        verdict = all_of([verdict_of((fresh,), condition) for condition in conditions])
-        return shows(fresh, *conditions) and verdict != ("failed" if check.end.side == "low" else "passed")
+        state = joint([state_of((fresh,), condition) for condition in conditions])
+        return shows(fresh, *conditions) and state != ("missed" if check.end.side == "low" else "met")
 
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
         limits = tuple(self._limit(name, bounds) for name, bounds in known.items())
@@ -433,12 +434,13 @@ class Search:
         if any(bounds.starts_differ for bounds in ends):
             starts = _round_up(times * len({evidence.start for evidence in self.evidence}))
             if starts > _MOST_STARTS:
-                return f"starts differ too much: it would take about {starts} of them to decide it"
+                return f"starts differ too much: {_MOST_STARTS} of them would not decide it"
             return f"starts differ: about --trials {starts} would decide it"
         probes = f"about --probes {_round_up(times * len(self.evidence))} would decide it"
-        if differ:
-            return f"probes differ by {differ:.0%}, however long they are: {probes}"
-        return f"{probes}, or probes {significant(times, 2)} times as long"
+        longer = "" if differ else f", or probes {significant(times, 2)} times as long"
+        if times * sum(evidence.seconds for evidence in self.evidence) > _LONGEST_S:
+            probes, longer = "to decide it would take more than an hour of probes", ""
+        return f"probes differ by {differ:.0%}, however long they are: {probes}" if differ else f"{probes}{longer}"
 
     def _within(self, rate_per_s: float) -> float:
         return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)

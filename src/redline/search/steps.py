@@ -1,18 +1,15 @@
-"""What single probes say without a model: passed, failed or unclear; and the bounds that follow from them."""
+"""Whether single probes meet objectives, without a model, and the bounds that follow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import scipy
 
-from redline.model import Histogram, Objective
+from redline.model import Histogram, Objective, ObjectiveState
 from redline.search.evidence import Evidence, Floats, answering, batch_means, by_rate, growth, overloaded
 from redline.stats.objectives import surely_missed
-
-Verdict = Literal["passed", "failed", "unclear"]
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
@@ -24,10 +21,10 @@ _FAR = 4.0
 
 @dataclass(frozen=True)
 class TriedRate:
-    """The joint verdict of the probes at a rate."""
+    """Whether all probes at a rate meet a set of objectives."""
 
     rate_per_s: float
-    verdict: Verdict
+    state: ObjectiveState
     probes: int
 
 
@@ -38,8 +35,8 @@ def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRa
     """
     tried = []
     for group in by_rate((probe for probe in evidence if shows(probe, *objectives)), lambda probe: probe.rate_per_s):
-        verdicts = [verdict(tuple(group), objective) for objective in objectives]
-        tried.append(TriedRate(group[0].rate_per_s, all_of(verdicts), len(group)))
+        states = [state_of(tuple(group), objective) for objective in objectives]
+        tried.append(TriedRate(group[0].rate_per_s, joint(states), len(group)))
     return tuple(tried)
 
 
@@ -51,37 +48,37 @@ def shows(evidence: Evidence, *objectives: Objective) -> bool:
     """
     if not evidence.client or any(objective.text in evidence.missed for objective in objectives):
         return True
-    return evidence.lengthens and all(verdict((evidence,), objective) == "passed" for objective in objectives)
+    return evidence.lengthens and all(state_of((evidence,), objective) == "met" for objective in objectives)
 
 
-def all_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """The joint verdict of all conditions of a set."""
-    if "failed" in verdicts:
-        return "failed"
-    return "unclear" if "unclear" in verdicts else "passed"
+def joint(states: Sequence[ObjectiveState]) -> ObjectiveState:
+    """The state of a set of objectives."""
+    if "missed" in states:
+        return "missed"
+    return "not known" if "not known" in states else "met"
 
 
 @lru_cache(maxsize=1024)
-def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
-    """The verdict of all probes at a rate.
+def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveState:
+    """Whether all probes at a rate meet an objective.
 
-    A rate fails if its queue only grows, whatever the response times so far. It also fails if half of all requests are
-    beyond a limit that allows 1%, however short the probes are. Probes that contradict each other decide nothing: a
-    probe was unlucky, or the server was not yet warm.
+    A rate misses it if its queue only grows, whatever the response times so far, or if half of all requests are beyond
+    a limit that allows 1%, however short the probes are. Probes that contradict each other decide nothing: a probe was
+    unlucky, or the server was not yet warm.
     """
-    if len(probes) > 1 and {"passed", "failed"} <= {verdict((probe,), objective) for probe in probes}:
-        return "unclear"
+    if len(probes) > 1 and {"met", "missed"} <= {state_of((probe,), objective) for probe in probes}:
+        return "not known"
     if any(overloaded(probe) for probe in probes):
-        return "failed"
+        return "missed"
     probes = tuple(probe for probe in probes if probe.due)
     if not probes:
-        return "unclear"
+        return "not known"
     if objective.metric == "max":
-        return "passed" if all(probe.response.max_ns < objective.limit for probe in probes) else "failed"
+        return "met" if all(probe.response.max_ns < objective.limit for probe in probes) else "missed"
     if surely_missed(_wrong_share(probes, objective), _allowed(objective)) or (far := _far(probes, objective)) <= -1:
-        return "failed"
+        return "missed"
     growing = any(growth(answering(probe.timed)).errors > _GROWING for probe in probes)
-    return "passed" if far >= 1 and not growing else "unclear"
+    return "met" if far >= 1 and not growing else "not known"
 
 
 def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
@@ -96,10 +93,10 @@ def reason(evidence: Evidence, objective: Objective) -> str:
     """Why a probe counts as it does, if its numbers alone do not say so."""
     if not shows(evidence, objective):
         return evidence.client
-    judged = verdict((evidence,), objective)
-    if judged == "failed":
+    state = state_of((evidence,), objective)
+    if state == "missed":
         return "its backlog only grew" if overloaded(evidence) else ""
-    if judged == "passed":
+    if state == "met":
         return f"in spite of this: {evidence.client}" if evidence.client else ""
     return _unclear(evidence, objective)
 
@@ -119,8 +116,8 @@ def bounds(tried: Sequence[TriedRate]) -> tuple[float | None, float | None]:
 
     A pass counts only below every failure, and a failure only above every pass: the rates between are open.
     """
-    passes = [step.rate_per_s for step in tried if step.verdict == "passed"]
-    fails = [step.rate_per_s for step in tried if step.verdict == "failed"]
+    passes = [step.rate_per_s for step in tried if step.state == "met"]
+    fails = [step.rate_per_s for step in tried if step.state == "missed"]
     low = [rate for rate in passes if not fails or rate < min(fails)]
     high = [rate for rate in fails if not passes or rate > max(passes)]
     return (max(low) if low else None), (min(high) if high else None)
@@ -128,8 +125,8 @@ def bounds(tried: Sequence[TriedRate]) -> tuple[float | None, float | None]:
 
 def contradicted(tried: Sequence[TriedRate]) -> list[TriedRate]:
     """The rates that failed although a higher rate passed, then those that passed although a lower rate failed."""
-    passes = [step for step in tried if step.verdict == "passed"]
-    fails = [step for step in tried if step.verdict == "failed"]
+    passes = [step for step in tried if step.state == "met"]
+    fails = [step for step in tried if step.state == "missed"]
     wrong_fails = [step for step in fails if any(step.rate_per_s < pass_.rate_per_s for pass_ in passes)]
     return wrong_fails + [step for step in passes if any(step.rate_per_s > fail.rate_per_s for fail in fails)]
 

@@ -132,8 +132,10 @@ class Rig:
 
     @contextlib.contextmanager
     def server(self, arguments: tuple[str, ...], *, stop_s: float = 0.0, after_s: float = 0.0) -> Iterator[str]:
-        """Start an oracle for another tool's load, and yield its URL. It is suspended once for `stop_s` after
-        `after_s`."""
+        """Start an oracle for another tool's load, and yield its URL.
+
+        It is suspended once for `stop_s` after `after_s`.
+        """
         with self.oracle.running(arguments, self.scratch / "oracle.log") as server:
             url = f"http://{server.endpoint.host}:{server.endpoint.port}{PATH}"
             if not stop_s:

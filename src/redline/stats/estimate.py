@@ -47,8 +47,7 @@ class Spread:
         return t_quantile((1 + CONFIDENCE) / 2, self.freedom) * self._error(resolution)
 
     def chance_of(self, distance: float, resolution: float) -> float:
-        """The probability that chance alone puts the logarithm at least `distance` above the truth: a one-sided
-        p-value."""
+        """The one-sided p-value: how likely chance alone puts the logarithm at least `distance` above the truth."""
         error = self._error(resolution)
         if error == 0:
             return 0.5 if distance == 0 else float(distance < 0)
@@ -59,11 +58,11 @@ class Spread:
 
 
 def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
-    """The bootstrap variance of a statistic's log, or of the log ratio of two statistics with the same resampled
-    rounds.
+    """The bootstrap variance of a statistic's log, or of the log ratio of two statistics.
 
-    None for fewer than two trials, or if the statistic may be zero. The bootstrap takes the trials for the population;
-    n/(n-1) corrects that ("narrowness bias" in Hesterberg, What Teachers Should Know About the Bootstrap, 2015).
+    Both are of the same resampled rounds. None for fewer than two trials, or if the statistic may be zero. The
+    bootstrap takes the trials for the population; n/(n-1) corrects that ("narrowness bias" in Hesterberg, What Teachers
+    Should Know About the Bootstrap, 2015).
     """
     if sample.n < 2:
         return None

@@ -27,11 +27,11 @@ def coded(runs: Sequence[Sequence[int]], levels: Sequence[int]) -> list[Floats]:
 
 
 def aliases(factors: Sequence[Floats]) -> list[list[tuple[int, int]]]:
-    """For each factor, the pairs of factors whose interaction is confounded with its main effect, the largest part
-    first.
+    """For each factor, the pairs of factors whose interaction is confounded with its main effect.
 
-    The model has the mean and all main effects. An interaction outside it adds its alias matrix times itself to them
-    (G. Box and K. Wilson, On the Experimental Attainment of Optimum Conditions, JRSS B 13, 1951).
+    The largest part comes first. The model has the mean and all main effects. An interaction outside it adds its alias
+    matrix times itself to them (G. Box and K. Wilson, On the Experimental Attainment of Optimum Conditions, JRSS B 13,
+    1951).
     """
     runs = len(factors[0])
     model = np.linalg.pinv(np.column_stack([np.ones(runs), *factors]))

@@ -50,7 +50,7 @@ class LoadTotals:
 
 
 @dataclass(frozen=True)
-class JudgedObjective:
+class EvaluatedObjective:
     """The result of an objective; `actual` is the measured value, None if it is not known."""
 
     state: ObjectiveState
@@ -58,7 +58,7 @@ class JudgedObjective:
     reason: str = ""
 
 
-def judge_objective(objective: Objective, measured: LoadTotals) -> JudgedObjective:
+def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedObjective:
     """Judge an objective. Unless the server surely missed it, a missed objective is not known.
 
     A late client only lengthens response times: a met objective stays met, and a missed one must be missed by more.
@@ -67,9 +67,9 @@ def judge_objective(objective: Objective, measured: LoadTotals) -> JudgedObjecti
     if actual is None:
         return _too_few(objective, measured.response)
     if actual < objective.limit if objective.below else actual > objective.limit:
-        return JudgedObjective("met", actual)
+        return EvaluatedObjective("met", actual)
     reason = excused(objective, measured)
-    return JudgedObjective("not known" if reason else "missed", actual, reason)
+    return EvaluatedObjective("not known" if reason else "missed", actual, reason)
 
 
 def excused(objective: Objective, measured: LoadTotals) -> str:
@@ -148,9 +148,9 @@ def _actual(metric: str, measured: LoadTotals) -> float | None:
     return float(response.quantile_ns(share)) if enough else None
 
 
-def _too_few(objective: Objective, response: Histogram) -> JudgedObjective:
+def _too_few(objective: Objective, response: Histogram) -> EvaluatedObjective:
     """Judge a percentile of too few requests: not known, or missed if half of them are beyond its limit."""
     beyond = share_beyond(response, objective.limit)
     if response.count and surely_missed(beyond, 1 - DEPTHS.get(objective.metric, 0.0)):
-        return JudgedObjective("missed", None, f"{percent(beyond)} of {response.count:,} requests took as long")
-    return JudgedObjective("not known", None, f"{response.count:,} requests are too few for {objective.metric}")
+        return EvaluatedObjective("missed", None, f"{percent(beyond)} of {response.count:,} requests took as long")
+    return EvaluatedObjective("not known", None, f"{response.count:,} requests are too few for {objective.metric}")

@@ -105,11 +105,10 @@ class CostChange:
         return self._cost - self.theirs.value
 
     def estimate(self) -> Estimate:
-        """The difference with its 95% interval, from those of the cost and of their share (MOVER: Zou and Donner,
-        2008).
+        """The difference with its 95% interval.
 
-        The cost is a product, whose logarithm is as uncertain as those of its factors: an imprecise ratio does not push
-        it below zero.
+        It follows from those of the cost and of their share (MOVER: Zou and Donner, 2008). The cost is a product, whose
+        logarithm is as uncertain as those of its factors: an imprecise ratio does not push it below zero.
         """
         share, half, off = self.ours.value, self.ours.half_width, self.theirs.half_width
         reach = t_quantile((1 + CONFIDENCE) / 2, self.error.freedom) * math.sqrt(self.error.variance)

@@ -15,7 +15,7 @@ from redline.cli.ab_document import ab_document
 from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import AbFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
-from redline.cli.flags import command_line, naming, refuse, split
+from redline.cli.flags import command_line, form_of, naming, refuse, split
 from redline.cli.origins import FromRepository, project_here, project_name
 from redline.cli.project_builds import build_servers, builds_of
 from redline.cli.project_document import in_its_words, variants_of
@@ -38,21 +38,21 @@ from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Project
 from redline.suite.validate.overrides import Overrides
 
+_OF_MEASURING = {"resume", "output", "fail_on", "wait_quiet", "form", "json", "mine", "openmetrics", "otlp"}
 _WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "openmetrics", "otlp", "json"}
 
 
 def execute(flags: AbFlags) -> None:
     """Compare two servers, resume a comparison, or write its suite."""
-    console, kept = Terminal(stderr=True), flags.resume or flags.output
+    console, kept, form = Terminal(stderr=True), flags.resume or flags.output, form_of(flags)
     if flags.write_suite is not None:
-        refuse(flags.given(among={"openmetrics", "otlp"}), "--write-suite measures nothing, and takes no")
+        refuse(flags.given(among=_OF_MEASURING), "--write-suite measures nothing, and takes no")
         _write_suite(flags, flags.write_suite, console)
         return
     with ExitStack() as stack:
         workplace = Workplace(None, stack, places.of_suite)
         meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, console))
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
-        form = "json" if flags.json else flags.form
         output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")

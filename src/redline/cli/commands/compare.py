@@ -15,7 +15,7 @@ from redline.cli.show import show, write_json
 from redline.errors import RedlineError, UsageError
 from redline.findings import gathered, named, said_once
 from redline.model import Finding, Grade, Report, Run, Verdict
-from redline.report.sections.comparison import comparison_sections
+from redline.report.sections.comparison import pair_sections
 from redline.storage.runs import RunStore
 
 
@@ -32,7 +32,7 @@ def execute(flags: CompareFlags) -> None:
     if flags.json:
         write_json(result)
     else:
-        show(comparison_sections(result.comparisons, base=result.base, other=result.other))
+        show(pair_sections(result.comparisons, base=result.base, other=result.other))
     _warn(result)
     for folder in (flags.run, flags.other):
         if folder and RunStore(folder).is_being_written:
@@ -83,7 +83,7 @@ def _within(run: Run) -> CompareResult:
         base=name,
         other=name,
         comparisons=made.comparisons,
-        unmatched=not_run(run),
+        unmatched=not_run(run.manifest.plan),
         environment_differs=(),
         findings=_findings(made),
     )
@@ -91,6 +91,12 @@ def _within(run: Run) -> CompareResult:
 
 def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
     between = f"{base.manifest.name} and {other.manifest.name}"
+    for run in (base, other):
+        if not run.manifest.plan.trials:
+            raise UsageError(
+                f"{run.manifest.name} has duets alone, which give ratios and no levels to compare with another run",
+                hint="follow its ratios over several runs: redline history, with the folder above them",
+            )
     differing = grave(base.manifest.environment, other.manifest.environment)
     if differing and not anyway:
         raise UsageError(
@@ -115,4 +121,5 @@ def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
 
 
 def _findings(report: Report) -> tuple[Finding, ...]:
-    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in cell.findings)
+    findings = report.findings
+    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in findings[cell.cell_id])

@@ -13,7 +13,7 @@ from redline.analysis.history import SeenRun, build_history, overlooked, regress
 from redline.analysis.other_results import lines_of
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
-from redline.cli.flags import at_least_one, split
+from redline.cli.flags import at_least_one, form_of, split
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
 from redline.errors import RedlineError, StoreError, UsageError
@@ -32,6 +32,7 @@ def execute(flags: HistoryFlags) -> None:
 
     Results of other tools, which are files, are shown beside the history.
     """
+    form = form_of(flags)
     if flags.recent is not None:
         at_least_one("--recent", flags.recent)
     files = [path for path in flags.paths if path.is_file()]
@@ -41,11 +42,11 @@ def execute(flags: HistoryFlags) -> None:
         raise UsageError(f"{folders[0]} and {folders[1]} are two folders of runs", hint=hint)
     others = lines_of([result for file in files for result in read_results(file)])
     history = _history(folders[0], flags, others) if folders else build_history("", (), others=others)
-    if flags.json:
+    if form == "json":
         write_json(history)
-    elif flags.form == "html":
+    elif form == "html":
         write_document(history_page(history))
-    elif flags.form == "md":
+    elif form == "md":
         write_document(markdown.render(OUTLINE.text(history, Medium.MARKDOWN)))
     else:
         show(OUTLINE.text(history, Medium.TERMINAL))

@@ -1,7 +1,7 @@
 """`redline judge`: judge the recordings of a run by today's rules, and compare with its stored results."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, validity_changes
 from redline.cli.command_line import JudgeFlags
@@ -10,7 +10,7 @@ from redline.cli.contracts import JudgeResult, SearchJudgeResult
 from redline.cli.show import show, write_json
 from redline.errors import StoreError
 from redline.findings import gathered
-from redline.model import CellReport, Report
+from redline.model import Finding, Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
@@ -39,7 +39,7 @@ def _show_run(before: AnyReport | None, now: Report, reason: str, flags: JudgeFl
     result = JudgeResult(
         run=now.run.name,
         not_compared=reason,
-        findings=tuple(finding for cell in now.cells for finding in cell.findings),
+        findings=tuple(finding for findings in now.findings.values() for finding in findings),
         invalid=tuple(cell.cell_id for cell in now.cells if not cell.valid),
         changes=rejudged(before, now) if before else (),
         turned=validity_changes(before, now) if before else (),
@@ -97,8 +97,9 @@ def _stored_view(store: RunStore) -> tuple[AnyReport | None, str]:
 def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
     """The findings of each cell, the differences from the stored results, and whether these were written again."""
     yield Section(result.run, (), f"{now.run.trials_done} of {now.run.trials_planned} trials")
+    findings = now.findings
     for cell in now.cells:
-        lines = tuple(_findings(cell)) or (line(("nothing to doubt", "dim")),)
+        lines = tuple(_findings(findings[cell.cell_id])) or (line(("nothing to doubt", "dim")),)
         yield Section(cell.slug, (Prose(lines, listed=True),), "" if cell.valid else "invalid")
     turns = (
         line(f"{slug_of(change.cell_id)} {'can be used again' if change.valid_after else 'is invalid now'}")
@@ -109,9 +110,9 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
     yield Section("", (Prose.of([_summary(result)], "strong"), changes, Prose.of(written, "dim")))
 
 
-def _findings(cell: CellReport) -> Iterator[Line]:
+def _findings(findings: Sequence[Finding]) -> Iterator[Line]:
     """Yield the gravest findings first, with all trials of a kind together."""
-    for group in gathered(cell.findings):
+    for group in gathered(findings):
         yield line((f"{GRADE_MARKS[group.worst.grade]} {group.worst.grade}", group.worst.grade), f"  {group.text}")
 
 

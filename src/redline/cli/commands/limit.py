@@ -5,8 +5,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from redline.cli import places
 from redline.cli.command_line import LimitFlags
 from redline.cli.experiment import Output, finish_resumed, finish_search
@@ -60,7 +58,7 @@ def execute(flags: LimitFlags) -> None:
             check_targets_are_whole(flags.targets)
             asked = read_servers_search(flags, here, project)
             folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
-        session = _created(asked, project, folder, flags, workplace, view, console)
+        session = _created(asked, project, folder, flags, workplace, view)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 
@@ -89,10 +87,9 @@ def _created(
     flags: LimitFlags,
     workplace: Workplace,
     view: SessionView,
-    console: Console,
 ) -> SearchSession:
     """Show the plan, build, and open the directory. Raises RedlineError."""
-    request, source = asked.request, asked.source
+    request, source, console = asked.request, asked.source, Terminal(stderr=True)
     check_targets(request.suite, flags.mine)
     check_variables(request.suite.variants)
     RunStore(folder).check_free()

@@ -6,6 +6,7 @@ from redline.analysis.intervals import run_rows
 from redline.analysis.other_results import lines_of
 from redline.cli import places
 from redline.cli.command_line import ReportFlags
+from redline.cli.flags import form_of
 from redline.cli.recorded_files import (
     FILES,
     INTERVALS,
@@ -31,7 +32,7 @@ from redline.storage.runs import RunStore, capacity_store
 
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
-    form = "json" if flags.json else flags.form
+    form = form_of(flags)
     if flags.output is not None and form not in FILES:
         raise UsageError(
             f"-o DIR is for --format {', '.join(FILES)}",

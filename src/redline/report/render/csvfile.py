@@ -8,7 +8,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from redline.model import CellReport, Comparison, Estimate, MemoryReport, Metric, Report
+from redline.model import CellReport, Comparison, Estimate, Finding, MemoryReport, Metric, Report
 from redline.model.limits import LimitReport
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
 from redline.visible import visible
@@ -99,10 +99,10 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
 
 
 def _rows(report: Report) -> Iterator[dict[str, Field]]:
-    comparisons = comparisons_by_cell(report)
+    comparisons, findings = comparisons_by_cell(report), report.findings
     shares = _shares(report)
     for cell in report.cells:
-        about = {"run": report.run.name, **_identity(cell)}
+        about = {"run": report.run.name, **_identity(cell, findings[cell.cell_id])}
         compared = comparisons.get(cell.cell_id, {})
         for metric in Metric:
             yield about | _numbers(cell, metric) | _judgement(compared.get(metric), shown=cell.valid)
@@ -151,9 +151,11 @@ def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
     return shares
 
 
-def _identity(cell: CellReport) -> dict[str, Field]:
-    findings = dict.fromkeys(f"{finding.grade}:{finding.kind}" for finding in weighed_findings(cell))
-    return {name: getattr(cell, name) for name in _CELL} | {"findings": ";".join(findings)}
+def _identity(cell: CellReport, findings: Sequence[Finding]) -> dict[str, Field]:
+    of_duets = [finding for finding in findings if finding not in cell.findings]
+    weighed = sorted([*weighed_findings(cell), *of_duets], key=lambda finding: -finding.grade.weight)
+    texts = dict.fromkeys(f"{finding.grade}:{finding.kind}" for finding in weighed)
+    return {name: getattr(cell, name) for name in _CELL} | {"findings": ";".join(texts)}
 
 
 def _numbers(cell: CellReport, metric: Metric) -> dict[str, Field]:

@@ -74,7 +74,7 @@ def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels if nothing is compared."""
     said: Iterable[Line] = ()
     if not report.next_command:  # a screen compares nothing
-        compared = any(comparison.verdict or _is_unjudged(comparison) for comparison in report.comparisons)
+        compared = any(comparison.verdict or _lacks_verdict(comparison) for comparison in report.comparisons)
         said = (*fastest_lines(report), *_compared(report)) if compared else _levels(report)
     yield Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
 
@@ -215,7 +215,7 @@ def sentences(report: Report) -> Iterator[Said]:
             if cell.role == "ceiling" or not known:
                 continue
             against = names.get(known[0].baseline_id, known[0].baseline_id)
-            judged = [comparison for comparison in known if comparison.verdict or _is_unjudged(comparison)]
+            judged = [comparison for comparison in known if comparison.verdict or _lacks_verdict(comparison)]
             aside = _rate(known) + (_control(against, judged) if alone else "") + _more_time(judged, report.run.seconds)
             if any(comparison.verdict in _DECIDED for comparison in judged):
                 sentence_ = line(*_sentence(cell.server, against, judged), aside)
@@ -305,7 +305,7 @@ def _undecided(comparisons: Sequence[Comparison]) -> str:
         change = fmt.with_bounds(comparison.ratio) if comparison.ratio else ""
         if comparison.verdict is Verdict.EQUIVALENT:
             texts.append(f"{name} is the same within {fmt.percent(comparison.threshold)}")
-        elif _is_unjudged(comparison):
+        elif _lacks_verdict(comparison):
             known.append(f"{name} differs, {change}, but no verdict: {why_no_verdict(comparison)}")
         elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.duet and comparison.duet.unsettled:
             unsettled.append(f"{name} has no verdict, {change}: {why_no_verdict(comparison)}")
@@ -319,7 +319,7 @@ def _undecided(comparisons: Sequence[Comparison]) -> str:
     return ", ".join(texts)
 
 
-def _is_unjudged(comparison: Comparison) -> bool:
+def _lacks_verdict(comparison: Comparison) -> bool:
     """Whether there is no verdict where one is wanted, though the interval excludes 1, as with cold servers."""
     return comparison.primary and comparison.verdict is None and comparison.differs
 

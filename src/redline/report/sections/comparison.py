@@ -1,4 +1,4 @@
-"""A list of comparisons as sections: ratios with intervals and verdicts."""
+"""A list of comparisons as sections: changes with intervals and verdicts."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,10 +8,10 @@ from redline.report import format as fmt
 from redline.report.document import Column, Prose, Section, Table, TextCell, filled, line, words
 from redline.report.sections.trials import lone_rounds_of
 
-_COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
+_COLUMNS = (Column(""), Column("", "right"), Column("", "right"), Column(""))
 
 
-def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
+def pair_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
     """A table per cell and baseline; `base` and `other` name the runs.
 
     Metrics without a verdict are left out if they could not be compared.
@@ -41,7 +41,7 @@ def _row(comparison: Comparison) -> tuple[TextCell, ...]:
         verdict = fmt.verdict(comparison)
     return (
         words(fmt.label(comparison.metric)),
-        words(fmt.ratio(comparison.ratio.value)),
-        TextCell((line((fmt.interval(comparison.ratio), "dim")),)),
-        words(verdict, look=comparison.verdict or ""),
+        words(fmt.change(comparison.ratio)),
+        TextCell((line((fmt.change_bounds(comparison.ratio), "dim")),)),
+        words(verdict, look=fmt.VerdictSign.of(comparison) or ""),
     )

@@ -16,7 +16,7 @@ def findings_section(report: Report) -> Iterator[Section]:
     notes = [(group, item) for group, item in items if group.grade is Grade.NOTE]
     kinds = ", ".join(dict.fromkeys(f"{note.kind} ({fmt.count(len(note.slugs), 'cell')})" for note, _ in notes))
     counted = fmt.count(len(notes), "note")
-    where = " Read them in the page, or with `redline judge`."
+    where = " The page and --json have them in full."
     fold = Fold(
         line((counted, "strong")),
         (Items(tuple(item for _, item in notes), folded=True),),

@@ -135,7 +135,7 @@ def sparkline(cell: Followed, history: History, most: int = _MOST) -> str:
 
 def change_text(change: Change) -> str:
     """`▲ faster +5.1% [+4.3, +5.9]`: the change and its interval, in percent."""
-    parts = (fmt.MARKS[change.verdict], change.verdict.value, fmt.with_bounds(change.ratio))
+    parts = (fmt.VerdictSign(change.verdict.value).mark, change.verdict.value, fmt.with_bounds(change.ratio))
     return " ".join(parts)
 
 

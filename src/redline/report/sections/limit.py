@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from redline.model import Finding, FindingKind, Grade
+from redline.model import Grade
 from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitReport, LimitStart
 from redline.quantities import duration, percent, rate, significant
 from redline.report import format as fmt
@@ -32,6 +32,7 @@ from redline.report.outline import Chapter, Outline
 from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
 from redline.report.sections.doubt import limit_caveats
+from redline.report.sections.limit_findings import search_findings, server_names
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
 from redline.report.sections.limit_probes import failures_lines, probes_table, rate_text
 from redline.report.sections.limit_ratios import ratio_section
@@ -41,8 +42,6 @@ _COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
 """The percentiles as the page's script has them."""
 _UNFOLDED = 3
 """The most cells that the page shows unfolded."""
-_WARNED = ("client", "finding")
-"""Facts of a cell that are warnings."""
 
 
 def _head(report: LimitReport) -> Head:
@@ -100,7 +99,7 @@ def _around(report: LimitReport) -> Iterator[Section]:
 
 
 def _fact_line(name: str, text: str) -> Line:
-    return line((f"{name}: ", "dim"), (text, Grade.WARN if name in _WARNED else ""))
+    return line((f"{name}: ", "dim"), (text, Grade.WARN if name == "client" else ""))
 
 
 def _repeat(report: LimitReport) -> Iterator[Section]:
@@ -169,19 +168,18 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
 
 def _answers_table(report: LimitReport, scale: Scale | None) -> Table:
     """A row per set of objectives of a cell. With a scale, rows have pictures, and names are links."""
-    several = len({cell.scenario for cell in report.cells}) > 1
     columns = (
         *(Column("server", merged=True), Column("objectives"), Column("met up to", "right")),
         *(Column("missed from", "right"), Column("knee", "right", merged=True), Column("")),
         *((Column("", scale=scale),) if scale else ()),
     )
-    rows = (row for place, cell in enumerate(report.cells) for row in _answer_rows(cell, place, scale, several=several))
+    names = server_names(report)
+    rows = (row for place, cell in enumerate(report.cells) for row in _answer_rows(cell, place, names[place], scale))
     return Table(columns, tuple(rows), look="answers")
 
 
-def _answer_rows(cell: CellLimit, place: int, scale: Scale | None, *, several: bool) -> Iterator[tuple[TableCell, ...]]:
-    slug = Span(cell.slug, "strong", f"#cell-{place}" if scale else "")
-    name = TextCell(((slug,), *((line(cell.scenario),) if several else ())))
+def _answer_rows(cell: CellLimit, place: int, named: str, scale: Scale | None) -> Iterator[tuple[TableCell, ...]]:
+    name = TextCell(((Span(named, "strong", f"#cell-{place}" if scale else ""),),))
     knee = cell.knee.rate_per_s if cell.knee else None
     known_knee = words(rate_text(knee) if knee else "")
     if not cell.limits:
@@ -220,7 +218,6 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
         ("warm-up", starts_text(cell)),
         ("client", client_text(cell)),
         ("host", cell.host),
-        *(("finding", text) for text in finding_texts(cell)),
         *(("requests failed", text) for text in failures_lines(cell.probes)),
         ("knee", knee_text(cell)),
         *(("overload test", text) for text in overload_texts(cell)),
@@ -376,25 +373,6 @@ def client_text(cell: CellLimit) -> str:
     return f"{count} gave no result, for example at {rate(clients[0].rate_per_s)}: {clients[0].client}"
 
 
-def finding_texts(cell: CellLimit) -> tuple[str, ...]:
-    """Findings about the server, and about the engine and the machine during the probes.
-
-    Findings about probes are the worst per kind, with the number of probes, without notes.
-    """
-    texts = [f"{known.kind}: {known.message} {known.advice}" for known in cell.findings if known.position is None]
-    kinds: dict[FindingKind, list[Finding]] = {}
-    for finding in cell.findings:
-        if finding.position is not None and finding.grade is not Grade.NOTE:
-            kinds.setdefault(finding.kind, []).append(finding)
-    return (*texts, *(_finding_text(cell, alike) for alike in kinds.values()))
-
-
-def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:
-    worst = max(alike, key=lambda finding: finding.grade.weight)
-    where = f", for example at {rate_text(cell.probes[worst.position or 0].rate_per_s)}"
-    return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes{where}: {worst.message} {worst.advice}"
-
-
 OUTLINE = Outline(
     _head,
     (
@@ -405,6 +383,7 @@ OUTLINE = Outline(
         Chapter(ratio_section, on=Medium.WRITTEN),
         Chapter(_curves, on=Medium.PAGE),
         Chapter(_around, on=Medium.TEXT),
+        Chapter(search_findings),
         Chapter(lambda report: skipped_section(report.skipped)),
         Chapter(lambda report: hosts_section(report.hosts)),
         Chapter(_repeat, on=Medium.WRITTEN),

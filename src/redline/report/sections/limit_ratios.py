@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-from redline.model import Estimate, Verdict
+from redline.model import Verdict
 from redline.model.limits import CellLimit, LimitComparison, LimitReport
 from redline.quantities import percent, significant
 from redline.report import format as fmt
-from redline.report.document import Column, Line, Look, Section, Table, TableCell, line, words
+from redline.report.document import Column, Line, Section, Table, TableCell, line, words
 
 _FROM_ON = 2.0
 """Ratios from this on are written as `2.5 times`, not in percent."""
-_UNDECIDED = {Verdict.INCONCLUSIVE: "cannot be distinguished", Verdict.EQUIVALENT: "are equivalent"}
 
 
 def ratio_lines(report: LimitReport) -> Iterator[Line]:
@@ -36,13 +35,12 @@ def ratio_section(report: LimitReport) -> Iterator[Section]:
 
 
 def _row(comparison: LimitComparison, cells: dict[str, CellLimit]) -> tuple[TableCell, ...]:
-    change = _change(comparison.ratio.value) if comparison.ratio else "—"
-    interval = _interval(comparison.ratio) if comparison.ratio else ""
-    look: Look = "dim" if comparison.matters is False else comparison.verdict
-    said = f"{fmt.MARKS[comparison.verdict]} {comparison.verdict}{_immaterial(comparison)}{_adjusted(comparison)}"
+    change = fmt.change(comparison.ratio) if comparison.ratio else "—"
+    interval = fmt.change_bounds(comparison.ratio) if comparison.ratio else ""
+    said = words(fmt.verdict(comparison), look=fmt.VerdictSign.of(comparison) or "")
     name, against = cells[comparison.slug], cells[comparison.baseline]
     scenario = f", {name.scenario}" if len({cell.scenario for cell in cells.values()}) > 1 else ""
-    return f"{name.server}{scenario}", against.server, comparison.objective, change, interval, words(said, look=look)
+    return f"{name.server}{scenario}", against.server, comparison.objective, change, interval, said
 
 
 def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> str:
@@ -53,37 +51,15 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> st
     if comparison.confidence is None:
         times = f"{significant(ratio.low)} to {significant(ratio.high)} times as many {what} as {against}"
         return f"{server} answers {times}, by single rates, which give no confidence"
-    if comparison.verdict in _UNDECIDED:
-        change = f"{_change(ratio.value)} {_interval(ratio)}{_immaterial(comparison)}{_adjusted(comparison)}"
-        return f"{server} and {against} {_UNDECIDED[comparison.verdict]} in {what}: {change}"
+    if comparison.verdict in {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}:
+        same = f"are the same within {percent(comparison.threshold)}"
+        said = same if comparison.verdict is Verdict.EQUIVALENT else "cannot be distinguished"
+        change = f"{fmt.with_bounds(ratio)} {fmt.held_back(comparison)}".rstrip()
+        return f"{server} and {against} {said} in {what}: {change}"
     if ratio.high >= _FROM_ON:
         times = f"{significant(ratio.value)} times as many {what} as {against}"
         return f"{server} answers {times} [{significant(ratio.low)}, {significant(ratio.high)}]"
     near, far = sorted(abs(bound - 1) * 100 for bound in (ratio.low, ratio.high))
     more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} requests/s"
-    bounds = f"[{near:.1f}, {far:.1f}]{_immaterial(comparison)}"
+    bounds = f"[{near:.1f}, {far:.1f}]{fmt.immaterial(comparison)}"
     return f"{server} answers {more} than {against} within {comparison.objective} {bounds}"
-
-
-def _change(ratio: float) -> str:
-    return f"{fmt.signed((ratio - 1) * 100, 1)}%"
-
-
-def _interval(ratio: Estimate) -> str:
-    low, high = (fmt.signed(((bound or 0.0) - 1) * 100, 1) for bound in (ratio.low, ratio.high))
-    return f"[{low}, {high}]"
-
-
-def _immaterial(comparison: LimitComparison) -> str:
-    """A remark on an equivalence, and on a significant difference that does not matter."""
-    within = comparison.matters is False or comparison.verdict is Verdict.EQUIVALENT
-    return f", within the {percent(comparison.threshold)} that do not matter" if within else ""
-
-
-def _adjusted(comparison: LimitComparison) -> str:
-    """`(p 0.12 among 3)` if the interval alone would show a difference."""
-    ratio = comparison.ratio
-    if comparison.p_adjusted is None or ratio is None or ratio.low is None or ratio.high is None:
-        return ""
-    held_back = comparison.verdict in _UNDECIDED and not ratio.low <= 1 <= ratio.high
-    return f" (p {significant(comparison.p_adjusted, 2)} among {comparison.family})" if held_back else ""

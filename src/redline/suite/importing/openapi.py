@@ -19,11 +19,6 @@ _MOST_REFERENCES = 20
 _MADE = "values that were made from schemas: see whether the server knows them"
 
 
-def is_openapi(value: object) -> bool:
-    """Whether a document describes an API, in any version."""
-    return isinstance(value, dict) and ("openapi" in value or "swagger" in value)
-
-
 def read_openapi(source: RequestSource, into: Gathering) -> None:
     """Read the operations of a document. Raises UsageError, also for OpenAPI 2."""
     document = _document(source)

@@ -31,8 +31,8 @@ from redline.stats.samples import Merged
 
 
 @dataclass(frozen=True)
-class JudgedTrial:
-    """A judged trial: its numbers, its findings, and its part of the report, without the recording."""
+class TrialResult:
+    """The numbers of a trial, its findings, and its part of the report, without the recording."""
 
     numbers: TrialNumbers
     findings: tuple[Finding, ...]
@@ -51,12 +51,12 @@ class JudgedTrial:
 
 
 @dataclass(frozen=True)
-class JudgedCell:
+class CellResult:
     """A cell, its trials so far, and the findings about the cell as a whole."""
 
     cell: Cell
     planned: int
-    trials: tuple[JudgedTrial, ...]
+    trials: tuple[TrialResult, ...]
     own_findings: tuple[Finding, ...]
     valid: bool
     memory: MemoryReport | None = None
@@ -132,13 +132,13 @@ def too_few_for(metric: Metric, requests: int) -> str:
     return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
 
 
-def judge_run(run: Run) -> dict[str, JudgedCell]:
+def judge_run(run: Run) -> dict[str, CellResult]:
     """Every cell of the plan by its id, in the plan's order, including cells without recordings."""
-    judged = dict(judged_cells(run))
-    return {cell_id: judged[cell_id] for cell_id in run.manifest.plan.cells}
+    results = dict(cell_results(run))
+    return {cell_id: results[cell_id] for cell_id in run.manifest.plan.cells}
 
 
-def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
+def cell_results(run: Run) -> Iterator[tuple[str, CellResult]]:
     """Every cell of the plan with its id, ceilings first, including cells without recordings.
 
     Only one cell's recordings are in memory at a time, since a large run does not fit. A cell's decoded histograms are
@@ -151,17 +151,17 @@ def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
         trials = [Trial(run.recordings[place]) for place in places[cell_id]]
         key = cell.scenario.name, cell.load.name
-        judged = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
-        rate = _rate_per_s(judged)
+        result = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
+        rate = _rate_per_s(result)
         if cell.role == "ceiling" and rate:
             ceilings[key] = rate
-        yield cell_id, judged
-        judged.release()
+        yield cell_id, result
+        result.release()
 
 
-def subjects_by_name(judged: Mapping[str, JudgedCell]) -> dict[tuple[str, str, str], JudgedCell]:
+def subjects_by_name(results: Mapping[str, CellResult]) -> dict[tuple[str, str, str], CellResult]:
     """The subjects, in their order, by the names of their server, scenario and load."""
-    subjects = [cell for cell in judged.values() if cell.cell.role == "subject"]
+    subjects = [cell for cell in results.values() if cell.cell.role == "subject"]
     return {
         (subject.cell.variant.slug, subject.cell.scenario.name, subject.cell.load.name): subject for subject in subjects
     }
@@ -174,48 +174,48 @@ class GrowingRun:
     """
 
     def __init__(self) -> None:
-        self._trials: dict[int, JudgedTrial] = {}
+        self._trials: dict[int, TrialResult] = {}
 
-    def judge(self, run: Run) -> dict[str, JudgedCell]:
+    def judge(self, run: Run) -> dict[str, CellResult]:
         """Every cell of the plan by its id, in the plan's order, without findings about the cell itself."""
         positions, places = run.positions, run.by_cell()
-        judged = {}
+        results = {}
         for cell_id, cell in run.manifest.plan.cells.items():
             for place in places[cell_id]:
                 if positions[place] not in self._trials:
                     self._trials[positions[place]] = trial = _judge_trial(cell, Trial(run.recordings[place]))
                     trial.release()
             trials = tuple(self._trials[positions[place]] for place in places[cell_id])
-            judged[cell_id] = JudgedCell(
+            results[cell_id] = CellResult(
                 cell=cell,
                 planned=len(trials),
                 trials=trials,
                 own_findings=(),
                 valid=is_valid(len(trials), sum(trial.used for trial in trials)),
             )
-        return judged
+        return results
 
 
-def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None) -> JudgedCell:
-    judged = tuple(_judge_trial(cell, trial) for trial in trials)
-    used = [trial for trial, own in zip(trials, judged, strict=True) if own.used]
-    valid = is_valid(len(judged), len(used))
-    return JudgedCell(
+def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None) -> CellResult:
+    results = tuple(_judge_trial(cell, trial) for trial in trials)
+    used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
+    valid = is_valid(len(results), len(used))
+    return CellResult(
         cell=cell,
         planned=planned,
-        trials=judged,
+        trials=results,
         own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
         valid=valid,
         memory=memory_report(cell, used if valid else trials),
     )
 
 
-def _judge_trial(cell: Cell, trial: Trial) -> JudgedTrial:
+def _judge_trial(cell: Cell, trial: Trial) -> TrialResult:
     findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
     failure, numbers = recording.failure, trial.numbers
     p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)
     used = usable(recording, findings)
-    return JudgedTrial(
+    return TrialResult(
         numbers=numbers,
         findings=findings,
         report=TrialReport(
@@ -249,7 +249,7 @@ def _moments(trial: Trial) -> Iterator[Moment]:
             )
 
 
-def _rate_per_s(cell: JudgedCell) -> float | None:
+def _rate_per_s(cell: CellResult) -> float | None:
     """Right answers per second over its used trials."""
     traffics = [trial.traffic for trial in cell.used if trial.traffic]
     seconds = sum(traffic.seconds for traffic in traffics)

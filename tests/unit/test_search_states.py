@@ -8,7 +8,7 @@ import pytest
 from redline.model import Histogram
 from redline.search import Evidence, ProbeSlice, growth, hopeless
 from redline.search.evidence import overloaded
-from redline.search.steps import TriedRate, bounds, verdict
+from redline.search.steps import TriedRate, bounds, state_of
 from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import MS, probe
@@ -19,11 +19,11 @@ GOOD = parse_objectives("p99 < 20ms, errors < 0.1%")
 
 def test_probes_of_one_rate_that_contradict_each_other_decide_nothing() -> None:
     passes, fails = probe(1000), probe(1000, response_ms=100)
-    assert verdict((passes,), GOOD[0]) == "passed"
-    assert verdict((fails,), GOOD[0]) == "failed"
-    assert verdict((passes, fails), GOOD[0]) == "unclear"
-    assert verdict((probe(1000, answered=0.8), passes), GOOD[0]) == "unclear"
-    assert verdict((fails, fails), GOOD[0]) == "failed"
+    assert state_of((passes,), GOOD[0]) == "met"
+    assert state_of((fails,), GOOD[0]) == "missed"
+    assert state_of((passes, fails), GOOD[0]) == "not known"
+    assert state_of((probe(1000, answered=0.8), passes), GOOD[0]) == "not known"
+    assert state_of((fails, fails), GOOD[0]) == "missed"
 
 
 def drained(evidence: Evidence, *, answered: int = 0, errors: int = 0, response_ms: float = 5000) -> Evidence:
@@ -34,42 +34,42 @@ def drained(evidence: Evidence, *, answered: int = 0, errors: int = 0, response_
 
 def test_a_timeout_that_ends_after_the_load_is_an_error() -> None:
     open_still = probe(1000, answered=0.985)
-    assert verdict((drained(open_still, errors=75),), GOOD[1]) == "failed"
-    assert verdict((drained(open_still, answered=75),), GOOD[1]) == "passed"
+    assert state_of((drained(open_still, errors=75),), GOOD[1]) == "missed"
+    assert state_of((drained(open_still, answered=75),), GOOD[1]) == "met"
 
 
 def test_bounds_that_a_later_probe_contradicts_expand_again() -> None:
     steps = [
-        TriedRate(100, "passed", 1),
-        TriedRate(200, "failed", 1),
-        TriedRate(300, "passed", 1),
-        TriedRate(400, "failed", 1),
+        TriedRate(100, "met", 1),
+        TriedRate(200, "missed", 1),
+        TriedRate(300, "met", 1),
+        TriedRate(400, "missed", 1),
     ]
     assert bounds(steps[:2]) == (100, 200)
     assert bounds(steps) == (100, 400)
 
 
 def test_a_queue_that_only_grows_has_failed_however_fast_it_still_answers() -> None:
-    assert verdict((probe(1000, answered=0.9),), GOOD[0]) == "failed"
+    assert state_of((probe(1000, answered=0.9),), GOOD[0]) == "missed"
 
 
 def test_without_a_slow_request_a_short_probe_of_a_lively_queue_is_no_proof() -> None:
     rng = np.random.default_rng(3)
     queue = Queue(exponential(2000.0))
-    verdicts = [verdict((queue.probe(1770, rng),), GOOD[0]) for _ in range(40)]
-    assert verdicts.count("unclear") >= 30
+    states = [state_of((queue.probe(1770, rng),), GOOD[0]) for _ in range(40)]
+    assert states.count("not known") >= 30
 
 
 def test_a_probe_in_which_nothing_fell_due_says_nothing() -> None:
     empty = Evidence(1, (ProbeSlice(0.1, 0, 0, 0, Histogram()),) * 10)
-    assert verdict((empty,), GOOD[0]) == "unclear"
-    assert verdict((Evidence(1, ()), probe(1)), GOOD[0]) == verdict((probe(1),), GOOD[0])
+    assert state_of((empty,), GOOD[0]) == "not known"
+    assert state_of((Evidence(1, ()), probe(1)), GOOD[0]) == state_of((probe(1),), GOOD[0])
 
 
 def test_what_is_far_from_the_limit_has_passed() -> None:
     rng = np.random.default_rng(6)
-    verdicts = [verdict((Queue(exponential(2000.0)).probe(1000, rng),), GOOD[0]) for _ in range(20)]
-    assert verdicts.count("passed") >= 18
+    states = [state_of((Queue(exponential(2000.0)).probe(1000, rng),), GOOD[0]) for _ in range(20)]
+    assert states.count("met") >= 18
 
 
 @pytest.mark.parametrize("load", [0.5, 0.9, 1.0])
@@ -109,11 +109,11 @@ def test_a_slow_server_that_keeps_up_is_not_hopeless(seconds: float, rate: float
 
 
 def test_its_slowness_is_no_reason_to_doubt_it() -> None:
-    assert verdict((slow(1.5, 2000),), parse_objectives("p99 < 3s")[0]) == "passed"
+    assert state_of((slow(1.5, 2000),), parse_objectives("p99 < 3s")[0]) == "met"
 
 
 def test_what_is_answered_after_the_load_is_achieved() -> None:
-    assert verdict((slow(1.5, 2000),), parse_objectives("achieved > 99%")[0]) == "passed"
+    assert state_of((slow(1.5, 2000),), parse_objectives("achieved > 99%")[0]) == "met"
 
 
 def test_while_nothing_has_ended_patience_decides() -> None:
