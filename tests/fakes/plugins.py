@@ -17,6 +17,7 @@ from redline.model import (
     PlannedTrial,
     Precision,
     Recording,
+    Run,
     RuntimeFacts,
     Series,
     ServerFacts,
@@ -159,6 +160,7 @@ class QuietListener:
     again: list[int] = field(default_factory=list)
     intervals: int = 0
     judged: list[Precision] = field(default_factory=list)
+    compared_starts: list[int] = field(default_factory=list)
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         self.started.append(planned.position)
@@ -186,3 +188,6 @@ class QuietListener:
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         self.ended.append(recording.position)
+
+    def compared(self, run: Run) -> None:
+        self.compared_starts.append(len(run.duets))

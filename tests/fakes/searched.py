@@ -1,6 +1,6 @@
 """A search on a cell whose server, driver and listener are fakes, so that it takes no time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from redline.model.search import SearchTerms
 from redline.ports import Drive, Endpoint, Placement
 from redline.running.cell_search import CellSearch
 from redline.running.record import Tools
-from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal
+from redline.search import Converged, Doomed, Evidence, Exhausted, Limit, Proposal
 from redline.storage.runs import RunStore
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -84,6 +84,7 @@ class Seen:
     warmed_up: list[LimitStart] = field(default_factory=list)
     whys: list[str] = field(default_factory=list)
     waited: list[float] = field(default_factory=list)
+    known: list[tuple[Limit, ...]] = field(default_factory=list)
 
     def started(self, number: int) -> None:
         self.starts.append(number)
@@ -96,6 +97,9 @@ class Seen:
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
         self.whys.append(why)
+
+    def narrowed(self, limits: Sequence[Limit]) -> None:
+        self.known.append(tuple(limits))
 
     def waits(self, seconds: float) -> None:
         self.waited.append(seconds)

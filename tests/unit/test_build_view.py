@@ -17,6 +17,7 @@ from tests.fakes.behaviour import GOOD
 from tests.fakes.plugins import FakeLauncher
 from tests.fakes.profiles import profiled_start
 from tests.fakes.recordings import simulated_recording, simulated_run
+from tests.fakes.screens import FakeTerminal
 
 NAMES = ("http4s.ember", "http4s.blaze", "netty.tapir", "rust.axum")
 SUITE = simulated_run().manifest.plan.suite
@@ -145,20 +146,21 @@ def test_a_trial_with_a_profiler_is_named_as_one_and_that_it_perturbs_is_no_news
 def test_a_profile_that_could_not_be_made_is_reported_at_once() -> None:
     run = simulated_run()
     cell = next(iter(run.manifest.plan.cells.values()))
-    one, out = profiled_start(cell), io.StringIO()
+    one, terminal = profiled_start(cell), FakeTerminal(120)
     assert one.profile is not None
     failed = one.model_copy(update={"profile": one.profile.model_copy(update={"problem": "the JVM did not load it"})})
-    TrialsView(run.manifest.plan, 0, Console(file=out, width=120, force_terminal=True)).trial_ended(failed, cell)
-    assert "there is no profile: the JVM did not load it" in out.getvalue()
+    TrialsView(run.manifest.plan, 0, terminal.console).trial_ended(failed, cell)
+    assert any("there is no profile: the JVM did not load it" in line for line in terminal.shown)
 
 
 def test_what_the_machine_did_is_said_once_in_a_run_and_what_a_server_did_once_for_each_cell() -> None:
     run = simulated_run()
     cells = tuple(run.manifest.plan.cells.values())[:2]
-    out, disturbed = io.StringIO(), replace(GOOD, steal=0.4, outcomes={"unexpected_body": 1})
-    view = TrialsView(run.manifest.plan, 0, Console(file=out, width=200, force_terminal=True))
+    terminal, disturbed = FakeTerminal(200, 60), replace(GOOD, steal=0.4, outcomes={"unexpected_body": 1})
+    view = TrialsView(run.manifest.plan, 0, terminal.console)
     for cell in (*cells, *cells):
         view.trial_ended(simulated_recording(cell, disturbed), cell)
-    assert out.getvalue().count("The host took away") == 1
-    assert out.getvalue().count("cpu-steal, as before") == 1, "a trial without news is not printed"
-    assert out.getvalue().count("unexpected body") == len(cells)
+    said = "\n".join(terminal.shown)
+    assert said.count("The host took away") == 1
+    assert said.count("cpu-steal, as before") == 1, "a trial without news is not printed"
+    assert said.count("unexpected body") == len(cells)

@@ -9,16 +9,24 @@ import redline.cli
 FOLDER = Path(redline.cli.__file__).parent
 QUANTITY = re.compile(r"\s*[\d.]+\s*(ns|us|ms|s|m|h|%|/s|/min)\s*|.*[<>]\s*[\d.]+\s*(ns|us|ms|s|%).*")
 LAYOUT = {
+    "LEAST_S",  # between two paints of a panel
+    "POINT_NS",  # what a panel shows is about so long
     "_AGAIN_S",  # how soon an interrupt that Python lost is sent again
     "_CHECKOUT",  # the folder of this checkout
     "_DEFAULT_PORTS",
+    "_GAP",
     "_INSTALLED",  # the folder of what is installed with the lab
     "_IN_ONE_LINE",
+    "_JUDGING_SHARE",  # of the time, for what is shown on the way
+    "_LEAST_REST",
     "_LONGEST_S",  # what `redline selftest --seconds` takes
+    "_LONGEST_WAIT_S",  # for whoever paints
+    "_MOST",  # points of a course
     "_MOST_LINES",
     "_UNLIMITED",  # the columns of what is piped
     "_MOST_RUNS",
     "_NAMED",
+    "_SAID",  # the percentiles beside the throughput
     "_NS_PER_S",
     "_SHORTEST_S",
     "_SPINNER_COLUMNS",

@@ -32,6 +32,20 @@ try:
 except KeyboardInterrupt:
     sys.exit(interrupts.exit_code())
 """
+SAYS = """
+import os, sys
+from redline.cli import interrupts
+interrupts.leave_at_once()
+interrupts.raise_interrupts()
+interrupts.listeners.append(lambda: print("told"))
+for _ in range(2):
+    try:
+        os.kill(os.getpid(), {number})
+        for _ in range(10):
+            pass
+    except KeyboardInterrupt:
+        print("raised")
+"""
 ENDS = [("SIGINT", 2, 130), ("SIGTERM", 15, 143), ("SIGHUP", 1, 129)]
 
 
@@ -69,3 +83,9 @@ def test_the_script_begins_with_nothing_that_takes_time() -> None:
     begun = "import sys; before = set(sys.modules); import redline.__main__; print(*set(sys.modules) - before)"
     done = run(begun)
     assert set(done.stdout.split()) == {"redline", "redline.__main__", "redline.cli", "redline.cli.interrupts"}
+
+
+@pytest.mark.parametrize(("number", "said"), [(2, "told raised raised"), (15, "raised raised")])
+def test_the_first_ctrl_c_alone_is_told_to_who_listens(number: int, said: str) -> None:
+    done = run(SAYS.format(number=number))
+    assert (done.stdout.split(), done.stderr) == (said.split(), "")

@@ -67,9 +67,17 @@ def test_a_stream_lets_nothing_else_through() -> None:
     assert behind.getvalue().count(r"\u001b]0;owned") == 3
 
 
+class Tty(io.StringIO):
+    """A terminal that keeps all that is written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_a_terminal_has_no_colours_and_no_links_but_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    behind = io.StringIO()
+    behind = Tty()
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(sys, "stderr", VisibleStream(behind))
     console = Terminal(stderr=True)
     table = Table(title=HOSTILE)
@@ -85,7 +93,7 @@ def test_a_terminal_has_no_colours_and_no_links_but_ours(monkeypatch: pytest.Mon
     kept = "".join(re.sub(r"\x1b\[\d*m|[│┃]", "", behind.getvalue()[before:]).split())
     assert visible(re.sub("[\x07\x08\r]", "", HOSTILE)) in kept  # in lines as wide as the visible text
     with OneLine(console) as line:
-        line.show(Text(HOSTILE))
+        line.say(Text(HOSTILE))
     written = behind.getvalue()
     assert "\x1b[1m" in written  # ours
     assert "\x1b[8m" not in written

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
-from redline.analysis.duet import Duet, Duets, in_duet
+from redline.analysis.duet import Duet, Duets, duets_of, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.results import CellResult, judge_run, subjects_by_name, too_few_for
 from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Plan, Run, Suite, Verdict
@@ -87,6 +87,14 @@ def compare_with_baseline(results: dict[str, CellResult], suite: Suite, duets: D
         return Question(f"{comparison.metric.words}{of} against {baseline}", cell.variant.slug)
 
     return with_verdicts(compared, question_of)
+
+
+def comparisons_so_far(run: Run) -> tuple[Comparison, ...]:
+    """The comparisons that the report of a run has, of servers that are compared in duets alone.
+
+    Where there are trials too, judging all of them again would take long.
+    """
+    return compare_with_baseline(judge_run(run), run.manifest.plan.suite, duets_of(run))
 
 
 def not_run(plan: Plan) -> tuple[str, ...]:

@@ -57,13 +57,15 @@ def under_probe(cell: Cell, load: Load) -> Cell:
 def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
     """Roughly the longest time for the searches on a plan's cells, in nanoseconds."""
     loads, starts = most_probes + len(CURVE_SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
-    total_ns = 0
-    for cell in plan.cells.values():
-        probe_ns = cell.load.duration_ns + min(SETTLE_NS, cell.warmup_ns)
-        approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
-        start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
-        total_ns += loads * probe_ns + starts * start_ns
-    return total_ns
+    return sum(_lasts_ns(cell, loads, starts) for cell in plan.cells.values())
+
+
+def _lasts_ns(cell: Cell, loads: int, starts: int) -> int:
+    """How long so many probes take on so many starts of the cell's server, roughly, in nanoseconds."""
+    probe_ns = cell.load.duration_ns + min(SETTLE_NS, cell.warmup_ns)
+    approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
+    start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
+    return loads * probe_ns + starts * start_ns
 
 
 def answered_at_last_per_s(traffic: Traffic) -> float:
@@ -240,6 +242,14 @@ class SearchState:
         if isinstance(self.next(), Proposal) or self.curve_left():
             return False
         return self._overload is not None or isinstance(self.overload_wanted(), str)
+
+    def longest_left_ns(self) -> int:
+        """The longest that the rest of the search takes, roughly, in nanoseconds, without waits for a busy host."""
+        starts, loads = 1, self.settings.most_probes(len(self.sets))
+        if not self.cell.variant.is_attached:
+            starts += self.settings.trials
+            loads += len(CURVE_SHARES) * self.terms.curve + _OVERLOAD_TEST * self.terms.beyond
+        return _lasts_ns(self.cell, max(0, loads - len(self.probes)), max(0, starts - len(self.starts)))
 
     def limit(self) -> CellLimit:
         """The published state of the cell."""

@@ -1,6 +1,7 @@
 """Run an experiment and print its report: the common body of `redline run`, `ab` and `limit`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +73,8 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
     """Measure the rest of a session, and print its report. Exits with `exit_code` unless it is 0."""
     if output.wait_quiet:
         wait_until_quiet(console)
-    outcome = session.execute(is_kept=output.is_kept)
+    with _resumable(session.store, output, console):
+        outcome = session.execute(is_kept=output.is_kept)
     stores, reports = zip(*outcome.parts, strict=True)
     _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
     missing = not_run(session.store.manifest().plan) if output.fail_on else ()
@@ -84,7 +86,8 @@ def finish_search(session: SearchSession, output: Output, view: SessionView, con
     if output.wait_quiet:
         wait_until_quiet(console)
     view.keeps_errors, view.by_probe = not session.manifest.suite_file, session.manifest.terms.by_probe
-    report, interrupted = session.execute()
+    with _resumable(session.store, output, console):
+        report, interrupted = session.execute()
     if view.keeps_errors and view.error is not None:
         if any(cell.ended == "broken" and not cell.probes for cell in report.cells):
             raise view.error
@@ -132,9 +135,25 @@ def _print(
         pages = {store.folder: "report" if store.folder == whole.folder else "capacity" for store in parts}
         lines = [f"{part}: {(folder / 'report.html').resolve()}" for folder, part in pages.items()]
         if interrupted:
-            lines.append(f"interrupted; resume with: {places.own_name()} {output.command} --resume {whole.folder}")
+            lines.append(f"interrupted; {_resumed_by(whole, output)}")
         for line in lines if output.is_kept else ():
             console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def _resumable(store: RunStore, output: Output, console: Console) -> Iterator[None]:
+    """Print the command that resumes what an interrupt stopped at once, without an answer."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if output.is_kept:
+            text = f"stopped; {_resumed_by(store, output)}"
+            console.print(text, soft_wrap=True, highlight=False, markup=False)
+        raise
+
+
+def _resumed_by(store: RunStore, output: Output) -> str:
+    return f"resume with: {places.own_name()} {output.command} --resume {store.folder}"
 
 
 def _exit(code: int) -> None:

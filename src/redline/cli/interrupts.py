@@ -5,6 +5,7 @@ The exit code is 128 plus the number of the signal, as in a shell: 130 for Ctrl-
 
 import os
 import sys
+from _collections_abc import Callable  # `collections.abc` takes time
 from _signal import (  # type: ignore[import-not-found] # `signal` takes milliseconds, in which an interrupt would show
     SIG_IGN,
     SIGHUP,
@@ -18,6 +19,8 @@ from _signal import (  # type: ignore[import-not-found] # `signal` takes millise
 _ASKED = (SIGINT, SIGTERM, SIGHUP)
 _AGAIN_S = 0.01
 _heard: list[int] = []
+listeners: list[Callable[[], object]] = []
+"""Called at the first Ctrl-C, in the main thread, wherever that is: they may neither raise nor wait for a lock."""
 
 
 def leave_at_once() -> None:
@@ -50,6 +53,9 @@ def _leave(number: int, _frame: object) -> None:
 def _interrupt(number: int, _frame: object) -> None:
     """Treat SIGTERM and SIGHUP like Ctrl-C: stop the servers, keep what was measured."""
     _heard.append(number)
+    if number == SIGINT and _heard.count(SIGINT) == 1:
+        for told in tuple(listeners):
+            told()
     raise KeyboardInterrupt
 
 

@@ -23,7 +23,7 @@ def wait_until_quiet(
 
         def seen(now: Look) -> None:
             waiting = f"waiting for the machine to be quiet: {_seen(now)}"
-            line.show(Text(f"{waiting}; {now.waited_s:.0f} s of at most {AT_MOST_S:.0f} s"))
+            line.say(Text(f"{waiting}; {now.waited_s:.0f} s of at most {AT_MOST_S:.0f} s"))
 
         last = quiet.wait_until_quiet(seen, look, clock)
     if last is None:

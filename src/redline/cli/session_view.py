@@ -1,21 +1,27 @@
 """Progress on stderr while servers are built, trials are run and limits are searched."""
 
+import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.text import Text
 
+from redline.analysis.compare import comparisons_so_far
 from redline.analysis.search_state import load_text, longest_ns
 from redline.cli.build_view import BuildView, print_failures
-from redline.cli.load_view import live_line, speed_text
-from redline.cli.show import OneLine, show
+from redline.cli.load_panel import load_line
+from redline.cli.panel import Panel, Part, fitted
+from redline.cli.recent import RecentDuet, RecentLoad, left_text
+from redline.cli.show import show
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
 from redline.findings.load import perturbed
 from redline.model import (
     Cell,
+    Comparison,
     DuetBlock,
     DuetRecording,
     Failure,
@@ -29,6 +35,7 @@ from redline.model import (
     PlannedTrial,
     Precision,
     Recording,
+    Run,
     ServerEntry,
     Skipped,
 )
@@ -38,14 +45,21 @@ from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import BuildOutcome
 from redline.quantities import significant
 from redline.report.document import Column, Prose, Section, Table
-from redline.report.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate
+from redline.report.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate, with_bounds
 from redline.report.render.terminal import COLOURS
+from redline.report.sections.bars import sparkline
 from redline.report.sections.limit import warm_up_text
 from redline.report.sections.trials import precision_text
-from redline.search import Evidence
+from redline.running.trial import Step
+from redline.search import Evidence, Limit
 from redline.search.curve import CURVE_SHARES
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns
+
+ENDS_EARLY = "ending early with what was measured; Ctrl-C again stops at once"
+"""What the first Ctrl-C does."""
+_JUDGING_SHARE = 0.05
+"""The largest share of the time that is spent on judging what is only shown on the way."""
 
 
 class SessionView:
@@ -60,6 +74,7 @@ class SessionView:
         self.error: RedlineError | None = None
         self.keeps_errors = False
         self.by_probe = False
+        self._known = dict[str, SearchedSoFar]()
 
     def building(self) -> BuildView:
         """Show the progress of builds."""
@@ -87,15 +102,17 @@ class SessionView:
         """Show the trials of a plan."""
         return TrialsView(plan, done, self._console, self._meter)
 
-    def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True) -> "SearchView":
-        """Show the search on a cell: with a live line, or with its name on each line if other searches run too."""
+    def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0) -> "SearchView":
+        """Show the search on a cell: with a panel, or, if others are searched meanwhile, its name on each line."""
+        known = self._known.setdefault(cell.slug, SearchedSoFar(cell))
         if not alone:
-            return SearchView(cell, self._console, f"[{number}/{cells}] {cell.slug}  ", self._meter, alive=False)
+            return SearchView(known, self._console, f"[{number}/{cells}] {cell.slug}  ", self._meter, alive=False)
         if self.by_probe:
-            return SearchView(cell, self._console, f"{cell.variant.slug} ", self._meter)
+            name, beside = f"{cell.variant.slug} ", tuple(self._known.values())
+            return SearchView(known, self._console, name, self._meter, left_ns=left_ns, beside=beside)
         if not cell.variant.is_attached:
             self._console.print(f"[{number}/{cells}] {cell.slug}", style="bold", markup=False, highlight=False)
-        return SearchView(cell, self._console, meter=self._meter)
+        return SearchView(known, self._console, meter=self._meter, left_ns=left_ns)
 
     def broken(self, error: RedlineError) -> None:
         """Print why a search could not go on, unless the command does."""
@@ -126,126 +143,193 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
     return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {result}{notes}  ({why})"
 
 
-class SearchView(OneLine):
-    """A SearchListener that shows the load on a live line, and each probe on its own line, after `name`."""
+@dataclass
+class SearchedSoFar:
+    """What is known of the search on a cell: its limits, and how many probes it made."""
+
+    cell: Cell
+    limits: Sequence[Limit] = ()
+    probes: int = 0
+    course: RecentLoad = field(default_factory=RecentLoad)
+
+
+class SearchView(Panel):
+    """A SearchListener: a panel with the load, what passed and what was missed; and a line for each probe.
+
+    Each line begins with the `name`. `left_ns` is the longest that the rest takes, `beside` what is known of all cells
+    that take turns.
+    """
 
     def __init__(
-        self, cell: Cell, console: Console, name: str = "", meter: Meter | None = None, *, alive: bool = True
+        self,
+        known: SearchedSoFar,
+        console: Console,
+        name: str = "",
+        meter: Meter | None = None,
+        *,
+        alive: bool = True,
+        left_ns: int = 0,
+        beside: Sequence[SearchedSoFar] = (),
     ) -> None:
-        super().__init__(console, alive=alive)
-        self._cell = cell
-        self._console = console
+        super().__init__(console, alive=alive, on_interrupt=ENDS_EARLY)
+        self._known, self._beside = known, beside or (known,)
         self._name = name
         self._meter = meter
+        self._left_ns, self._begun = left_ns, time.monotonic()
+        self._now = ""
 
     def started(self, number: int) -> None:
         """Show that a server is being started."""
-        self.show(Text(f"{self._name}start {number + 1}: starting the server"))
+        self._now = f"start {number + 1}: starting the server"
+        self.show(self._lines, now=True)
 
     def seen(self, interval: Interval) -> None:
         """Show the latest interval."""
-        self.show(Text(self._name + live_line(self._cell, interval)))
+        if self.is_live:
+            self._now = interval.phase
+            self._known.course.add(interval)
+            self.show(self._lines)
         if self._meter is not None:
-            self._meter.interval(MeteredTrial.of(self._cell, "search"), interval)
+            self._meter.interval(MeteredTrial.of(self._known.cell, "search"), interval)
 
     def warmed(self, start: LimitStart) -> None:
         """Print how a start was warmed up."""
-        self._print(f"     {warm_up_text(start)}", "dim")
+        self._say(f"     {warm_up_text(start)}", "dim")
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
         """Print a probe."""
-        self._print(probe_line(evidence, why, number))
+        self._known.probes = number
+        self._say(probe_line(evidence, why, number))
+
+    def narrowed(self, limits: Sequence[Limit]) -> None:
+        """Show what passed and what was missed."""
+        self._known.limits = limits
+        self.show(self._lines)
 
     def waits(self, seconds: float) -> None:
         """Print that the last probe is made again, and when."""
-        self._print(f"     once more in {seconds:g} s, when the host may have given the CPU time back", "dim")
+        self._now = "waiting"
+        self._say(f"     once more in {seconds:g} s, when the host may have given the CPU time back", "dim")
 
-    def _print(self, text: str, style: str = "") -> None:
-        self._console.print(Text(self._name + text, style=style), soft_wrap=True)
+    def _say(self, text: str, style: str = "") -> None:
+        self.print(Text(self._name + text, style=style))
+
+    def _lines(self, console: Console) -> Iterator[Text]:
+        left_ns = self._left_ns - (time.monotonic() - self._begun) * 1e9
+        known = self._known
+        yield fitted(
+            console, (f"probe {known.probes + 1}", "bold"), (left_text(left_ns, at_most=True), ""), rest=known.cell.slug
+        )
+        yield load_line(console, self._now, known.course)
+        several = len(self._beside) > 1
+        for searched in self._beside:
+            for limit in searched.limits:
+                name = f"{searched.cell.variant.slug}: {limit.name}" if several else limit.name
+                yield fitted(console, *_bracket(limit), rest=name)
 
 
-class TrialsView(OneLine):
-    """A TrialListener that shows cell, trial, rate, p99, findings so far and the time left."""
+def _bracket(limit: Limit) -> Iterator[Part]:
+    """`passed at 1.72 k/s`, `missed at 1.82 k/s`."""
+    if limit.low_per_s is not None:
+        yield f"passed at {rate(limit.low_per_s)}", "green"
+    if limit.high_per_s is not None:
+        yield f"missed at {rate(limit.high_per_s)}", "yellow"
+    if limit.low_per_s is None and limit.high_per_s is None:
+        yield "nothing is known yet", ""
+
+
+class TrialsView(Panel):
+    """A TrialListener: a panel with progress, the current load, and what is known so far; and lines of news."""
 
     def __init__(self, plan: Plan, done: int, console: Console, meter: Meter | None = None) -> None:
-        super().__init__(console)
+        super().__init__(console, on_interrupt=ENDS_EARLY)
         self._plan = plan
         self._meter = meter
         self._done = done
         self._begun_with = done
-        self._console = console
-        self._begun = time.monotonic()
+        self._begun = self._ended_last = time.monotonic()
         self._grades: Counter[Grade] = Counter()
         self._told = set[tuple[FindingKind, str]]()
         self._launch_ns = 0
         self._failures = set[str]()
+        self._step: Step | None = None
+        self._now = ""
+        self._recent_loads = dict[Sequence[str], RecentLoad]()  # on several hosts, some steps run at the same time
+        self._recent_duets = dict[Sequence[str], RecentDuet]()
+        self._spent_ns = 0
+        self._comparisons: Sequence[Comparison] = ()
+        self._judge_after = -math.inf
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
         if self._meter is not None:
             self._meter.begin(_metered(planned, cell))
-        self._show_trial(f"{cell.slug}  {_which(planned)}  {_starting([cell])}the server")
+        self._recent_loads[planned.cell_id] = RecentLoad()
+        self._begins(planned, (cell,), "the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show the latest interval."""
-        cell = self._plan.cells[planned.cell_id]
         if self._meter is not None:
-            self._meter.interval(_metered(planned, cell), interval)
-        if interval.lasts_ns <= 0:
-            return
-        self._show_trial(f"{cell.slug}  {_which(planned)}  {interval.phase}  {speed_text(interval, 0.99)}")
+            self._meter.interval(_metered(planned, self._plan.cells[planned.cell_id]), interval)
+        if self.is_live:
+            self._step, self._now = planned, interval.phase
+            self._recent_loads[planned.cell_id].add(interval)
+            self.show(self._lines)
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """Count the trial, and print its findings."""
-        self._done += 1
+        self._done, self._ended_last = self._done + 1, time.monotonic()
         findings = judge(cell, recording)
         if recording.profile is not None:  # no news: a profiled trial is not counted, since the profiler perturbs it
             findings = tuple(finding for finding in findings if finding.kind != perturbed.kind)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
         news = any(_subject(finding) not in self._told for finding in serious)
-        if news or (recording.profile and recording.profile.problem) or not self._console.is_terminal:
-            self._console.print(self._ended(recording, cell, serious), highlight=False)
+        if news or (recording.profile and recording.profile.problem) or not self.is_live:
+            self.print(self._ended(recording, cell, serious))
 
     def rounds_judged(self, precision: Precision) -> None:
         """Print how far the main comparisons are from their precision, and the expected number of rounds."""
-        self._console.print(Text(precision_text(precision), style="dim"), soft_wrap=True)
+        self.print(Text(precision_text(precision), style="dim"))
 
     def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:
         """Print the trials and duets that are repeated, and no longer count them."""
         self._done -= len(steps)
         names = ", ".join(map(self._name, steps))
-        self._console.print(Text(f"     repeated, because of steal: {names}", style="dim"))
+        self.print(Text(f"     repeated, because of steal: {names}", style="dim"))
 
     def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
         """Print the trial or duet that is repeated on other hosts, and why."""
         name = duet_name(cells) if isinstance(planned, PlannedDuet) else cells[0].slug
         text = f"     repeated on other hosts: {name}: {failure.message}"
-        self._console.print(Text(text, style=COLOURS[Grade.WARN]), soft_wrap=True)
+        self.print(Text(text, style=COLOURS[Grade.WARN]))
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
         before = f", which took {duration(self._launch_ns)} before" if self._launch_ns else ""
-        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {_starting(cells)}the servers{before}")
         if self._meter is not None:
             self._meter.begin(*_metered_start(planned.round, cells))
-        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {_starting(cells)}the servers")
+        self._recent_duets.setdefault(planned.cell_ids, RecentDuet(len(cells))).start()
+        self._begins(planned, cells, f"the servers{before}")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
-        """Show the latest interval."""
+        """Show the latest block."""
         if self._meter is not None:
             cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
             self._meter.block(_metered_start(planned.round, cells), block)
-        self._show_trial(f"{self._name(planned)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
+        if self.is_live:
+            self._step, self._now = planned, block.phase
+            self._recent_duets[planned.cell_ids].add(block)
+            self.show(self._lines)
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """Count the start, and print its failure."""
-        self._done += 1
+        self._done, self._ended_last = self._done + 1, time.monotonic()
         launch_ns = recording.launch_ns if _wait_for_containers(cells) else 0
         self._launch_ns = launch_ns or self._launch_ns
         if self._meter is not None:
             self._meter.ended(_metered_start(recording.round, cells), recording)
-        if recording.failure is not None or not self._console.is_terminal:
+        if recording.failure is not None or not self.is_live:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
             text.append(_started(launch_ns) + _set_up(recording.setup_ns))
             if recording.failure is not None:
@@ -253,7 +337,17 @@ class TrialsView(OneLine):
                 said = "failed as before" if failed in self._failures else failed
                 self._failures.add(failed)
                 text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {said}", style=COLOURS[Grade.WARN])
-            self._console.print(text, highlight=False)
+            self.print(text)
+
+    def compared(self, run: Run) -> None:
+        """Show how servers compare by all starts so far, as the report would say."""
+        # Judging takes ever longer, the more starts there are.
+        self._spent_ns, began = sum(duet.took_ns for duet in run.duets), time.monotonic()
+        if self.is_live and began >= self._judge_after:
+            self._comparisons = comparisons_so_far(run)
+            self._judge_after = began + (time.monotonic() - began) / _JUDGING_SHARE
+            self.show(self._lines, now=True)
+        self._ended_last = time.monotonic()
 
     def _name(self, step: PlannedTrial | PlannedDuet) -> str:
         if isinstance(step, PlannedTrial):
@@ -279,22 +373,78 @@ class TrialsView(OneLine):
         self._told.update(map(_subject, findings))
         return text
 
-    def _show_trial(self, current: str) -> None:
-        line = Text(f"[{self._done + 1}/{self._plan.length}] ", style="bold")
-        line.append(current)
-        for grade in reversed(Grade):
-            if self._grades[grade]:
-                line.append(f"  {self._grades[grade]} {GRADE_MARKS[grade]}", style=COLOURS[grade])
-        line.append(f"  {duration(self._left_ns())} left", style="dim")
-        self.show(line)
+    def _begins(self, step: Step, cells: Sequence[Cell], servers: str) -> None:
+        self._step, self._now = step, f"{_starting(cells)}{servers}"
+        self.show(self._lines, now=True)
 
-    def _left_ns(self) -> int:
-        """The remaining time, from the pace so far, or from the plan before the first trial ends."""
+    def _lines(self, console: Console) -> Iterator[Text]:
+        marks = [(f"{self._grades[grade]} {GRADE_MARKS[grade]}", COLOURS[grade]) for grade in reversed(Grade)]
+        seen = [mark for mark, grade in zip(marks, reversed(Grade), strict=True) if self._grades[grade]]
+        yield fitted(console, (self._progress(), "bold"), (left_text(self._left_ns()), ""), *seen)
+        match self._step:
+            case PlannedTrial(cell_id=cell_id):
+                yield fitted(console, rest=f"{self._name(self._step)}  {_which(self._step)}")
+                yield load_line(console, self._now, self._recent_loads[cell_id])
+            case PlannedDuet(cell_ids=cell_ids):
+                yield fitted(console, rest=self._name(self._step))
+                yield fitted(console, (self._now, ""), *self._rates(cell_ids))
+        for comparison in self._comparisons:
+            if comparison.primary:
+                yield self._compared(console, comparison)
+        yield from self._doubts(console)
+
+    def _rates(self, cell_ids: Sequence[str]) -> Iterator[Part]:
+        """The latest rate of each server of a duet, and a bar for each rate of all before."""
+        course = self._recent_duets[cell_ids]
+        for cell_id, per_s in zip(cell_ids, course.last, strict=False):
+            if per_s is not None:
+                yield f"{rate(per_s)} {self._plan.cells[cell_id].variant.slug}", ""
+        yield sparkline(course.rates), "cyan"
+
+    def _compared(self, console: Console, comparison: Comparison) -> Text:
+        cell, baseline = (self._plan.cells[id_] for id_ in (comparison.cell_id, comparison.baseline_id))
+        ratio, several = comparison.ratio, len({cell.scenario.name for cell in self._plan.cells.values()}) > 1
+        where = f"{cell.scenario.name}: " if several else ""
+        who = f"{where}{comparison.metric.words} of {cell.variant.slug} against {baseline.variant.slug}"
+        if ratio is None or ratio.interval is None or ratio.says_nothing:
+            return fitted(console, ("not known yet", "dim"), rest=who)
+        return fitted(console, (with_bounds(ratio), "bold"), (f"by {count(ratio.n, 'start')}", "dim"), rest=who)
+
+    def _doubts(self, console: Console) -> Iterator[Text]:
+        """What the comparisons so far are doubted for."""
+        duets = [comparison.duet for comparison in self._comparisons if comparison.primary and comparison.duet]
+        grades = {finding.kind: finding.grade for duet in duets for finding in duet.findings}
+        doubts = [
+            (f"{GRADE_MARKS[grade]} {kind}", COLOURS[grade])
+            for kind, grade in grades.items()
+            if grade is not Grade.NOTE
+        ]
+        if doubts:
+            yield fitted(console, ("so far:", "dim"), *doubts)
+
+    def _progress(self) -> str:
+        """`3 of 10`; where a budget says how many starts there are, only which this is."""
+        if self._budget_ns is not None:
+            return f"start {self._step.round + 1 if self._step else 1}"
+        return f"{self._done + 1} of {self._plan.length}"
+
+    @property
+    def _budget_ns(self) -> int | None:
+        """The time that is filled with starts, whatever their number."""
+        auto = self._plan.suite.auto
+        is_filled = auto is not None and not self._plan.suite.alone and auto.precision is None
+        return auto.budget_ns if auto is not None and is_filled else None
+
+    def _left_ns(self) -> float:
+        """The remaining time: of the budget, or from the pace so far, or from the plan before the first trial ends."""
+        since_ns = (time.monotonic() - self._ended_last) * 1e9
+        if self._budget_ns is not None:
+            return self._budget_ns - self._spent_ns - since_ns
         done_here = self._done - self._begun_with
-        remaining = self._plan.length - self._done
-        if done_here == 0:
-            return expected_length_ns(self._plan) * remaining // max(1, self._plan.length)
-        return int((time.monotonic() - self._begun) * 1e9 / done_here * remaining)
+        each_ns = expected_length_ns(self._plan) / max(1, self._plan.length)
+        if done_here > 0:
+            each_ns = (self._ended_last - self._begun) * 1e9 / done_here
+        return each_ns * (self._plan.length - self._done) - since_ns
 
 
 def _subject(finding: Finding) -> tuple[FindingKind, str]:

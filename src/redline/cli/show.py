@@ -2,14 +2,12 @@
 
 import sys
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.live import Live
 from rich.segment import Segment
 from rich.text import Text
 
+from redline.cli.panel import Panel
 from redline.model import Frozen
 from redline.report.document import Section
 from redline.report.render import terminal
@@ -51,31 +49,9 @@ def write_json(result: Frozen) -> None:
     sys.stdout.write(result.model_dump_json(indent=2) + "\n")
 
 
-class OneLine:
-    """A line that changes in place on a terminal, and is not printed elsewhere.
+class OneLine(Panel):
+    """A panel of a line that changes in place on a terminal, and is not there elsewhere."""
 
-    It is drawn only when it has changed: a thread that redraws on its own would take CPU from a load.
-    """
-
-    def __init__(self, console: Console, *, alive: bool = True) -> None:
-        self._shown = console.is_terminal and alive
-        self._live = Live(
-            console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-        )
-
-    def __enter__(self) -> Self:
-        if self._shown:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._shown:
-            self._live.stop()
-
-    def show(self, line: Text) -> None:
-        """Replace the line."""
-        if self._shown:
-            line.no_wrap, line.overflow = True, "ellipsis"
-            self._live.update(line, refresh=True)
+    def say(self, line: Text) -> None:
+        """Replace the line at once."""
+        self.show(lambda _console: (line,), now=True)

@@ -253,6 +253,8 @@ def k6_flags(values: Mapping[str, Any]) -> dict[str, object]:
     texts = [text for written in values.get("stages") or () for text in written.split(",")]
     stages = [f"{to}:{over}" for over, _, to in (text.partition(":") for text in texts)]
     staged = {"duration": f"{sum(parse_duration(text.partition(':')[0]) for text in texts)}ns"} if texts else {}
+    if (lasts := values.get("lasts")) is not None and re.fullmatch(r"[\d.]+", lasts):
+        raise _wrong(f"k6 -d {lasts} has no unit", f"k6 refuses it too: write -d {lasts}s")
     return {
         "connections": _number(values.get("connections"), 1),
         **(staged or _until(values, 1)),

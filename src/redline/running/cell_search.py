@@ -10,7 +10,7 @@ cells are searched between turns, so that changes over time affect all answers.
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Protocol
@@ -23,7 +23,7 @@ from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import Launch
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
-from redline.search import Evidence, Proposal
+from redline.search import Converged, Doomed, Evidence, Exhausted, Limit, Proposal
 from redline.storage.runs import RunStore
 
 AGAIN = "again: the host had taken CPU time"
@@ -47,6 +47,9 @@ class SearchListener(Protocol):
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
         """The `number`-th probe of this cell, from 1, was made."""
+
+    def narrowed(self, limits: Sequence[Limit]) -> None:
+        """What is known of the limit of each set of objectives, from all probes before the next one."""
 
     def waits(self, seconds: float) -> None:
         """The host disturbed the last probe; it is repeated after this time."""
@@ -111,7 +114,7 @@ class CellSearch:
             raise
 
     def _search(self) -> bool:
-        while isinstance(step := self.state.next(), Proposal):
+        while isinstance(step := self._next(), Proposal):
             if step.fresh_start not in (0, self._confirmed_on):
                 self._confirmed_on = step.fresh_start
                 if self._prober is not None and not self.state.terms.by_probe:
@@ -127,6 +130,13 @@ class CellSearch:
         if not isinstance(plan, str) and not self.state.ended:
             self._keep(self._warm_prober(lambda: plan.calm_per_s).overload(plan))
         return False
+
+    def _next(self) -> Proposal | Converged | Exhausted | Doomed:
+        """What the search proposes next; the listener gets what that rests on."""
+        step = self.state.next()
+        if self.state.search.evidence:
+            self.listener.narrowed(self.state.search.limits())
+        return step
 
     def _probe(self, step: Proposal, phase: LoadPhase) -> None:
         """Make a probe, and repeat it while the host disturbs it, as often as the waits allow."""

@@ -172,7 +172,9 @@ class _SiteSearch:
             while left:
                 for number, state in tuple(left):
                     try:
-                        with session.listener.cell(state.cell, number, self.cells, alone=alone) as listener:
+                        left_ns = self._longest_left_ns()
+                        turn = session.listener.cell(state.cell, number, self.cells, alone=alone, left_ns=left_ns)
+                        with turn as listener:
                             if number not in searches:
                                 searches[number] = self._search_on(state, listener)
                                 running.callback(self._leave, searches[number])
@@ -197,6 +199,10 @@ class _SiteSearch:
             search.stop()
         except LaunchError as error:
             self.session.listener.broken(error)
+
+    def _longest_left_ns(self) -> int:
+        """The longest that the rest of its share takes, roughly, in nanoseconds."""
+        return sum(state.longest_left_ns() for _, state in self.share if not state.ended)
 
     def _search_on(self, state: SearchState, listener: SearchListener) -> CellSearch:
         return CellSearch(

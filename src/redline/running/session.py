@@ -89,11 +89,12 @@ class SessionListener(Protocol):
         """The trials of a plan are about to be run; `done` trials were run before."""
 
     def cell(
-        self, cell: Cell, number: int, cells: int, *, alone: bool = True
+        self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0
     ) -> AbstractContextManager[SearchListener]:
         """A turn of the search on a cell is about to begin: the `number`-th of `cells`.
 
-        Unless `alone`, other cells are searched on other hosts at the same time.
+        Unless `alone`, other cells are searched on other hosts at the same time. `left_ns` is about the longest that
+        this turn and all that follow take, in nanoseconds.
         """
 
     def broken(self, error: RedlineError) -> None:
@@ -299,6 +300,7 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
 def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
     kept, known, auto = _Kept(plan, store, listener), store.enough(), plan.suite.auto is not None
     done, repeats = kept.done, Repeats(plan, store)
+    kept.tell()
     for round_, planned in groupby(plan.steps, key=lambda step: step.round):
         steps = tuple(planned)
         left = tuple(step for step in steps if step.position not in done)
@@ -336,6 +338,11 @@ class _Kept:
         duets = tuple(made for made in self._made.values() if isinstance(made, DuetRecording))
         return Run(manifest=self._manifest, recordings=recordings, duets=duets)
 
+    def tell(self) -> None:
+        """Tell the listener how servers compare that are compared in duets alone."""
+        if self._decides and not self._plan.suite.alone and self._made:
+            self._listener.compared(self.run)
+
     def keep(self, made: Made) -> None:
         """Store a recording. Raises DriveError and KeyboardInterrupt if it ends the session."""
         cells = self._plan.cells
@@ -352,6 +359,7 @@ class _Kept:
             self._check_goes_on(made, made.failure)
         if made.is_interrupted:
             raise KeyboardInterrupt
+        self.tell()
 
     def _check_goes_on(self, made: DuetRecording, failure: Failure) -> None:
         """Raise DriveError unless the failure is a request that was answered wrongly from the first round on.

@@ -18,6 +18,7 @@ from redline.model import (
     PlannedTrial,
     Precision,
     Recording,
+    Run,
     Stage,
 )
 from redline.ports import Launch, LoadOptions, Profiler
@@ -56,6 +57,9 @@ class TrialListener(Protocol):
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """The duet's recording is stored."""
+
+    def compared(self, run: Run) -> None:
+        """These are all starts so far of servers that are compared in duets alone, within a budget."""
 
 
 def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen

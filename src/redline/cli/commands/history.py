@@ -123,14 +123,14 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool], others
     aside = list(archive.left_out)
     with OneLine(Terminal(stderr=True)) as line:
         for number, store in enumerate(archive.runs, start=1):
-            line.show(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
+            line.say(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
             try:
                 seen.append(see(store.run(), str(store.folder), wanted))
             except StoreError as error:
                 aside.append(left_out(store.folder, error.message, store))
             except ValueError as error:  # a histogram is decoded when it is first asked
                 aside.append(left_out(store.folder, f"its recordings are damaged: {error}", store))
-        line.show(Text("looking for changes"))
+        line.say(Text("looking for changes"))
         return build_history(str(folder), seen, aside, archive.foreign, others)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from rich.text import Text
 
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
@@ -16,10 +15,11 @@ from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, read_workers
 from redline.cli.line_stream import LineStream
 from redline.cli.load_flags import as_like, load_suite
-from redline.cli.load_view import like_section, live_line, load_result, load_section, spectrum_section
+from redline.cli.load_panel import LoadPanel
+from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
 from redline.cli.origins import project_here
 from redline.cli.project_builds import build_servers
-from redline.cli.show import OneLine, Terminal, show, write_json
+from redline.cli.show import Terminal, show, write_json
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.errors import DriveError, LaunchError, UsageError
@@ -59,9 +59,9 @@ def execute(flags: LoadFlags) -> None:
         (cell,) = plan.cells.values()
         is_kept = flags.output is not None
         stream = stack.enter_context(LineStream()) if flags.stream else None
-        with OneLine(Terminal(stderr=True), alive=stream is None) as line:
+        with LoadPanel(cell, Terminal(stderr=True), alive=stream is None) as panel:
             recording, asked_again = _record(
-                cell, workers, suite.seed, bench, store, _Shown(cell, line, stream, meter), is_kept=is_kept
+                cell, workers, suite.seed, bench, store, _Shown(cell, panel, stream, meter), is_kept=is_kept
             )
         if flags.output is not None:
             write_run_views(store)
@@ -73,7 +73,8 @@ def execute(flags: LoadFlags) -> None:
         write_json(result)
     elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
-        show([load_section(result), *spectrum, *([like_section(like)] if like else [])])
+        times = recording.traffic.response if recording.traffic else None
+        show([*spectrum, *([like_section(like)] if like else []), load_section(result, times)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
@@ -99,12 +100,12 @@ class _Shown:
     """Where the intervals of a load go while it runs."""
 
     cell: Cell
-    line: OneLine
+    panel: LoadPanel
     stream: LineStream | None
     meter: Meter | None
 
     def seen(self, interval: Interval) -> None:
-        self.line.show(Text(live_line(self.cell, interval)))
+        self.panel.seen(interval)
         if self.stream is not None:
             self.stream.write(interval_row(self.cell.slug, _TRIAL, interval))
         if self.meter is not None:

@@ -67,15 +67,13 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
         oracle = build_oracle(
             *places.own(),
             placement,
-            lambda progress: line.show(Text(f"building the oracle: {progress}")),
+            lambda progress: line.say(Text(f"building the oracle: {progress}")),
         )
         count = len(order.cases) + order.arrivals
-        console.print(
-            f"{count} {'case' if count == 1 else 'cases'}, about {duration(order.seconds * 1e9)}", highlight=False
-        )
+        line.print(Text(f"{count} {'case' if count == 1 else 'cases'}, about {duration(order.seconds * 1e9)}"))
         if order.peers:
             names = ", ".join(f"{peer.adapter.name} {peer.version}".strip() for peer in order.peers)
-            console.print(f"compared with {names}", highlight=False)
+            line.print(Text(f"compared with {names}"))
         if placement.lab_cpus:
             os.sched_setaffinity(0, placement.lab_cpus)
         current = ""
@@ -83,10 +81,10 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
         def begin(what: str) -> None:
             nonlocal current
             current = what
-            line.show(Text(what))
+            line.say(Text(what))
 
         def watch(interval: Interval) -> None:
             p99 = duration(interval.response.quantile_ns(0.99))
-            line.show(Text(f"{current}  {interval.phase}  {interval.end_ns / 1e9:.1f} s  p99 {p99}"))
+            line.say(Text(f"{current}  {interval.phase}  {interval.end_ns / 1e9:.1f} s  p99 {p99}"))
 
         return run(order, Rig(oracle, driver, Path(scratch), watch), begin)

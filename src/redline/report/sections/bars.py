@@ -22,3 +22,10 @@ def bars(values: Sequence[float | None], threshold: float) -> str:
     return "".join(
         _MISSING if height is None else _BARS[min(len(_BARS) - 1, int(height * len(_BARS)))] for height in heights
     )
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A bar for every value on a scale from 0 to the largest; `·` for 0, so that what stands still is seen."""
+    most = max(values, default=0.0)
+    heights = (value / most if most > 0 else 0.0 for value in values)
+    return "".join(_BARS[max(0, math.ceil(height * len(_BARS)) - 1)] if height > 0 else _MISSING for height in heights)

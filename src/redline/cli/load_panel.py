@@ -1,0 +1,78 @@
+"""The panel of `redline load`: the rate, the response times, and their histogram so far."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from redline.cli.load_view import speed_text
+from redline.cli.panel import Panel, fitted
+from redline.cli.recent import RecentLoad, left_text
+from redline.model import Cell, Histogram, Interval
+from redline.quantities import duration, integer
+from redline.report.document import Section
+from redline.report.render import terminal
+from redline.report.sections.bars import sparkline
+from redline.report.sections.histogram import histogram_table
+
+
+class LoadPanel(Panel):
+    """What a load on a server shows while it runs. Its histogram holds what was measured, without the warm-up."""
+
+    def __init__(self, cell: Cell, console: Console, *, alive: bool = True) -> None:
+        super().__init__(
+            console, alive=alive, on_interrupt="ending the load early; Ctrl-C again stops without a result"
+        )
+        self._cell = cell
+        self._course = RecentLoad()
+        self._times = Histogram()
+        self._more: list[Histogram] = []
+        self._latest: Interval | None = None
+        self._measured_from_ns: int | None = None
+        self._due = 0
+
+    def seen(self, interval: Interval) -> None:
+        """Show another interval."""
+        if not self.is_live:
+            return
+        self._latest = interval
+        self._course.add(interval)
+        if interval.phase != "warmup":
+            if self._measured_from_ns is None:
+                self._measured_from_ns = interval.start_ns
+            self._more.append(interval.response)
+            self._due += interval.counts.due
+        self.show(self._lines)
+
+    def _lines(self, console: Console) -> Iterator[Text]:
+        interval = self._latest
+        if interval is None:
+            return
+        yield self._progress(console, interval)
+        yield load_line(console, "", self._course)
+        self._times, self._more = Histogram.merged((self._times, *self._more)), []
+        if self._times.count:
+            table = terminal.render([Section("", (histogram_table(self._times),))], console)
+            yield from table.split("\n")
+
+    def _progress(self, console: Console, interval: Interval) -> Text:
+        if interval.phase == "drain":
+            return fitted(console, ("waiting for the last answers", "bold"))
+        cell, begun_ns = self._cell, self._measured_from_ns
+        detects = cell.warmup_detect and begun_ns is None
+        ends_ns = (cell.warmup_ns if begun_ns is None else begun_ns) + cell.load.duration_ns
+        seconds = f"{interval.end_ns / 1e9:.1f} s of {duration(ends_ns)}"
+        if cell.load.count is not None:
+            seconds = f"{integer(self._due)} of {integer(cell.load.count)} requests"
+        left = left_text(ends_ns - interval.end_ns, at_most=detects or cell.load.count is not None)
+        return fitted(console, (interval.phase, "bold"), (left, ""), (seconds, "dim"))
+
+
+def load_line(console: Console, what: str, course: RecentLoad) -> Text:
+    """What is done, and the latest rate and response times, with a bar for each rate before."""
+    if course.last is None:
+        return fitted(console, (what, ""))
+    speed = [(text, "") for text in speed_text(course.last, 0.5, 0.99).split("  ")]
+    errors = course.last.counts.outcomes.errors
+    failed = (f"errors {integer(errors)}", "red") if errors else None
+    return fitted(console, (what, ""), *speed, failed, (sparkline(course.rates), "cyan"))
