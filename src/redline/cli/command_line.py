@@ -11,7 +11,7 @@ from enum import StrEnum
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -19,6 +19,9 @@ from typer.core import TyperCommand, TyperOption
 from redline import defaults
 from redline.cli import interrupts
 from redline.errors import UsageError
+
+if TYPE_CHECKING:  # it reads YAML, which nobody waits for who asks for help
+    from redline.suite.schema.document import Document
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -52,11 +55,14 @@ def root(
 class Flags:
     """The flags of a command as one value; class attributes declare them. A dataclass takes longer to make.
 
-    `typed` are the fields that stand in the command line.
+    `typed` are the fields that stand in the command line. A caller in Python also says what `called` it, and may give
+    its requests as `listed`, where a command line has them in a file.
     """
 
     def __init__(self, **values: object) -> None:
         self.typed = frozenset[str]()
+        self.called = ""
+        self.listed: Document | None = None
         vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
 
     @classmethod
@@ -137,9 +143,22 @@ def _argument(metavar: str, text: str, default: Any = ...) -> Any:
     return typer.Argument(default, metavar=metavar, help=text, show_default=False)
 
 
-def _flag(names: str, metavar: str | None, text: str, default: Any = None, shown: bool | str = True) -> Any:
-    """A flag: its names with spaces between them, the placeholder of its value, its help, and its shown default."""
-    return typer.Option(default, *names.split(), metavar=metavar, help=text, show_default=shown)
+def _flag(
+    names: str,
+    metavar: str | None,
+    text: str,
+    default: Any = None,
+    shown: bool | str = True,
+    completed: tuple[str, ...] = (),
+) -> Any:
+    """A flag: its names with spaces between them, the placeholder of its value, its help, and its shown default.
+
+    `completed` are values that a shell completes, where others may be given too.
+    """
+    complete = (lambda incomplete: [name for name in completed if name.startswith(incomplete)]) if completed else None
+    return typer.Option(
+        default, *names.split(), metavar=metavar, help=text, show_default=shown, autocompletion=complete
+    )
 
 
 def _switch(names: str, text: str) -> Any:
@@ -152,9 +171,7 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
-ReportFormat: TypeAlias = Literal[
-    "html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations", "hgrm", "hlog"
-]
+REPORT_FORMATS = ("html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations", "hgrm", "hlog")
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
 
@@ -422,10 +439,11 @@ class ReportFlags(Flags):
     run: Path = _argument(
         "RUN", "A directory that run, ab, limit or load made, its results.json (or .json.gz), or a result of wrk or k6."
     )
-    form: ReportFormat | None = _flag(
+    form: str | None = _flag(
         "--format -f",
-        "html|csv|json|md|junit|bmf|benchmark|annotations|hgrm|hlog",
+        f"{'|'.join(REPORT_FORMATS)}|…",
         "Render it to stdout, in full; with hgrm and hlog all distributions, for the tools of HdrHistogram.",
+        completed=REPORT_FORMATS,
     )
     output: Path | None = _flag("-o --output", "DIR", "hgrm: a file there for each trial, cell and kind of time.")
     json: bool = _switch("--json", _AS_JSON)

@@ -68,18 +68,25 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
     _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on))
 
 
-def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
-    """Search what is left, and print the report. Exits with another code than 0 by `search_exit_code`."""
-    if output.wait_quiet:
-        wait_until_quiet(console)
+def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
+    """Search what is left. Returns what is known, and whether it was interrupted.
+
+    Raises the error of a search of servers that could not begin.
+    """
     view.keeps_errors, view.by_probe = not session.manifest.suite_file, session.manifest.terms.by_probe
     report, interrupted = session.execute()
     if view.keeps_errors and view.error is not None:
         if any(cell.ended == "broken" and not cell.probes for cell in report.cells):
             raise view.error
         view.print_error(view.error)
-    if not output.is_kept:
-        report = report.without_recordings
+    return report if is_kept else report.without_recordings, interrupted
+
+
+def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
+    """Search what is left, and print the report. Exits with another code than 0 by `search_exit_code`."""
+    if output.wait_quiet:
+        wait_until_quiet(console)
+    report, interrupted = search(session, view, is_kept=output.is_kept)
     _print(session.store, (session.store,), report, output, console, interrupted=interrupted)
     _exit(exits.INTERRUPTED if interrupted else search_exit_code(report, output.fail_on))
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
 from redline.cli.catalogues import proxies_of, read_catalogue
-from redline.cli.command_line import LimitFlags, SuiteFlags
+from redline.cli.command_line import Flags, LimitFlags, SuiteFlags
 from redline.cli.origins import FromRepository, find_project, project_name, read_project_file
 from redline.cli.project_document import in_its_words, run_document
 from redline.cli.written import read_written
@@ -120,9 +120,9 @@ def refuse(flags: tuple[str, ...], why: str) -> None:
         raise UsageError(f"{why} {named}", hint=f"leave out {named}; `--help` shows what each flag is for")
 
 
-def command_line() -> str:
-    """The command as it was given, fit for a shell."""
-    return shlex.join(["redline", *sys.argv[1:]])
+def command_line(flags: Flags) -> str:
+    """The command as it was given, fit for a shell; or the call in Python that the flags are of."""
+    return flags.called or shlex.join(["redline", *sys.argv[1:]])
 
 
 def at_least_one(flag: str, number: int) -> int:

@@ -57,7 +57,7 @@ def execute(flags: AbFlags) -> None:
             finish_resumed(flags.resume, workplace, output, console, budget_ns=budget_ns)
         else:
             folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
-            finish(_created(flags, folder, workplace, console), output, console)
+            finish(created(flags, folder, workplace, console), output, console)
 
 
 def _project(flags: AbFlags) -> Project | None:
@@ -67,7 +67,8 @@ def _project(flags: AbFlags) -> Project | None:
     return project_here(servers=1 if flags.route is not None else 2)
 
 
-def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console) -> RunSession:
+def created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console) -> RunSession:
+    """The comparison that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
     here = FromRepository(Path.cwd())
     project = _project(flags)
     document = ab_document(flags, here.ends, placed_here(flags), project)
@@ -83,7 +84,7 @@ def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Consol
     if project is not None:
         RunStore(folder).check_free()
         build_servers(project, suite, console)
-    source = Source(command_line(), text=text, kind="comparison")
+    source = Source(command_line(flags), text=text, kind="comparison")
     return create(suite, source, folder, workplace, console, shows_plan=False)
 
 

@@ -39,28 +39,10 @@ def execute(flags: LoadFlags) -> None:
             hint="leave one out; for other programs keep the load: -o DIR, and redline report DIR --format hgrm",
         )
     flags, like = as_like(flags)
-    project = project_here() if flags.url is None else None
-    suite, text = load_suite(flags, project)
-    check_targets(suite, flags.mine)
-    check_variables(suite.variants)
-    workers = read_workers(flags.threads, suite.loads[0].connections)
     with ExitStack() as stack:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
-        store = RunStore(folder)
-        store.check_free()
-        if project is not None:
-            build_servers(project, suite, Terminal(stderr=True))
-        bench = Workplace(None, stack, places.of_suite).bench(Path(), suite)
-        plan = make_plan(suite)
-        store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
-        (cell,) = plan.cells.values()
-        is_kept = flags.output is not None
-        recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True), is_kept=is_kept)
-        if flags.output is not None:
-            write_run_views(store)
-    result = load_result(
-        flags.url or own_server(cell.variant, cell.scenario.request.path), cell, recording, suite.objectives
-    )
+        workplace = Workplace(None, stack, places.of_suite)
+        _, recording, result = measure(flags, folder, workplace, Terminal(stderr=True))
     if flags.json:
         write_json(result)
     else:
@@ -70,6 +52,29 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
         raise typer.Exit(code)
+
+
+def measure(
+    flags: LoadFlags, folder: Path, workplace: Workplace, console: Console
+) -> tuple[RunStore, Recording, LoadResult]:
+    """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError."""
+    project = project_here() if flags.url is None else None
+    suite, text = load_suite(flags, project)
+    check_targets(suite, flags.mine)
+    check_variables(suite.variants)
+    workers, store = read_workers(flags.threads, suite.loads[0].connections), RunStore(folder)
+    store.check_free()
+    if project is not None:
+        build_servers(project, suite, console)
+    bench, plan = workplace.bench(Path(), suite), make_plan(suite)
+    source = Source(command_line(flags), text=text, kind="load")
+    store.create(new_manifest(folder.resolve().name, source, plan, bench))
+    (cell,) = plan.cells.values()
+    recording = _record(cell, workers, suite.seed, bench, store, console, is_kept=flags.output is not None)
+    if flags.output is not None:
+        write_run_views(store)
+    url = flags.url or own_server(cell.variant, cell.scenario.request.path)
+    return store, recording, load_result(url, cell, recording, suite.objectives)
 
 
 def exit_code(result: LoadResult) -> int:

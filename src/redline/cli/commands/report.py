@@ -15,9 +15,10 @@ from redline.model import Run
 from redline.model.limits import AnyReport
 from redline.peers.outputs.formats import read_results
 from redline.report.format import count
-from redline.report.render import RENDERERS, summary
+from redline.report.render import summary
 from redline.report.render.hdr_files import interval_log, percentile_distribution
 from redline.report.sections.other_results import other_sections
+from redline.running.renderers import renderer_of
 from redline.running.views import run_report, search_report
 from redline.storage.reports import read_report
 from redline.storage.runs import RunStore, capacity_store
@@ -33,6 +34,7 @@ def execute(flags: ReportFlags) -> None:
     if form in ("hgrm", "hlog"):
         _write_distributions(flags, form)
         return
+    render = None if form is None else renderer_of(form, ("hgrm", "hlog"))
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
         try:
             report = read_report(flags.run)
@@ -41,10 +43,10 @@ def execute(flags: ReportFlags) -> None:
             return
     else:
         report = report_in(flags.run)
-    if form is None:
+    if render is None:
         show(summary(report))
         return
-    write_document(RENDERERS[form](report))
+    write_document(render(report))
 
 
 def _write_distributions(flags: ReportFlags, form: str) -> None:
