@@ -34,7 +34,7 @@ class Problem:
 class RedlineError(Exception):
     """An error that a user can act on: always a message and a hint, never a stack trace.
 
-    `exit_code` is what the command line exits with.
+    `exit_code` is the exit code of the command line.
     """
 
     exit_code = 1
@@ -89,8 +89,8 @@ class UsageError(RedlineError):
 class BuildError(RedlineError):
     """A server could not be built; its cells are skipped, visibly.
 
-    `reason` says why in one line, for a table that names the server already. It is the first line of the message where
-    no other is given.
+    `reason` says why in one line, for a table that names the server already. It defaults to the first line of the
+    message.
     """
 
     def __init__(self, message: str, *, hint: str, place: Location | None = None, reason: str = "") -> None:
@@ -139,9 +139,9 @@ class NoValueError(RedlineError):
 
 
 class WrongValueError(ValueError):
-    """A wrong value: what is wrong with it, and what to write instead.
+    """A wrong value, with a message and a hint about what to write instead.
 
-    `field` is the key that is wrong, where a mapping is wrong as a whole. The message does not name it: a suite
+    `field` is the wrong key, if a mapping is wrong as a whole. The message does not name it: a suite
     prints the place of the key, the command line its flag.
     """
 

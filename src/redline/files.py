@@ -13,7 +13,7 @@ from redline.errors import StoreError, UsageError
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is such a folder; false where that cannot be seen, for which Path.is_dir raises."""
+    """Whether a folder exists; false where access is denied, for which Path.is_dir raises."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
@@ -31,7 +31,7 @@ def write_atomically(file: Path, content: bytes) -> None:
     scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         scratch.unlink(missing_ok=True)
-        with scratch.open("xb") as out:  # never through a link that somebody put there
+        with scratch.open("xb") as out:  # never through a link that somebody else created
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
@@ -42,17 +42,17 @@ def write_atomically(file: Path, content: bytes) -> None:
 
 
 def open_within(folder: Path, name: str) -> BinaryIO:
-    """Open a file that another file names, for reading. Raises UsageError, also outside of the other file's folder.
+    """Open a file that another file names, for reading. Raises UsageError if it is outside of the other file's folder.
 
-    Whoever wrote the other file must not choose what is read of the rest of the disk. Whether there is such a file is
-    not said either. Links are followed. The file is held before it is looked at, by a descriptor that does nothing to
-    it (a device may do something as soon as it is opened), and what is held is read: no link can be changed between.
+    The author of the other file must not read the rest of the disk, nor learn whether a file exists there. Links are
+    followed. The file is held by a descriptor without effect on it before it is checked (opening a device may have an
+    effect), and the held file is read, so no link can be changed in between.
     """
     inner = folder.resolve()
     try:
         held = os.open(folder / name, os.O_PATH)
     except (OSError, ValueError):
-        with contextlib.suppress(OSError, RuntimeError, ValueError):  # it leads nowhere, which the caller says
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # the caller reports a missing file
             _check_within(inner, (folder / name).resolve(), name)
         raise
     try:
@@ -89,7 +89,7 @@ def _without_waiting(path: str, flags: int) -> int:
 def open_anew(path: Path) -> FileIO:
     """Open a file for writing, truncated and unbuffered, so that errors appear at once. Raises OSError.
 
-    A link that somebody put there is refused, and a pipe that nobody reads.
+    A link is refused, and a pipe without a reader.
     """
     if path.is_symlink():  # for the message; the flag is what refuses
         raise OSError(errno.ELOOP, f"{path.name} is a link, through which Redline does not write", str(path))
@@ -103,14 +103,14 @@ def _through_no_link(path: str, flags: int) -> int:
 def open_lock(file: Path) -> int:
     """Open a lock file, and make it if it does not exist. Returns its descriptor. Raises OSError.
 
-    Its content, if it has any, stays, and a link or a pipe that somebody put there is refused.
+    Its content, if any, stays, and a link or a pipe is refused.
     """
     if file.is_symlink():  # for the message; the flag is what refuses
         raise OSError(errno.ELOOP, f"{file.name} is a link, which Redline does not lock", str(file))
     held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     if not stat.S_ISREG(os.fstat(held).st_mode):
         os.close(held)
-        raise OSError(errno.EINVAL, f"{file.name} is no file, which Redline could lock", str(file))
+        raise OSError(errno.EINVAL, f"{file.name} is not a file that Redline can lock", str(file))
     return held
 
 
@@ -118,7 +118,7 @@ def open_lock(file: Path) -> int:
 def as_store_error(path: Path, *, begun: bool = True) -> Iterator[None]:
     """Turn an OSError about a file of a run into a StoreError with advice.
 
-    `begun`: whether there is something that can be resumed.
+    `begun` says whether there is a run to resume.
     """
     try:
         yield
@@ -141,7 +141,7 @@ def _advice(error: OSError, *, begun: bool) -> str:
 
 
 def mend(error: OSError) -> str:
-    """What to do about a folder that cannot be written to, by the error's reason."""
+    """A hint for a folder that cannot be written, by the error's reason."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
             return "the disk is full: make room"

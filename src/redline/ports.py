@@ -1,4 +1,4 @@
-"""The five ports: what the lab asks of the world. Built-ins stand in `redline.plugins`."""
+"""The five ports of the lab: launchers, drivers, monitors, executors, renderers. `redline.plugins` implements them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Placement:
-    """The CPUs of server, engine and lab, empty if too few to separate; `cores`: the usable CPUs by physical core."""
+    """The CPUs of server, engine and lab, empty if there are too few to separate; `cores` has CPUs by physical core."""
 
     server_cpus: tuple[int, ...] = ()
     engine_cpus: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a running server listens. `ca_pem` is who signed its certificate, if the catalogue names it."""
+    """The address of a running server. `ca_pem` is the authority of its certificate, if the catalogue names it."""
 
     host: str
     port: int
@@ -58,7 +58,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Upstream:
-    """What is behind a proxy: where it listens, the leg to it, and the request that it answers when it is ready."""
+    """The server or proxy behind a proxy: its address, the leg to it, and its readiness request."""
 
     endpoint: Endpoint
     leg: Leg
@@ -67,13 +67,13 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of a server: what runs, on which CPUs, where its output goes, and how it differs from other starts.
+    """One start of a server: its variant, its CPUs, its log, and its differences from other starts.
 
-    With a `seed` its environment has a random size, which moves the stack. `build_number` says which of its builds
-    runs, from 0. The text of each variable in `env` is appended to what that variable has, after a space. A proxy
-    is in front of its `upstream`, which runs already. With `any_status` it is ready with another status than its entry
-    says too, once it has given that for a second. `log_is_kept`: whether a user will find the log afterwards.
-    `on_setup` gets the nanoseconds that each command around the start took.
+    With a `seed` its environment has a random size, which moves the stack. `build_number` selects a build of the
+    server, from 0. The text of each variable in `env` is appended to the variable's value, after a space. A proxy
+    is in front of its `upstream`, which is already running. With `any_status` the server is also ready after it has
+    answered with another status than its entry's for a second. `log_is_kept` says whether the user can read the log
+    afterwards. `on_setup` gets the duration, in nanoseconds, of each command around the start.
     """
 
     variant: Variant
@@ -93,23 +93,23 @@ class RunningServer(Protocol):
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it listens."""
+        """The address at which it listens."""
 
     @property
     def facts(self) -> ServerFacts | None:
-        """How it was run, for the recording; None for a server that somebody else runs."""
+        """Facts about its process, for the recording; None for a server that Redline did not start."""
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What its processes, and those of its hops, were seen to run on, such as `jvm`; empty if not known."""
+        """The detected runtimes of its processes and of its hops, such as `jvm`; empty if not known."""
 
     def death(self) -> Failure | None:
-        """Why and how it died, with the end of its output; None while it lives."""
+        """The cause of its death, with the end of its output; None while it lives."""
 
 
 @dataclass(frozen=True)
 class Building:
-    """Servers that a command builds at this moment, and the last line that it printed; none at its beginning."""
+    """Servers that a command is building, and the last line that it printed; empty at its beginning."""
 
     servers: tuple[str, ...]
     line: str = ""
@@ -117,10 +117,10 @@ class Building:
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """Content hashes of what is built, or failures, by name.
+    """Content hashes of builds, or failures, by name.
 
-    `took_ns` is how long build commands ran, if they did; what was built together has the same time. `runtimes` are
-    versions as in recordings (`ServerFacts.runtime_version`).
+    `took_ns` is the duration of build commands, if they ran; servers built together have the same duration. `runtimes`
+    are versions as in recordings (`ServerFacts.runtime_version`).
     """
 
     hashes: dict[str, str] = field(default_factory=dict)
@@ -130,21 +130,21 @@ class BuildOutcome:
 
     @property
     def unavailable(self) -> dict[str, str]:
-        """Why servers could not be built, by name."""
+        """The reasons why servers could not be built, by name."""
         return {name: error.message for name, error in self.failures.items()}
 
     def hash_of(self, name: str) -> str:
-        """The content hash of a server that has to be built. Raises BuildError."""
+        """The content hash of a server's build. Raises BuildError if it failed."""
         if name in self.failures:
             raise self.failures[name]
         return self.hashes[name]
 
     def failing(self, names: Iterable[str]) -> "BuildOutcome":
-        """The same with these failures alone."""
+        """The outcome with only these failures."""
         return replace(self, failures={name: self.failures[name] for name in names})
 
     def joined(self, other: "BuildOutcome") -> "BuildOutcome":
-        """With other servers, or another build of the same: what failed in either has failed, and times add up."""
+        """Merge the outcome of other servers, or of another build of the same: all failures count, times add up."""
         failures = {**other.failures, **self.failures}
         built = (*self.took_ns, *other.took_ns)
         took_ns = {name: self.took_ns.get(name, 0) + other.took_ns.get(name, 0) for name in built}
@@ -153,7 +153,7 @@ class BuildOutcome:
         return BuildOutcome(hashes, failures, took_ns, runtimes)
 
     def renamed(self, names: dict[str, str]) -> "BuildOutcome":
-        """The same by new names, which map to the old ones."""
+        """The outcome by new names; `names` maps them to the old names."""
 
         def by_new(by_old: Mapping[str, T]) -> dict[str, T]:
             return {new: by_old[old] for new, old in names.items() if old in by_old}
@@ -165,21 +165,21 @@ class Launcher(Protocol):
     """Variant -> running server."""
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants need, `builds` times in separate folders. The outcome is by variant slug."""
+        """Build the variants, `builds` times in separate folders. The outcome is by variant slug."""
 
     def running(self, launch: Launch) -> AbstractContextManager[RunningServer]:
-        """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        """Start a server, wait until it is ready, and always stop it on exit. Raises LaunchError."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
-    """What the caller of a load decides, beyond its cell.
+    """Options of a load that its caller chooses, besides its cell.
 
-    `log` gets the engine's messages, and `log_is_kept` says whether a user will find it afterwards; `server_log` is
-    where the server writes, if anybody knows. Without `workers` there is one for each core of the engine. With
-    `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, and a NoResultError has it.
-    `interval_ns` is the length of an interval, where that is not left to the driver. `on_start` gets the engine's
-    process id, where it runs on this machine. `profiler` is one more monitor, for the measurement alone.
+    `log` gets the engine's messages, and `log_is_kept` says whether the user can read it afterwards; `server_log` is
+    the server's log, if known. Without `workers` there is a worker for each core of the engine. With
+    `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, also in a NoResultError.
+    `interval_ns` is the length of an interval; by default the driver chooses it. `on_start` gets the engine's
+    process id, if it runs on this machine. `profiler` is a further monitor, for the measurement only.
     """
 
     log: Path
@@ -194,7 +194,7 @@ class LoadOptions:
 
 
 class NoResultError(DriveError):
-    """A load ended without a result. `traffic` is what was seen of it, where that is wanted."""
+    """A load ended without a result. `traffic` is the traffic so far, with `keep_interrupted`."""
 
     def __init__(self, message: str, *, hint: str, traffic: Traffic | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -203,11 +203,11 @@ class NoResultError(DriveError):
 
 @dataclass(frozen=True, kw_only=True)
 class Drive(LoadOptions):
-    """One load on one server, as a driver is asked for it.
+    """A driver's order: one load on one server.
 
-    `is_warm` is asked after every interval of the warm-up, in a duet after every block (`DuetBlock`); when it says so
-    the measurement begins at the end of a later one. Without it the warm-up has its length. `pids` are the server's
-    processes, whose CPU time is read at both ends of the measurement.
+    `is_warm` is called after every interval of the warm-up, in a duet after every block (`DuetBlock`); once it returns
+    true, the measurement begins at the end of a later interval or block. Without it the warm-up has a fixed length.
+    `pids` are the server's processes, whose CPU time is read at both ends of the measurement.
     """
 
     cell: Cell
@@ -220,18 +220,18 @@ class Drive(LoadOptions):
 
     @classmethod
     def of(cls, options: LoadOptions, cell: Cell, endpoint: Endpoint, seed: int, cpus: tuple[int, ...]) -> "Drive":
-        """With one worker for each of the engine's CPUs, unless the options say how many."""
+        """Make a drive, by default with one worker for each of the engine's CPUs."""
         given = {**vars(options), "workers": options.workers or max(1, len(cpus))}
         return cls(**given, cell=cell, endpoint=endpoint, seed=seed, cpus=cpus)
 
 
 @dataclass(frozen=True)
 class DuetDrive:
-    """Several servers, loaded in short slices in turn: that of `drive`, and the other servers with their endpoints.
+    """Several servers, loaded in short slices in turn: the server of `drive`, and other servers with their endpoints.
 
-    `pids` are the processes by server, that of `drive` first; empty for a server that somebody else runs. A slice takes
-    `slice_ns`, up to `longest_slice_ns` of slow servers; its first `guard_ns` are not measured. If `parallel`, all are
-    loaded at the same time by `workers` on CPUs of their own, listed in turn in the drive's `cpus`.
+    `pids` are the processes by server, the server of `drive` first; empty for a server that Redline did not start. A
+    slice takes `slice_ns`, up to `longest_slice_ns` for slow servers; its first `guard_ns` are not measured. If
+    `parallel`, all servers are loaded at the same time by `workers` on separate CPUs, in order in the drive's `cpus`.
     """
 
     drive: Drive
@@ -245,30 +245,30 @@ class DuetDrive:
 
 
 class ServerWatch(Protocol):
-    """Whose CPU time is read for a server: `pids`, and what they start during the load."""
+    """The processes whose CPU time is read for a server: `pids`, and processes that they start during the load."""
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Its processes; none where they are not known."""
+        """Its processes; empty if not known."""
 
     def look(self) -> None:
-        """Look at it under load, once for each block."""
+        """Inspect it under load, once for each block."""
 
     def finish(self) -> CpuOwner:
-        """Whether that was all, once the load has ended."""
+        """The owner of the CPU time, and whether it is complete, once the load has ended."""
 
 
 class Driver(Protocol):
     """Scenario + Load -> Traffic."""
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """Ask once and compare the whole answer: what is wrong with it, or None. Raises DriveError."""
+        """Send a request and compare the whole answer: the first mistake in it, or None. Raises DriveError."""
 
     def drive(self, drive: Drive) -> Traffic:
-        """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
+        """Warm up, load and measure. Raises DriveError if there is no traffic to report."""
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Where two servers first answer differently, in one line; None without a difference. Raises DriveError."""
+        """The first difference between the answers of two servers, in one line, or None. Raises DriveError."""
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Load several servers in slices. An interrupt ends it early. Raises DriveError when there is no traffic."""
@@ -279,47 +279,47 @@ class Monitor(Protocol):
 
     @property
     def perturbs(self) -> bool:
-        """Whether watching changes what is watched; a perturbed trial is never compared."""
+        """Whether it perturbs the trial that it watches; a perturbed trial is never compared."""
 
     def follow(self, subject: Subject, pid: int) -> None:
-        """Begin to watch a process and its descendants; called once for each subject. The machine comes for free."""
+        """Begin to watch a process and its descendants; called once for each subject. The machine is always watched."""
 
     def finish(self) -> tuple[Series, ...]:
-        """End, and give what was seen. Called once, whatever happened before."""
+        """End, and return the series. Always called once, also after errors."""
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
-        """What the server's runtime says of this time, some in the server's output; None where it says nothing."""
+        """Facts from the server's runtime about this time, partly from the server's output; None if it reports none."""
 
 
 class Profiler(Monitor, Protocol):
-    """A monitor that samples stacks between `begin` and `end`. What goes wrong with it is in its facts."""
+    """A monitor that samples stacks between `begin` and `end`. Its facts contain its errors."""
 
     @property
     def env(self) -> Mapping[str, str]:
-        """Variables that the server needs, so that its stacks can be read."""
+        """Environment variables that make the server's stacks readable."""
 
     def begin(self) -> None:
-        """Sample from now on; nothing if it does so already, or has ended."""
+        """Begin to sample; without effect if it samples already or has ended."""
 
     def end(self) -> None:
-        """Sample no longer. `finish` does this too."""
+        """Stop sampling. `finish` does this too."""
 
     def facts(self, traffic: Traffic | None) -> ProfileFacts:
-        """Keep what was sampled during that traffic's measurement. The server has ended."""
+        """Keep the samples of that traffic's measurement. Called after the server has ended."""
 
 
 class Profilers(Protocol):
-    """What can be profiled on this machine."""
+    """The profilers of this machine."""
 
     def missing(self, variant: Variant, profile: Profile, progress: Callable[[str], None]) -> str:
-        """Get ready what it takes, fetched if need be. Why it cannot be profiled, with a hint; empty if it can."""
+        """Prepare a profiler, and fetch it if necessary. Returns why it is missing, with a hint, or an empty text."""
 
     def profiler(self, planned: PlannedTrial, cell: Cell, folder: Path) -> Profiler:
         """The profiler of one trial, whose files go to the folder, `RUN/profiles/NAME`."""
 
 
 class Executor(Protocol):
-    """Where trials run. Yields recordings as trials and duets end."""
+    """Runs trials and duets. Yields their recordings as they end."""
 
     def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
         """Run the trials and duets in order."""

@@ -33,11 +33,11 @@ class RedlineFixture:
 
         return self._stack.enter_context(serve(command, path=path, **keys))
 
-    def load(self, url: "str | ServedCommand | None" = None, **given: Any) -> "RunResult":
-        """Load a running server, as `redline.load`."""
+    def load(self, server: "str | ServedCommand | None" = None, **given: Any) -> "RunResult":
+        """Load a server, as `redline.load`."""
         from redline import load  # noqa: PLC0415 - see above
 
-        return self._shown("load", load(None if url is None else str(url), **given))
+        return self._shown("load", load(None if server is None else str(server), **given))
 
     def ab(self, *servers: "str | ServedCommand", **given: Any) -> "RunResult":
         """Compare two servers, as `redline.ab`."""

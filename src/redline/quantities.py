@@ -1,7 +1,7 @@
-"""Format and parse quantities. Pure, and below all packages, so that all texts show a quantity in the same way.
+"""Format and parse quantities. Pure, and below all packages, to show a quantity in the same way in all texts.
 
-What is shown has three significant digits, a unit that fits, and never more precision than there is. What is written
-becomes an exact number.
+Formatted values have three significant digits, a fitting unit, and never more precision than the value. Parsed values
+are exact.
 """
 
 import math
@@ -110,7 +110,7 @@ def scale_of(value: float, unit: str) -> tuple[float, str]:
 
 
 def _plain(value: float, *, whole: bool) -> str:
-    """Three digits, but all of those before the point; a value that was counted in whole units has no decimals."""
+    """Three digits, but all digits before the point; a value counted in whole units has no decimals."""
     return f"{value:.0f}" if abs(value) >= 1000 or (whole and float(value).is_integer()) else significant(value)
 
 
@@ -207,7 +207,7 @@ def _parse_size(text: str | int, units: Mapping[str, int]) -> int:
 
 
 def did_you_mean(word: str, known: tuple[str, ...]) -> str:
-    """`did you mean `x`?` with the known word that looks most like this word; empty without any."""
+    """`did you mean `x`?` with the most similar known word; empty if none is similar."""
     by_fold = {name.casefold(): name for name in known}
     near = get_close_matches(word.casefold(), list(by_fold), n=1, cutoff=0.6)
     return f"did you mean `{by_fold[near[0]]}`?" if near else ""

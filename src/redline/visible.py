@@ -9,9 +9,9 @@ _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
-"""Printable characters that show nothing: letters, marks, an empty pattern and variation selectors.
+"""Printable characters that are invisible: letters, marks, an empty pattern and variation selectors.
 
-Selectors can carry any text unseen. The one that asks for an emoji in colour is among them.
+Selectors can hide any text. The selector that asks for an emoji in colour is among them.
 """
 
 

@@ -70,4 +70,4 @@ def test_a_suite_compares_them_as_well(redline: Redline, oracle: Path, tmp_path:
     assert done.code == 0, done.err
     assert "B: http://127.0.0.1:" in done.out
     assert "(already running)" in done.out
-    redline("ab", command(oracle), "http://127.0.0.1:1/", "--parallel").refused(2, "nobody can give them cores")
+    redline("ab", command(oracle), "http://127.0.0.1:1/", "--parallel").refused(2, "cannot assign cores to them")

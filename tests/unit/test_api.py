@@ -25,7 +25,8 @@ from redline.running.record import Tools
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_environment, simulated_recording
 
-URL = "http://127.0.0.1:8080/items"
+BARE = "http://127.0.0.1:8080/"
+URL = f"{BARE}items"
 HEAVY = {"numpy", "pydantic", "rich", "scipy", "typer", "redline.api", "redline.model", "typing"}
 
 
@@ -182,8 +183,8 @@ def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
         (lambda: redline.load(URL, connections=4), ("connections are of a load with a rate",)),
         (lambda: redline.load("http://example.com/"), ("target_is_mine='example.com'",)),
         (lambda: redline.load(URL, body="@file"), ("requests=[",)),
-        (lambda: redline.load(URL, requests=[{"got": "/"}]), ("requests: [0]",)),
-        (lambda: redline.load(URL, requests=[{"name": "a", "get": Path("/")}]), ("no plain data",)),
+        (lambda: redline.load(BARE, requests=[{"got": "/"}]), ("requests: [0]",)),
+        (lambda: redline.load(BARE, requests=[{"name": "a", "get": Path("/")}]), ("no plain data",)),
         (lambda: redline.ab("./a {port}", "./b {port}", budget="1"), ("budget=1: ", "has no unit")),
         (lambda: redline.ab("./a {port}", "./b {port}", users=1, rate=5), ("users or a rate",)),
         (lambda: redline.ab("./a {port}"), ("./a {port} is compared with nothing",)),
@@ -245,7 +246,7 @@ def test_arguments_become_flags() -> None:
 def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -> None:
     function = {AbFlags: redline.ab, LimitFlags: redline.limit, LoadFlags: redline.load}[kind]
     given = {*function.__annotations__, *calls.RequestOptions.__annotations__}
-    renamed = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "load": "users"}
+    renamed = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "load": "users", "url": "server"}
     printing = {"json", "form", "spectrum", "fail_on", "resume", "write_suite"}
     of_suites = {"servers", "loads", "options", "quick", "on"}
     of_the_engine = {"connections_at_start", "requests_per_connection", "backend", "spin", "replay", "pace", "like"}

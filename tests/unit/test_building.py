@@ -57,7 +57,7 @@ def test_another_build_of_a_proxy_is_refused() -> None:
     routed = RUN.model_copy(update={"recordings": (first.model_copy(update={"server": server}),)})
     same = replace(built(RUN), hashes={**built(RUN).hashes, "proxy.front": "of the proxy"})
     refuse_changed(same, routed, RUN.manifest.environment)
-    with pytest.raises(RedlineError, match=r"proxy\.front is not what it was"):
+    with pytest.raises(RedlineError, match=r"proxy\.front has changed since this run began"):
         refuse_changed(built(RUN), routed, RUN.manifest.environment)
 
 

@@ -101,8 +101,8 @@ def test_the_folder_is_that_of_redline_yaml_and_not_of_the_suite(folder: Path, m
 @pytest.mark.parametrize(
     ("server", "says"),
     [
-        ("{use: go, with: {routes: 1}}", "`go` is a server of redline.yaml, and has no `with`"),
-        ("{use: old, in: container}", "`old` is a server of redline.yaml, and has no `in`"),
+        ("{use: go, with: {routes: 1}}", "`go` is a server of redline.yaml, and cannot have `with`"),
+        ("{use: old, in: container}", "`old` is a server of redline.yaml, and cannot have `in`"),
         ("gop", "there is no server `gop` in the catalogue"),
     ],
 )

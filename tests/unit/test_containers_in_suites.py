@@ -78,7 +78,7 @@ def test_a_container_is_part_of_a_cell_and_a_process_is_not(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("keys", "message", "hint"),
     [
-        (", container: {cpus: 1}", "this runs in no container", "add `in: container`"),
+        (", container: {cpus: 1}", "this does not run in a container", "add `in: container`"),
         (", in: [container, container]", "`container` is given twice", "remove one"),
         (", in: container, container: {memory: 64}", "must be at least 6MB", "512MiB"),
         (", in: jail", "`jail`", "process, container"),
@@ -148,11 +148,11 @@ def test_commands_around_containers_run_in_a_folder_where_the_file_of_variables_
     ("server", "says"),
     [
         ("{image: 'shop:1', command: './shop {port}'}", "both `command` and `image`"),
-        ("{url: 'http://127.0.0.1:1', folder: .}", "a server by its `url` has no `folder`"),
-        ("{compose: c.yaml, service: web, port: 80, env_file: e}", "a server by its `compose` has no `env_file`"),
-        ("{compose: compose.yaml, port: 80}", "`service` is missing, which a server by its `compose` file has"),
-        ("{compose: compose.yaml, service: web, port: 80, env: {A: '1'}}", "a server by its `compose` has no `env`"),
-        ("{url: 'http://127.0.0.1:1', port: 80}", "a server by its `url` has no `port`"),
+        ("{url: 'http://127.0.0.1:1', folder: .}", "a server with `url` cannot have `folder`"),
+        ("{compose: c.yaml, service: web, port: 80, env_file: e}", "a server with `compose` cannot have `env_file`"),
+        ("{compose: compose.yaml, port: 80}", "`service` is missing: a server with `compose` needs it"),
+        ("{compose: compose.yaml, service: web, port: 80, env: {A: '1'}}", "a server with `compose` cannot have `env`"),
+        ("{url: 'http://127.0.0.1:1', port: 80}", "a server with `url` cannot have `port`"),
         ("{image: 'shop 1'}", "image"),
         ("{image: 'shop:1', port: 70000}", "must be at most 65535"),
     ],

@@ -91,7 +91,7 @@ def test_the_scheme_may_be_missing() -> None:
         (f"{URL} -H @headers.txt", "-H @headers.txt: headers are not read from files"),
         (f"{URL} -H 'A;'", "'A;' is not a header with a value"),
         (f"{URL} -d @-", "the body is read from the standard input"),
-        (f"{URL} -G -d @a", "-G -d @a: a file is no query"),
+        (f"{URL} -G -d @a", "-G -d @a: a file is not a query"),
         (f"{URL} --data-urlencode @a", "--data-urlencode @a: files are not encoded"),
         (f"{URL} -u user", "-u user: curl asks for the password"),
         (f"'{URL}/[1-9]'", "curl makes several URLs of `[1-9]`"),

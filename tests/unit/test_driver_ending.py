@@ -20,7 +20,7 @@ from redline.plugins.linux import procfs
         ),
         (EngineEnding(-9, "x", overdue=True), "the engine did not end by its deadline", "fault of the engine"),
         (EngineEnding(-11, "x"), "the engine was killed (signal 11, SIGSEGV)", "fault of the engine"),
-        (EngineEnding(-99, "x"), "the engine was killed (signal 99, not a known one)", "fault of the engine"),
+        (EngineEnding(-99, "x"), "the engine was killed (signal 99, not a known signal)", "fault of the engine"),
         (
             EngineEnding(101, "panicked"),
             "the engine ended with code 101 and no result: panicked",

@@ -101,7 +101,7 @@ def test_files_of_a_run(tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{part.name}.hgrm" for part in distributions(run)}
     several = redline(tmp_path / "run", "--format", "hgrm").exception
     assert isinstance(several, UsageError)
-    assert "distributions of response times, and a hgrm file holds one" in several.message
+    assert "distributions of response times, and a hgrm file holds a single distribution" in several.message
     log = redline(tmp_path / "run", "--format", "hlog")
     assert log.stdout.count("Tag=") == len(list(distributions(run)))
 
@@ -109,7 +109,7 @@ def test_files_of_a_run(tmp_path: Path) -> None:
 def test_what_has_no_recordings_is_refused(tmp_path: Path) -> None:
     for form in ("hgrm", "hlog"):
         refused = redline(FOLDER / "report.json", "--format", form).exception
-        assert f"has no recordings, of which {form} is made" in str(refused)
+        assert f"has no recordings to make {form} from" in str(refused)
     kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
     assert "has no measured request" in str(redline(tmp_path / "empty", "--format", "hlog").exception)
     assert "holds a search for limits" in str(redline(FOLDER / "search-1", "--format", "hlog").exception)

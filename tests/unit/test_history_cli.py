@@ -103,7 +103,7 @@ def test_no_directory_is_reported(tmp_path: Path) -> None:
     done = redline(tmp_path / "nowhere")
     assert isinstance(done.exception, UsageError)
     assert done.exception.exit_code == 2
-    assert "is no directory" in str(done.exception)
+    assert "is not a directory" in str(done.exception)
 
 
 def test_what_the_last_run_lacks_is_no_pass() -> None:

@@ -118,7 +118,7 @@ def test_a_log_becomes_its_targets_by_their_frequency() -> None:
         "lines of another form": 1,
         "POST: a log has no bodies": 1,
         "answered with status 404": 1,
-        "that are no request of HTTP": 1,
+        "that are not HTTP requests": 1,
     }
     assert left(made, "secret") == {"the header Authorization": 1}
     assert (made.total, made.host) == (8, "")
@@ -352,9 +352,9 @@ def test_other_parameters_are_sent_as_they_are(query: str) -> None:
         ("POST http://h/\n@a\n@b\n", "there is no file"),
         ("POST http://h/\n@../secret\n", "../secret"),
         ("POST http://h/\n@/etc/passwd\n", "/etc/passwd leads out of the folder"),
-        ("curl http://h/\nrm -rf x\n", "file:2: this is no command of curl"),
-        ("curl http://h/?a=1&b=2\n", "file:1: this is no command of curl"),
-        ("curl http://h/ \\\n -L\n| jq\n", "file:3: this is no command of curl"),
+        ("curl http://h/\nrm -rf x\n", "file:2: this is not a curl command"),
+        ("curl http://h/?a=1&b=2\n", "file:1: this is not a curl command"),
+        ("curl http://h/ \\\n -L\n| jq\n", "file:3: this is not a curl command"),
         ("curl http://h/\ncurl 'http://h/\n", "file:2: no closing quotation"),
         ("curl 'http://h/\n", "file:1: no closing quotation after 'http://h/"),
         ('{"method": "GET", "url": "http://h/"}\n{"method": "GET"}\n', "file:2: url: `url` is missing"),

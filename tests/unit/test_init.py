@@ -239,7 +239,7 @@ def test_nothing_is_written_if_the_build_fails(tmp_path: Path, monkeypatch: pyte
     [
         ("Dockerfile", "FROM scratch\n", "Dockerfile says how an image is built"),
         ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
-        ("Procfile", "web ./x\n", "Procfile:1: this is no entry of a Procfile"),
+        ("Procfile", "web ./x\n", "Procfile:1: this is not an entry of a Procfile"),
         ("Procfile", "a: b\nweb: cd x && ./shop $PORT\n", "Procfile:2: web: "),
         ("Procfile", "web: ./shop $PORT $WORKERS\n", "`$WORKERS` is for a shell"),
         (
@@ -329,8 +329,8 @@ def test_the_only_published_port_is_that_of_the_server(ports: str) -> None:
         ("services: {web: {ports: ['80-90:80-90']}}", None, "redline init compose.yaml web:8080"),
         ("services: {web: {}, db: }", "db", "redline init compose.yaml db:8080"),
         (COMPOSE, "shop", "compose.yaml has no service `shop`\n  hint: its services are: db, web"),
-        (COMPOSE, "db:x", "db:x: `x` is no port"),
-        (COMPOSE, "db:70000", "`70000` is no port"),
+        (COMPOSE, "db:x", "db:x: `x` is not a port"),
+        (COMPOSE, "db:70000", "`70000` is not a port"),
         ("services:\n  web: [", None, "compose.yaml:2:9: this is not YAML"),
         ("a: !!int x", None, "compose.yaml"),
         ("[]", None, "compose.yaml: there are no `services`"),

@@ -108,14 +108,14 @@ def test_what_none_takes_is_reported(tmp_path: Path, said: str, message: str, hi
 
 def test_a_jvm_for_no_server_is_reported(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, SUITE.replace("two.plain, two.virtual, ", ""))
-    assert found.message == "`jvm` is for no server of this suite"
+    assert found.message == "`jvm` applies to no server of this suite"
     assert found.hint == "remove it, or add a server whose runtime is `jvm`, as `redline list` shows it"
 
 
 def test_a_jvm_that_every_server_overrides_is_reported(tmp_path: Path) -> None:
     own = SUITE.replace("two.plain,", "{use: two.plain, with: {gc: G1}},")
     (found,) = problems(tmp_path, own)
-    assert found.message == "`gc` is for no server of this suite: all that have it say it in `with`"
+    assert found.message == "`gc` applies to no server of this suite: all servers that have it set it in `with`"
 
 
 def test_with_a_wrong_server_only_that_is_reported(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_home_of_a_single_server_too(tmp_path: Path) -> None:
         (
             "[17, 21]",
             "[17, lts, 21]",
-            "`lts` is no feature release of Java",
+            "`lts` is not a feature release of Java",
             "write whole numbers, such as 21, or `path`",
         ),
     ],
@@ -248,7 +248,7 @@ def test_the_command_line_selects_flags_by_name(tmp_path: Path) -> None:
         ("{jdk: 21, gc: Z, flags: {x: -XX:+ZGenerational}}", ""),
         (
             "{jdk: 25, gc: Z, flags: {x: -XX:+ZGenerational}}",
-            "-XX:+ZGenerational is for JDK 23 or earlier; later ones ignore it: there Z is always generational",
+            "-XX:+ZGenerational is for JDK 23 or earlier; later JDKs ignore it: there Z is always generational",
         ),
         (
             "{gc: G1, flags: {x: -XX:+ZGenerational}}",
@@ -268,9 +268,9 @@ def test_flags_that_cannot_take_effect_are_skipped(tmp_path: Path, said: str, re
     [
         ("-XX:+UseNUMA", "named sets are for `flags`, and `flags` are named sets"),
         ("{}", "flags are named sets"),
-        ("{a b: -XX:+UseNUMA}", "`a b` would not be safe in a file name"),
+        ("{a b: -XX:+UseNUMA}", "`a b` is not safe in a file name"),
         ("{x: 5}", "flags are a text, or a list of texts"),
-        ("{x: -jar}", "`-jar` is no flag of a JVM"),
+        ("{x: -jar}", "`-jar` is not a JVM flag"),
         ("{x: -XX:+UseZGC}", "`-XX:+UseZGC` contradicts the option `gc`"),
         ("{x: -Xmx1g}", "`-Xmx1g` contradicts the option `heap`"),
         ("{x: -XX:+UseNUMA, y: [-XX:+UseNUMA]}", "these flags are given twice"),

@@ -191,7 +191,7 @@ def test_the_table_of_a_users_catalogue_comes_first(tmp_path: Path) -> None:
     [
         ("libraries: []", "libraries"),
         ("libraries: [{name: x}]", "nothing belongs to x"),
-        ("libraries: [{name: x, symbols: ['(']}]", "no regular expression"),
+        ("libraries: [{name: x, symbols: ['(']}]", "not a valid regex"),
         ("libraries: [{name: x, package: [a]}]", "packages"),
         ("libraries: [{name: x, runtime: go, packages: [a]}]", "jvm"),
     ],

@@ -205,7 +205,7 @@ def test_fast_failures_are_no_speed(redline: Callable[..., Result]) -> None:
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (("--objective", "p99 < 20ms"), "write both in one, with a comma"),
+        (("--objective", "p99 < 20ms"), "write both in one objective, with a comma"),
         (("--objective", "p50 < 5s"), "raise --timeout"),
         (("--objective", "max < 1s", "--timeout", "1s"), "raise --timeout"),
         (("-d", "500ms"), "give -d 1s or more"),

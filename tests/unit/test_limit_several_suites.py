@@ -124,7 +124,7 @@ def test_suites_that_contradict_each_other_are_refused(suites: Suites, change: t
 
 def test_a_cell_that_two_suites_measure_otherwise_is_refused(suites: Suites) -> None:
     suites.write(ONE, ONE.replace("warmup: 2s", "warmup: 3s"))
-    refused(suites.search(), "two.yaml measures good.one.SimpleGet.probe otherwise than one.yaml")
+    refused(suites.search(), "two.yaml and one.yaml measure good.one.SimpleGet.probe differently")
 
 
 def test_servers_and_scenarios_of_one_name_are_the_same(suites: Suites) -> None:

@@ -139,7 +139,7 @@ def test_json_is_the_report_that_is_kept(finished_one: Finished) -> None:
 def test_the_plan_is_printed_first_and_names_a_closed_load_once(finished: Finished) -> None:
     printed = " ".join(finished.result.stderr.split())
     assert printed.count("not searched, since it is closed: saturate") == 1
-    assert "2 cells, each at most 19 probes on 3 starts of its server: at most about" in printed
+    assert "2 cells, at most 19 probes per cell on 3 starts of its server: at most about" in printed
     assert "open, poisson, 64 connections, 1.00 s after 1.00 s" in printed
 
 
@@ -299,7 +299,7 @@ def test_a_search_is_not_resumed_on_another_build(
     monkeypatch.setattr(FakeLauncher, "build", other_build)
     done = bench("--resume", bench.run_folder)
     assert isinstance(done.exception, RedlineError)
-    assert "good.one is not what it was" in str(done.exception)
+    assert "good.one has changed since this run began" in str(done.exception)
 
 
 def other_build(_self: FakeLauncher, variants: object, progress: object, builds: int = 1) -> object:

@@ -64,7 +64,7 @@ def test_a_range_names_two_revisions() -> None:
     found = document(git="main..HEAD")
     assert [server["revision"] for server in found["servers"]] == ["main", "HEAD"]
     assert "scenarios" not in found  # redline.yaml says what is requested
-    with pytest.raises(UsageError, match="leave out one of them"):
+    with pytest.raises(UsageError, match="leave out either"):
         document(A, git="main..HEAD")
 
 
@@ -91,7 +91,7 @@ def test_a_search_takes_the_time_that_it_is_given(trials: int, minutes: int) -> 
 def test_a_time_that_is_too_short_is_refused() -> None:
     with pytest.raises(UsageError, match="--for 20s is too short"):
         document(A, B, lasts="20s")
-    with pytest.raises(UsageError, match="leave out one of them"):
+    with pytest.raises(UsageError, match="leave out either"):
         document(A, B, lasts="4m", duration="2s")
 
 

@@ -63,8 +63,8 @@ def test_whose_a_server_is_and_what_it_hides_is_said(folder: Path) -> None:
     text = listed()
     headings = ["Servers of redline.yaml", "Servers of your catalogue", "Built-in servers", "Built-in proxies"]
     assert [line for line in text.splitlines() if line in headings] == headings
-    assert "in place of the built-in ones of the same names: rust.hyper" in text
-    assert "in place of the built-in one" in " ".join(listed("rust.hyper").split())
+    assert "in place of the built-in servers of the same names: rust.hyper" in text
+    assert "in place of the built-in server" in " ".join(listed("rust.hyper").split())
     servers = {server["name"]: server for server in json.loads(listed("--json"))["servers"]}
     assert (servers["go"]["origin"], servers["go"]["written_in"]) == ("redline.yaml", "redline.yaml")
     assert (servers["rust.hyper"]["origin"], servers["rust.hyper"]["hides_built_in"]) == ("catalogue", True)

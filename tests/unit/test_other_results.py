@@ -192,7 +192,7 @@ def test_results_of_other_tools_stand_beside_the_runs(tmp_path: Path) -> None:
     assert "there is no interval, and nothing here is called" in done.stdout
     assert "vegeta does not say the URL" in done.stdout
     refused = redline("history", tmp_path / "runs", tmp_path / "runs").exception
-    assert str(refused).endswith("hint: name the folder above them: runs are found at any depth")
+    assert str(refused).endswith("hint: name the folder above them: runs are read at any depth")
 
 
 def test_nothing_is_judged_by_results_of_other_tools() -> None:
@@ -206,9 +206,9 @@ def test_report_shows_a_result_of_another_tool(tmp_path: Path) -> None:
     done = redline("report", PEERS / "wrk2.txt")
     assert done.exit_code == 0
     assert "p99.9" in done.stdout
-    assert "wrk2 does not say the rate that was asked" in done.stdout
+    assert "wrk2 does not say the requested rate" in done.stdout
     refused = redline("report", PEERS / "wrk2.txt", "--format", "csv").exception
-    assert str(refused).startswith(f"{PEERS / 'wrk2.txt'} is a result of wrk2, of which there is no report as csv")
+    assert str(refused).startswith(f"{PEERS / 'wrk2.txt'} is a result of wrk2, which has no report as csv")
     (tmp_path / "notes").write_text("nothing")
     assert "is not JSON" in str(redline("report", tmp_path / "notes").exception)
 

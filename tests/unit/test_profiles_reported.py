@@ -255,6 +255,6 @@ def test_a_run_whose_stacks_are_gone_or_damaged_says_so(tmp_path: Path) -> None:
     store = stored(tmp_path)
     file = tmp_path / "run" / "profiles" / "0002.cpu.stacks.gz"
     file.write_bytes(file.read_bytes()[:50])
-    assert "is no gzip'd text" in build_report(store.run()).profiles[0].problem
+    assert "is not gzip'd text" in build_report(store.run()).profiles[0].problem
     file.unlink()
     assert "No such file" in build_report(store.run()).profiles[0].problem

@@ -71,7 +71,7 @@ def test_how_long_a_jvm_may_take_can_be_set() -> None:
         ("start: ./server\n", ["redline.yaml:1:8: start: './server' has no {port}", "`env PORT={port} ./server`"]),
         ("start: ./server '{port}\n", ["redline.yaml:1:8: start: ", "is not a command", "quote it as a shell would"]),
         (START + "chek: {get: /}\nbuild: ''\n", ["redline.yaml:2:1: chek: unknown key", "redline.yaml:3:8: build: "]),
-        ("start: ./server {prt} {port}\n", ["{prt} means nothing"]),
+        ("start: ./server {prt} {port}\n", ["{prt} is not a placeholder"]),
         (START + "check: {}\n", ["redline.yaml:2:8: check: this request has no method"]),
         (START + "check: {get: /x, weight: 2}\n", ["unknown key `weight`"]),
         ("start: ./a --port $PORT\n", ["`$PORT` is for a shell", "write `{port}`"]),
@@ -85,7 +85,7 @@ def test_how_long_a_jvm_may_take_can_be_set() -> None:
         ("base: &b {start: ./a}\n<<: *b\n", ["YAML 1.2 has no merge keys"]),
         (
             "servers:\n  - {name: a, start: ./a --port {port}}\n",
-            ["redline.yaml:2:33: ", "quote a text that has braces"],
+            ["redline.yaml:2:33: ", "quote a text with braces"],
         ),
         ("servers:\n  - {name: my server, start: './a {port}'}\n", ["of letters, digits"]),
         (START + "budget: 60\n", ["`60` has no unit", "write `60s`, if that"]),
@@ -128,9 +128,9 @@ def test_what_is_set_up_around_a_start_goes_to_revisions_with_the_file_of_the_wo
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("env: {A: '{foo}'}\n", "redline.yaml:2:6: env: {foo} in `A` means nothing; known are {port}"),
-        ("env: {A: '{A}${A}'}\n", "redline.yaml:2:6: env: {A} in `A` means nothing"),
-        ("env_file: ''\n", "redline.yaml:2:11: env_file: '' names no file"),
+        ("env: {A: '{foo}'}\n", "redline.yaml:2:6: env: {foo} in `A` is not a placeholder; known are {port}"),
+        ("env: {A: '{A}${A}'}\n", "redline.yaml:2:6: env: {A} in `A` is not a placeholder"),
+        ("env_file: ''\n", "redline.yaml:2:11: env_file: '' does not name a file"),
         ("before: ''\n", "redline.yaml:2:9: before: "),
     ],
 )

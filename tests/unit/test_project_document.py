@@ -124,11 +124,11 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         ),
         (
             "servers:\n  - {name: go, compose: compose.yaml, service: web}\n",
-            "redline.yaml:2:5: servers[0]: `port` is missing, which a server by its `compose` file has",
+            "redline.yaml:2:5: servers[0]: `port` is missing: a server with `compose` needs it",
         ),
         (
             "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, env: {A: '1'}}\n",
-            "servers[0].env: a server by its `compose` has no `env`",
+            "servers[0].env: a server with `compose` cannot have `env`",
         ),
         (
             "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, env_file: .env}\n",
@@ -136,10 +136,10 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         ),
         (
             "servers:\n  - {name: go, image: 'shop:1', service: web}\n",
-            "redline.yaml:2:42: servers[0].service: a server by its `image` has no `service`",
+            "redline.yaml:2:42: servers[0].service: a server with `image` cannot have `service`",
         ),
         (f"servers:\n{GO}{GO}", "the server `go` is given twice"),
-        ("servers:\n  - {name: a, url: 'http://h:1', env: {A: b}}\n", "is not started, and has no `env`"),
+        ("servers:\n  - {name: a, url: 'http://h:1', env: {A: b}}\n", "is not started, so it cannot have `env`"),
         ("servers:\n  - {start: './go {port}'}\n", "servers[0].name: `name` is missing"),
         ("servers:\n  - {name: go, command: './go {port}'}\n", "servers[0].command: unknown key `command`"),
         (f"{TWO}objective: 'itms: p99 < 5ms'\n", "objective: there is no"),
@@ -250,13 +250,13 @@ def test_a_load_starts_the_only_server_of_the_file_and_sends_all_its_requests(fo
         load_suite(LoadFlags(scenarios=["none"]), made)
     running, _ = load_suite(LoadFlags(), read_project(f"servers:\n{OLD}", "redline.yaml"))
     assert isinstance(running.variants[0].entry, AttachedServer)
-    with pytest.raises(UsageError, match="names 2 servers, and a load is for one"):
+    with pytest.raises(UsageError, match="names 2 servers, and a load takes one"):
         load_suite(LoadFlags(), read_project(TWO, "redline.yaml"))
 
 
 @pytest.mark.parametrize("key", ["build: 'true'", "env: {A: '1'}", "runtime: jvm", "ready: {path: /up}"])
 def test_what_revisions_alone_have_is_refused_beside_servers(key: str) -> None:
-    with pytest.raises(UsageError, match="is that of revisions, and there is no `start` beside it"):
+    with pytest.raises(UsageError, match="is for revisions, and there is no `start` beside it"):
         read_project(f"{key}\n{TWO}", "redline.yaml")
     read_project(f"{key}\nstart: ./go {{port}}\n{TWO}", "redline.yaml")
 
@@ -386,7 +386,7 @@ def test_ab_puts_a_proxy_before_the_only_server(folder: Path) -> None:
     project = read_project(f"servers:\n{GO}", "redline.yaml")
     (server,) = plain(ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, project))["servers"]
     assert server["route"] == ["direct", "nginx"]
-    with pytest.raises(UsageError, match=r"redline.yaml names 2 servers, and --route is for one") as refused:
+    with pytest.raises(UsageError, match=r"redline.yaml names 2 servers, and --route takes a single server") as refused:
         ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, read_project(TWO, "redline.yaml"))
     assert "`route: [direct, nginx]`" in refused.value.hint
 
@@ -405,7 +405,7 @@ def test_a_wrong_route_is_named_by_its_place(folder: Path, text: str, says: str)
 
 
 def test_a_load_is_for_one_route(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"redline.yaml has 2 routes, and a load is for one"):
+    with pytest.raises(UsageError, match=r"redline.yaml has 2 routes, and a load takes one"):
         load_suite(LoadFlags(), read_project(NGINX, "redline.yaml"))
 
 

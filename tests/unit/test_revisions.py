@@ -146,7 +146,7 @@ def test_a_build_that_needs_a_network_says_so(said: str, tmp_path: Path) -> None
     with pytest.raises(BuildError) as refusal:
         build(f'echo "{said}"; exit 6', tmp_path, "A", tmp_path / "log", lambda _building: None)
     assert said in refusal.value.message
-    assert refusal.value.hint.startswith("it asked for something by a network that does not answer")
+    assert refusal.value.hint.startswith("it used a network that does not answer")
 
 
 def test_another_failure_of_a_build_does_not_blame_the_network(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_hop_with_other_options_is_another_cell(tmp_path: Path) -> None:
         ("[direct, fronted, secure]", "[direct, direct]", "`direct` is given twice", "remove one"),
         ("[h2c]", "[h1, proxy.front]", "a leg is missing", "with a leg at both ends"),
         ("[h2c]", "[proxy.front]", "there is no leg in front of proxy.front", "alternate legs and proxies"),
-        ("[h2c]", "[h3]", "`h3` is no leg", "legs are: h1, h1+tls, h2c, h2+tls"),
+        ("[h2c]", "[h3]", "`h3` is not a leg", "legs are: h1, h1+tls, h2c, h2+tls"),
         ("[h2c]", "[h1, h1, h1]", "`h1` follows another leg: a proxy is missing", "alternate"),
         ("[h2c]", "[h1, fam.plain, h1]", "fam.plain is a server, not a proxy", "the catalogue has: proxy.front"),
         ("[h2c]", "[h1, proxy.frnot, h1]", "there is no proxy `proxy.frnot`", "did you mean `proxy.front`?"),
@@ -214,7 +214,7 @@ def test_a_route_comes_before_a_proxy_of_its_name(tmp_path: Path) -> None:
 
 def test_a_name_that_several_proxies_have_is_refused(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, named("front"), other=PROXIES)
-    assert problem.message == "`front` is the name of several proxies"
+    assert problem.message == "several proxies have the name `front`"
     assert "proxy.front" in problem.hint
     assert "other.front" in problem.hint
 

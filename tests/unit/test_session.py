@@ -158,7 +158,7 @@ def test_a_run_that_is_done_gets_further_rounds(tmp_path: Path) -> None:
     assert store.run().complete
 
 
-@pytest.mark.parametrize(("trials", "says"), [(2, "--trials 2 adds nothing"), (1, "are planned of every cell")])
+@pytest.mark.parametrize(("trials", "says"), [(2, "--trials 2 adds nothing"), (1, "that many or more for every")])
 def test_fewer_trials_than_a_run_has_are_refused(tmp_path: Path, trials: int, says: str) -> None:
     store = RunStore(tmp_path / "run")
     store.create(RUN.manifest)

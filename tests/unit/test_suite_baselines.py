@@ -135,19 +135,19 @@ def test_one_server_with_several_variants_is_the_baseline_of_those_with_its_opti
         (
             "{fam.layered: fam.plain, fam.plain: slow.vanilla, slow.vanilla: fam.layered}",
             "[fam.layered, fam.plain, slow.vanilla]",
-            "in a circle: fam.layered -> fam.plain -> slow.vanilla -> fam.layered",
-            "a chain begins with a server that is compared with nothing",
+            "form a circle: fam.layered -> fam.plain -> slow.vanilla -> fam.layered",
+            "a chain begins with a server without a baseline",
         ),
         (
             "{fam.layered+routes=1: fam.layered, fam.layered: fam.layered+routes=1}",
             "[{use: fam.layered, with: {routes: [1, 128]}}]",
-            "in a circle: fam.layered+routes=1 -> fam.layered -> fam.layered+routes=1",
-            "take one of these keys out",
+            "form a circle: fam.layered+routes=1 -> fam.layered -> fam.layered+routes=1",
+            "remove one of these keys",
         ),
         (
             "{'fam.layered+*routes=1': fam.layered}",
             "[{use: fam.layered, with: {routes: 1, log: server-log}}, fam.layered]",
-            "no variant of `fam.layered` differs from `fam.layered+log=server-log+routes=1` in one thing alone",
+            "no variant of `fam.layered` differs from `fam.layered+log=server-log+routes=1` in a single property",
             "name one of: fam.layered, with `fam.layered+log=server-log+routes=1` as the key",
         ),
         (

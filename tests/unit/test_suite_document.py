@@ -69,8 +69,8 @@ def test_aliases_are_followed() -> None:
         ("a: !mine 1\n", "f.yaml:1:4: a", "no meaning here"),
         ("a: !!set {x, y}\n", "f.yaml:1:4: a", "no meaning here"),
         ("a: &x [*x]\n", "f.yaml:1:4: a[0]", "contains itself"),
-        (r'a: ["x\udcff"]', "f.yaml:1:5: a[0]", "stands for no character"),
-        (r'"\ud83d\ude00": 1', "f.yaml:1:1", "stands for no character"),
+        (r'a: ["x\udcff"]', "f.yaml:1:5: a[0]", "does not stand for a character"),
+        (r'"\ud83d\ude00": 1', "f.yaml:1:1", "does not stand for a character"),
         ("- " * 3000, "f.yaml:1:1", "nested too deeply"),
     ],
 )

@@ -153,7 +153,7 @@ def test_a_selection_has_the_whole_budget() -> None:
     whole, one = read(TEXT), read(TEXT, replace(NOTHING, scenarios=("items",)))
     assert one.loads[0].duration_ns == pytest.approx(2 * whole.loads[0].duration_ns, abs=1)
     assert one == read(TEXT.replace("{name: root, get: /}, ", "")).model_copy(update={"variants": one.variants})
-    with pytest.raises(UsageError, match="no comparison is left"):
+    with pytest.raises(UsageError, match="no comparison of this suite is left"):
         read(TEXT, replace(NOTHING, servers=("A",)))
 
 
@@ -265,11 +265,11 @@ def test_one_scenario_is_warmed_up_once() -> None:
     [
         (TEXT.replace(A, "{name: A}"), "this server has none of use, command, image, compose, url, revision"),
         (TEXT.replace(A, "{command: './a {port}', url: 'http://x'}"), "both `command` and `url`"),
-        (TEXT.replace(A, "{url: 'http://x', env: {A: b}}"), "a server by its `url` has no `env`"),
-        (TEXT.replace(A, "{revision: HEAD, with: {a: 1}}"), "a server by its `revision` has no `with`"),
+        (TEXT.replace(A, "{url: 'http://x', env: {A: b}}"), "a server with `url` cannot have `env`"),
+        (TEXT.replace(A, "{revision: HEAD, with: {a: 1}}"), "a server with `revision` cannot have `with`"),
         (TEXT.replace(A, "{command: './old'}"), "'./old' has no {port}"),
         (TEXT.replace(A, "{url: 'http://x/path'}"), "a server has no path"),
-        (TEXT.replace(A, "{url: 'localhost:80'}"), "localhost:80 is no URL of http:// or https://"),
+        (TEXT.replace(A, "{url: 'localhost:80'}"), "localhost:80 is not a URL of http:// or https://"),
         (TEXT.replace(A, "{url: 'http://x', tls: {insecure: true}}"), "http://x does not serve TLS"),
         (TEXT.replace("name: B", "name: A"), "`A` is given twice"),
         (TEXT + "trials: 5\n", "a suite has `trials` or a `budget`, not both"),
@@ -278,7 +278,7 @@ def test_one_scenario_is_warmed_up_once() -> None:
         (TEXT + "builds: 2\n", "only servers of the catalogue are built several times"),
         (TEXT + "warmup_by: {users: 2}\n", "steadiness is detected under the load that is measured"),
         (TEXT.replace(f", {B}", ""), "a budget is for comparing servers, and there is only one"),
-        (TEXT.replace(A, "{url: 'http://x'}") + "design: parallel-duet\n", "so nobody can give them cores"),
+        (TEXT.replace(A, "{url: 'http://x'}") + "design: parallel-duet\n", "so Redline cannot assign cores to them"),
         (TEXT.replace("users: 64}", "users: 64, ramp: {to: 9, over: 1s}}"), "the load `load` changes"),
         (TEXT.replace("users: 64}", "users: 64}, count: 5"), "the load `load` ends by `count`"),
         (TEXT.replace("{closed: {users: 64}}", "{open: {rate: 5}}") + "metric: throughput\n", "`load` sets the rate"),
@@ -412,7 +412,7 @@ def test_objectives_are_for_a_load_a_scenario_or_both() -> None:
         ("steady/full: p99 < 1s", "there is no scenario `full`", "there is: root, items"),
         ("root/steady: p99 < 1s", "there is no load `root`", "there is: steady, full"),
         ("items: p99 < 1s, p99 < 2s", "`p99` has more than one condition", "keep the stricter one"),
-        ("items: p98 < 1s", "`p98` is not something that an objective can bound", "did you mean `p99`?"),
+        ("items: p98 < 1s", "`p98` is not a metric that an objective can bound", "did you mean `p99`?"),
     ],
 )
 def test_what_an_objective_is_for_has_to_be_there(written: str, message: str, hint: str) -> None:
@@ -427,7 +427,7 @@ def test_what_an_objective_is_for_has_to_be_there(written: str, message: str, hi
 
 def test_a_load_and_a_scenario_of_one_name_are_told_apart() -> None:
     text = TWO.replace("steady:", "items:")
-    with pytest.raises(UsageError, match="`items` is a load and a scenario"):
+    with pytest.raises(UsageError, match="`items` is both a load and a scenario"):
         read(f'{text}objective: "items: p99 < 1s"\n')
     assert read(f'{text}objective: "items/items: p99 < 1s"\n').objectives[0].load == "items"
 

@@ -193,7 +193,7 @@ def test_a_number_of_trials_overrides_automatic_ones(tmp_path: Path) -> None:
     [
         ("{auto: {precision: 0%}}", "more than 0%", "2%"),
         ("{auto: {}}", "`precision` is missing", "2%"),
-        ("{auto: {precision: 2%, at_least: 9, at_most: 8}}", "at least 9 rounds and at most 8", "raise `at_most`"),
+        ("{auto: {precision: 2%, at_least: 9, at_most: 8}}", "at least 9 and at most 8 rounds", "raise `at_most`"),
         ("{auto: {precision: 2%, at_least: 1}}", "at least 2", "rounds"),
         ("{auto: {precision: 2%, budget: 30}}", "`30` has no unit", "write `30s`"),
         ("{auto: {precision: 2%, rounds: 3}}", "unknown key `rounds`", "precision"),

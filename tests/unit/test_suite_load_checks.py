@@ -126,7 +126,7 @@ def test_the_load_that_warms_up_need_not_be_measured(tmp_path: Path) -> None:
         (OPEN + "warmup_by: {users: 2}\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
         (
             OPEN.replace("rate: 500", "rate: 0, ramp: {to: 64, over: 1s}") + "warmup_by: steady\n",
-            "`steady` is not the same all the time",
+            "`steady` is not a constant load",
             "constant",
         ),
     ],
@@ -195,7 +195,7 @@ def test_a_suite_that_does_not_say_what_is_quick(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         suite_of(tmp_path, LONG, QUICK)
     (problem,) = caught.value.problems
-    assert problem.message == "the suite some does not say what is quick"
+    assert problem.message == "the suite some has no `quick`"
     assert "quick: {warmup: 1s" in problem.hint
 
 
@@ -205,7 +205,7 @@ QUICK_STAGED = SUITE.replace("{users: 64}, for: 1s", "{users: 0, ramp: {to: 64, 
 @pytest.mark.parametrize(
     ("text", "says", "hint", "field"),
     [
-        (SUITE + "quick: {}\n", "`quick` makes nothing shorter", "at least one of", "quick"),
+        (SUITE + "quick: {}\n", "`quick` is empty", "at least one of", "quick"),
         (SUITE + "quick: {for: 0s}\n", "must be at least 1ms", "a shorter load", "quick.for"),
         (SUITE + "quick: {trails: 2}\n", "unknown key `trails`", "did you mean `trials`?", "quick.trails"),
         (SUITE + "quick: {trials: 0}\n", "must be at least 1", "how often", "quick.trials"),

@@ -94,14 +94,14 @@ def test_other_arrivals_make_another_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says", "hint"),
     [
-        ("1\n0.5\n", "times.txt:2:1: this time is before the one above it", "sort the file"),
+        ("1\n0.5\n", "times.txt:2:1: this time is before the previous time", "sort the file"),
         ("soon\n", "times.txt:1:1: this is not a time", "unit"),
-        ("-1\n", "times.txt:1:1: this time is not between 0 and a day", "one time a line"),
-        ("1;2\n", "times.txt:1:1: this is not a time", "one time a line"),
+        ("-1\n", "times.txt:1:1: this time is not between 0 and a day", "one time per line"),
+        ("1;2\n", "times.txt:1:1: this is not a time", "one time per line"),
         ("1e999999\n", "times.txt:1:1: this is not a time", ""),
         ("25h\n", "times.txt:1:1: this is not a time of at most a day", ""),
         ("nan\n", "times.txt:1:1: this is not a time", ""),
-        ("# nothing\n", "has no times", "one time a line"),
+        ("# nothing\n", "has no times", "one time per line"),
         ("0\n" * 200_001, "has 200001 times; at most 200000", "a part of it"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_file_of_times_that_is_not_there(tmp_path: Path) -> None:
         (
             "closed: {users: 1, ramp: {to: 2, over: 1s}, stages: [{to: 2, over: 1s}]}",
             "not both",
-            "first of the stages",
+            "first stage",
             "closed.stages",
         ),
         (
@@ -158,10 +158,10 @@ def test_a_file_of_times_that_is_not_there(tmp_path: Path) -> None:
         ),
         ("closed: {users: 1}, count: 0", "at least 1", "were due", "count"),
         ("open: {}", "`rate` is missing", "`rate: 5000`", "open"),
-        ("open: {rate: 0}", "a rate of 0", "or a stage to one", "open.rate"),
-        ("open: {rate: 0, stages: [{to: 0, over: 1s}]}", "a rate of 0", "or a stage to one", "open.rate"),
+        ("open: {rate: 0}", "a rate of 0", "or a stage to a rate", "open.rate"),
+        ("open: {rate: 0, stages: [{to: 0, over: 1s}]}", "a rate of 0", "or a stage to a rate", "open.rate"),
         ("open: {rate: 1, ramp: {to: x, over: 1s}}", "`x` is not a rate", "5000/s", "open.ramp.to"),
-        ("open: {rate: 1, arrivals: {replay: f}}", "have times, and no rate", "leave out the rate", "open.rate"),
+        ("open: {rate: 1, arrivals: {replay: f}}", "have times, not a rate", "leave out the rate", "open.rate"),
         (
             "open: {rate: 1, arrivals: {repaly: f}}",
             "unknown key `repaly`",

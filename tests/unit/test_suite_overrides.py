@@ -177,7 +177,7 @@ def test_options_keep_the_variants_that_have_the_value_or_not_the_option(
         (
             Overrides(servers=("*server-log",), options=(("log", "off"),)),
             "no server matches both -s and -w",
-            "leave out one of the two",
+            "leave out -s or -w",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_share_does_not_change(tmp_path: Path, more: str) -> None:
 
 def test_users_who_change_show_no_capacity(tmp_path: Path) -> None:
     (one, other) = problems_of(tmp_path, TEXT.replace("users: 64", "users: 64, ramp: {to: 9, over: 1s}"))
-    assert one.message == other.message == "the users of `saturate` change, so it shows no one capacity"
+    assert one.message == other.message == "the users of `saturate` change, so it shows no single capacity"
     assert "three" in one.hint
 
 

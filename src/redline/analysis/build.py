@@ -1,4 +1,4 @@
-"""Run -> Report: pure, and the same run gives the same report. A run that was cut short has a report too."""
+"""Build a report from a run. Pure: the same run gives the same report. Runs that were cut short have reports too."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -33,9 +33,9 @@ from redline.suite.screening import axes_of_server, by_server
 
 
 def build_report(run: Run, folder: str | None = "") -> Report:
-    """Everything that is shown of a run. It is stored in `folder`, if that is known, which commands in it name.
+    """The report of a run. `folder` is where the run is stored, for the commands that the report suggests.
 
-    None is the folder of a run that is not kept.
+    It is empty if it is not known, and None if the run is not kept.
     """
     plan = run.manifest.plan
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
@@ -90,7 +90,7 @@ def _of_other_pairs(layers: Iterable[Waterfall], steps: Iterable[Effect]) -> Ite
 def _in_run(
     cell: CellReport, judged: JudgedCell, speeds: Mapping[int, float], doubts: tuple[Finding, ...]
 ) -> CellReport:
-    """The cell with what is known of it only when the whole run is known."""
+    """The cell with the facts that only the whole run shows."""
     known = [speed for trial in cell.trials if (speed := speeds.get(trial.position)) is not None]
     return cell.in_run(speeds, (*host_mode(judged.cell, known), *doubts))
 
@@ -124,6 +124,6 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
 
 
 def starts_of(run: Run) -> int:
-    """How often the servers of duets were started; a start may serve several scenarios and loads in turn."""
+    """The number of starts of duets; a start may serve several scenarios and loads in turn."""
     cells = run.manifest.plan.cells
     return len({(duet.round, tuple(cells[cell_id].variant.slug for cell_id in duet.cell_ids)) for duet in run.duets})

@@ -1,4 +1,4 @@
-"""The capacities that a capacity run measured, from which rates follow as shares."""
+"""The capacities that a capacity run measured; rates may be shares of them."""
 
 from redline.analysis.judged import JudgedCell, judge_run
 from redline.model import Metric, Run
@@ -10,9 +10,9 @@ Group = tuple[str, str, str]
 def capacities(run: Run) -> Capacities:
     """The capacity of every subject of a capacity run by its slug, or why it has none.
 
-    A group is a baseline and what is compared with it, directly or not, in a scenario under a load. Its capacity is the
-    least throughput of its cells, a rate that all of them can sustain. A group has none if a cell lacks a valid
-    throughput. Skipped cells have no capacity, and do not keep it from the others.
+    A group is a baseline and all cells compared with it, directly or not, in a scenario under a load. Its capacity is
+    the least throughput of its cells, a rate that all of them can sustain. A group has no capacity if a cell lacks a
+    valid throughput. Skipped cells have no capacity, and do not affect the others.
     """
     suite = run.manifest.plan.suite
     subjects = [cell for cell in judge_run(run).values() if cell.cell.role == "subject"]
@@ -40,7 +40,7 @@ def capacities(run: Run) -> Capacities:
 
 
 def with_stage(about: str, run: Run) -> str:
-    """What a suite is about, and of which of its two runs this is the report, where it has two."""
+    """The suite's `about`, and which of the suite's two runs is reported, if it has two."""
     plan = run.manifest.plan
     first = {load.name for load in capacity_loads(plan.suite)}
     names = " and ".join(sorted(first))
@@ -55,7 +55,7 @@ def with_stage(about: str, run: Run) -> str:
 
 
 def _throughput(cell: JudgedCell) -> float | None:
-    """Right answers per second, where they can be relied on."""
+    """Right answers per second; None if the cell is not valid."""
     if not cell.valid or not cell.having(Metric.THROUGHPUT):
         return None
     return cell.sample(Metric.THROUGHPUT).value or None

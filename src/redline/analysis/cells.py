@@ -31,9 +31,9 @@ _DEEPEST = 9
 
 
 def cell_report(judged: JudgedCell, suite: Suite, settings: dict[str, str], sliced: SlicedCell | None) -> CellReport:
-    """What is shown of one cell. `settings` are those in which the variants of its server differ.
+    """The report of a cell. `settings` are those in which the variants of its server differ.
 
-    `sliced`: the cell was measured in duets alone, so it has no trials, and its levels are of slices.
+    `sliced`: the cell was measured only in duets, so it has no trials, and its levels are those of slices.
     """
     cell = judged.cell
     used = sliced.traffic if sliced else [trial.traffic for trial in judged.used if trial.traffic]
@@ -84,7 +84,7 @@ def _warmed_up_before(cell: Cell) -> str:
 
 
 def _estimates(judged: JudgedCell, count: int) -> dict[Metric, Estimate]:
-    """Every metric that the usable trials have; a percentile only when enough requests lie beyond it."""
+    """Every metric that the usable trials have; percentiles only if enough requests lie beyond them."""
     return {
         metric: judged.estimate(metric)
         for metric in Metric
@@ -93,7 +93,7 @@ def _estimates(judged: JudgedCell, count: int) -> dict[Metric, Estimate]:
 
 
 def _parts(judged: JudgedCell) -> Iterator[PartReport]:
-    """The server and its proxies, each by itself; nothing without proxies."""
+    """The server and its proxies separately; empty without proxies."""
     for place, part in enumerate(judged.used[0].parts if judged.used else ()):
         alone = [trial.of_part(place) for trial in judged.used if place < len(trial.parts)]
         estimates = {}
@@ -111,7 +111,7 @@ def _parts(judged: JudgedCell) -> Iterator[PartReport]:
 
 
 def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
-    """The distribution on a grid of nines, as deep as its count supports, and its maximum; empty for nothing."""
+    """The distribution on a grid of nines, as deep as its count supports, and its maximum; empty without requests."""
     count = histogram.count
     if count == 0:
         return ()
@@ -122,7 +122,7 @@ def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
 
 
 def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
-    """The percentiles that need more requests, lowest first, with how many; none of an empty histogram."""
+    """The percentiles that need more requests, lowest first, with how many; empty for an empty histogram."""
     count = histogram.count
     return tuple(
         TooFew(metric=metric, needs=requests_needed(q), missing=requests_needed(q) - count)
@@ -132,7 +132,7 @@ def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
 
 
 def server_facts(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
-    """What its servers said of themselves. That they differ from trial to trial is worth seeing, so all are listed."""
+    """The distinct values of a fact that the servers reported, since differences between trials matter."""
     servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
     return _distinct(str(getattr(server, fact)) for server in servers)
 
@@ -150,7 +150,7 @@ def _nines() -> Iterator[float]:
 
 
 def _clock_bound_ns(judged: JudgedCell) -> int | None:
-    """How far the clocks of hosts may be apart in any of its usable trials; None if a trial does not say."""
+    """The most that the hosts' clocks may be apart in its usable trials, in ns; None if a trial does not say."""
     bounds = [trial.clock_bound_ns for trial in judged.used]
     known = [bound for bound in bounds if bound is not None]
     return max(known, default=0) if len(known) == len(bounds) else None
@@ -162,10 +162,10 @@ def other_times(
     resolution_ns: int | None,
     clock_bound_ns: int | None = 0,
 ) -> tuple[OtherTime, ...]:
-    """Handshakes, and one-way times where answers carry the server's clock, of some trials together.
+    """Handshakes of several trials together, and one-way times if answers carry the server's clock.
 
-    `resolution_ns` is how finely the server gives its clock, `clock_bound_ns` how far it may be from the client's, if
-    that is known: one-way times are left out unless it is a small part of each median.
+    `resolution_ns` is the resolution of the server's clock, `clock_bound_ns` its largest distance from the client's, if
+    known: one-way times are left out unless that is a small part of both medians.
     """
     shown = []
     merged = Histogram.merged(handshake for handshake in handshakes if handshake is not None)

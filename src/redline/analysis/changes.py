@@ -1,6 +1,6 @@
-"""Where a cell changed from one run to the next: change points that noise does not explain. Pure.
+"""Find the runs at which a cell changed: change points that noise does not explain. Pure.
 
-A change is one of level, not noise, which the trials confirm and which matters: docs/guide/history.md.
+A change is a change of level that the trials confirm and that matters: docs/guide/history.md.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from redline.stats.samples import Floats
 from redline.stats.series import level_ends
 
 PENALTY = 20.0
-"""What one more change point has to explain, in variances of the noise: a lone last run must be off by 4.5 sigma.
+"""The penalty per change point, in variances of the noise: a single last run must be off by 4.5 sigma.
 
-Flat histories of 4 to 12 runs were then split in 2.5% to 5% of simulations, of 20 and more in at most 1.5%.
+It split flat histories of 4 to 12 runs in 2.5% to 5% of simulations, and of 20 or more runs in at most 1.5%.
 """
 
 FEWEST_RUNS = 4
-"""Three differences are the fewest whose median one step cannot spoil."""
+"""Three differences are the fewest whose median survives a single step."""
 
 _MEDIAN_OF_NORMAL = 0.6745
 
 
 @dataclass(frozen=True)
 class Level:
-    """One metric of a cell in one run."""
+    """A metric of a cell in a run."""
 
     estimate: Estimate
     sample: Sample
@@ -36,7 +36,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Step:
-    """From the `at`-th of the runs on, up to the `until`-th, the level is another than from `since` on."""
+    """A change of level: runs `at` to `until` (exclusive) differ from the runs from `since` to `at`."""
 
     since: int
     at: int
@@ -49,8 +49,8 @@ class Step:
 def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[Step, ...]:
     """The changes in a sequence of runs, in order; none in fewer than `FEWEST_RUNS`.
 
-    A change point whose trials do not confirm it, or that is too small to matter, is dropped, the smallest first, and
-    its neighbours are asked again with the longer levels that this gives them.
+    A change point that its trials do not confirm, or that is too small to matter, is dropped, the smallest first, and
+    its neighbours are judged again with the longer levels that result.
     """
     values = np.array([level.estimate.value for level in levels])
     if len(levels) < FEWEST_RUNS or np.any(values <= 0):
@@ -72,9 +72,9 @@ def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[St
 
 
 def standing(levels: Sequence[Level], made: Sequence[Step], metric: Metric, threshold: float) -> Step | None:
-    """The last change for the worse that nothing mended: the present level is still slower than the level before it.
+    """The last change for the worse that still stands: the present level is slower than the level before it.
 
-    An improvement by less than what was lost mends nothing. `made` are the `steps` of `levels`.
+    A smaller improvement does not undo it. `made` are the `steps` of `levels`.
     """
     for step in reversed(made):
         if step.verdict is Verdict.SLOWER:
@@ -86,10 +86,10 @@ def standing(levels: Sequence[Level], made: Sequence[Step], metric: Metric, thre
 
 
 def noise(logs: Floats, levels: Sequence[Level]) -> float:
-    """The standard deviation of the log from run to run, where nothing changes.
+    """The standard deviation of the log from run to run without changes.
 
-    From the median of the differences between neighbours, of which a change spoils only one (for normal noise it is
-    0.6745 * sqrt(2) sigma); but not less than what the trials of the median run say of its own error.
+    It follows from the median difference between neighbours, since a change affects only one difference (for normal
+    noise the median is 0.6745 * sqrt(2) sigma), and is at least the error of the median run by its trials.
     """
     steps_between = np.abs(np.diff(logs))
     between = float(np.median(steps_between)) / (_MEDIAN_OF_NORMAL * 2**0.5)
@@ -97,7 +97,7 @@ def noise(logs: Floats, levels: Sequence[Level]) -> float:
 
 
 def _error(level: Level) -> float:
-    """The standard error of the log, as far as its trials show it; at least that of a histogram's slot."""
+    """The standard error of the log by the trials; at least that of a histogram's slot."""
     estimate, slot = level.estimate, level.sample.resolution / 12**0.5
     if not estimate.low or not estimate.high or estimate.n < 2:
         return slot

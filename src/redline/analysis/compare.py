@@ -1,4 +1,4 @@
-"""Cells against their baselines: within one run paired by round, across two runs unpaired. Pure."""
+"""Compare cells with their baselines: paired by round within a run, unpaired across two runs. Pure."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,9 +23,9 @@ from redline.stats import (
 from redline.suite.planning import is_mix
 
 RATE_TOLERANCE = 0.01
-"""Answers may differ from what was due by this share, and one rate from another."""
+"""The share by which answers may differ from due requests, and rates from each other."""
 _FEWEST = 10
-"""And by so many requests: at the ends of a short window some are always in flight."""
+"""The same in requests: at the ends of a short window some are always in flight."""
 
 SCHEDULED = "the schedule sets the throughput, and both kept up with it"
 CAVEAT = (
@@ -36,7 +36,7 @@ CAVEAT = (
 
 @dataclass(frozen=True)
 class RunsCompared:
-    """Two runs against each other, and what to know before believing it."""
+    """The comparison of two runs, and caveats about it."""
 
     comparisons: tuple[Comparison, ...]
     unmatched: tuple[str, ...]
@@ -44,7 +44,7 @@ class RunsCompared:
 
 
 def compare_runs(base: Run, other: Run) -> RunsCompared:
-    """The subjects that both runs hold, `other` over `base`, in every compared metric; the threshold is the base's."""
+    """Compare the subjects of both runs, `other` over `base`, in every compared metric, with the base's threshold."""
     theirs, ours = judge_run(base), judge_run(other)
     threshold = base.manifest.plan.suite.threshold
     return RunsCompared(
@@ -66,9 +66,9 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
 
 
 def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Duets) -> tuple[Comparison, ...]:
-    """Every subject against its own baseline in the same scenario and load, in every compared metric.
+    """Compare every subject with its baseline in the same scenario and load, in every compared metric.
 
-    The comparisons in one metric with one baseline are a family, whatever their scenarios and loads; those of a
+    Comparisons in the same metric with the same baseline are a family, whatever their scenarios and loads. Those of a
     scenario that mixes the requests of others are a family of their own.
     """
     subjects = subjects_by_name(judged)
@@ -90,7 +90,7 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Du
 
 
 def not_run(run: Run) -> tuple[str, ...]:
-    """The cells that were to be compared with others of the run and were skipped, as where a server cannot be built."""
+    """Messages about skipped cells that should have been compared, such as those of a server that failed to build."""
     suite = run.manifest.plan.suite
     pairs = [(variant.slug, suite.baseline_of(variant.slug)) for variant in suite.variants]
     servers = {slug for pair in pairs if pair[1] for slug in pair}
@@ -105,9 +105,10 @@ def not_run(run: Run) -> tuple[str, ...]:
 
 
 def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
-    """A cell and its baseline as the suite compares them: in a duet if a duet knows the metric.
+    """Compare a cell with its baseline as the suite does: by a duet if it has the metric.
 
-    Percentiles are those of trials alone, unless there are none or the suite asks for a verdict on a percentile.
+    Percentiles are compared by trials alone, unless there are no trials or the suite asks for a verdict on a
+    percentile.
     """
     duet = duets.get((cell.id, baseline.id))
     asked = metrics_asked(cell.cell.load, suite, duet)
@@ -133,8 +134,8 @@ def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, sui
 def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[Metric, ...]:
     """The metrics in which a suite wants verdicts under a load.
 
-    Where servers are compared in duets alone, that is CPU per request. If its CPU time is not known, it is the rate, or
-    the median response time where the load sets the rate.
+    If servers are compared only in duets, that is CPU per request. If CPU time is not known, it is the rate, or the
+    median response time if the load sets the rate.
     """
     if suite.metric is None and suite.alone:
         return load.primary_metrics
@@ -145,7 +146,7 @@ def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[M
 
 
 def _with_caveat(comparison: Comparison, duet: Duet) -> Comparison:
-    """What `caveat_of_rate` says, from the rates in the duet."""
+    """The comparison with the caveat of `caveat_of_rate`, from the rates in the duet."""
     timed = duet.saturates and comparison.metric in QUANTILE_OF and comparison.ratio
     rate = duet.ratio(Metric.THROUGHPUT) if timed else None
     differ = rate is not None and abs(rate.value) > math.log1p(RATE_TOLERANCE)
@@ -153,7 +154,7 @@ def _with_caveat(comparison: Comparison, duet: Duet) -> Comparison:
 
 
 def why_no_verdict(comparison: Comparison) -> str:
-    """Why there can be no verdict, however large the difference; empty if there is a verdict."""
+    """Why there is no verdict, however large the difference; empty if there is a verdict."""
     ratio, duet = comparison.ratio, comparison.duet
     if ratio is None:
         return comparison.refused
@@ -175,9 +176,10 @@ def compare_cells(  # noqa: PLR0913 - what is compared, and how
     by_round: bool = True,
     asked: tuple[Metric, ...] | None = None,
 ) -> Comparison:
-    """Two cells in one metric; refused, with the reason, where that would be unfair. Cells of one run pair by round.
+    """Compare two cells in a metric, or refuse with a reason if that would be unfair. Cells of the same run pair by
+    round.
 
-    It has no verdict yet: `with_verdicts` adjusts the p-values of those that are read together.
+    The result has no verdict yet: `with_verdicts` adjusts the p-values of a family.
     """
     ours, theirs = cell.having(metric), baseline.having(metric)
     if by_round:
@@ -186,7 +188,7 @@ def compare_cells(  # noqa: PLR0913 - what is compared, and how
     refused = _refused(cell, baseline) or _too_little(metric, ours, theirs)
     refused = refused or refused_for_rate(load, metric, ours, theirs)
     contrast = None
-    # The throughput counts where one side did not keep up with the schedule: their response times then do not compare.
+    # Throughput counts if a side did not keep up with the schedule: response times are then not comparable.
     primary = metric in (asked or load.primary_metrics)
     primary = primary or (not asked and metric is Metric.THROUGHPUT and not refused and not _waits(load))
     if not refused:
@@ -213,20 +215,20 @@ def compare_cells(  # noqa: PLR0913 - what is compared, and how
 def same_rounds(
     ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]
 ) -> tuple[list[TrialNumbers], list[TrialNumbers]]:
-    """The trials of rounds that both cells have, on the same host; else hosts would be compared."""
+    """The trials of rounds in which both cells ran on the same host; otherwise hosts would be compared."""
     by_round = {(trial.round, trial.host): trial for trial in theirs}
     pairs = [(trial, by_round[place]) for trial in ours if (place := (trial.round, trial.host)) in by_round]
     return [our for our, _ in pairs], [their for _, their in pairs]
 
 
 def _sample(cell: JudgedCell, trials: Sequence[TrialNumbers], metric: Metric) -> Sample:
-    """The sample of these trials; that of the cell if these are all that it has."""
+    """The sample of these trials; the cell's own if these are all of its trials."""
     same = [trial.position for trial in trials] == [trial.position for trial in cell.having(metric)]
     return cell.sample(metric) if same else sample_of(trials, metric)
 
 
 def _rounds(cell: JudgedCell, baseline: JudgedCell, whole: int) -> int | None:
-    """In how many rounds either cell was run; None if both were, in all of them."""
+    """The number of rounds in which either cell ran; None if both ran in all of them."""
     run = {trial.numbers.round for side in (cell, baseline) for trial in side.trials}
     return len(run) if whole < len(run) else None
 
@@ -256,9 +258,9 @@ class Question(NamedTuple):
 def with_verdicts(
     comparisons: Sequence[Comparison], question_of: Callable[[Comparison], Question]
 ) -> tuple[Comparison, ...]:
-    """The comparisons with p-values adjusted within each family, and the verdicts that these allow.
+    """The comparisons with p-values adjusted within each family, and the resulting verdicts.
 
-    A verdict is given on primary metrics, from `FEWEST_TRIALS` on. What has no p-value is in no family.
+    Primary metrics get a verdict from `FEWEST_TRIALS` on. A comparison without a p-value is in no family.
     """
     families: dict[str, list[tuple[int, float, str]]] = {}
     for place, comparison in enumerate(comparisons):
@@ -282,11 +284,11 @@ def _decided(comparison: Comparison) -> Comparison:
 
 
 class HasVerdict(Protocol):
-    """What has a verdict: a comparison of servers, runs or limits, or a change in a history."""
+    """A comparison of servers, runs or limits, or a change in a history, with its verdict."""
 
     @property
     def verdict(self) -> Verdict | None:
-        """None if none was asked for, or none can be given."""
+        """The verdict; None if it was not asked for, or cannot be given."""
 
     @property
     def matters(self) -> bool | None:
@@ -302,18 +304,18 @@ def unwanted(comparisons: Iterable[_HasVerdict], fail_on: Collection[Verdict]) -
 
 
 def is_not_judged(comparison: Comparison) -> bool:
-    """Whether a verdict is asked for and could not be given: nothing was measured, or servers were not warm."""
+    """Whether a verdict was asked for but not possible: nothing was measured, or servers were not warm."""
     unsettled = comparison.duet is not None and bool(comparison.duet.unsettled)
     inconclusive = comparison.verdict is Verdict.INCONCLUSIVE
     return comparison.primary and (comparison.verdict is None or (unsettled and inconclusive))
 
 
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
-    """Why the rate forbids to compare two cells in this metric; empty if it does not.
+    """Why the rates rule out a comparison of two cells in this metric; empty if they do not.
 
-    Where a schedule sets the load, two servers that keep up have its throughput. A server that falls behind is measured
-    at another rate, and its response times show how long the trial was. A server that answers more than was due works
-    off a backlog: its throughput shows how large that was, and with all cores busy a request costs less CPU.
+    If a schedule sets the load, two servers that keep up have its throughput. A server that falls behind is measured at
+    another rate, and its response times depend on the length of the trial. A server that answers more than was due
+    works off a backlog: its throughput depends on the backlog, and with all cores busy a request costs less CPU.
     """
     if _waits(load):
         return ""
@@ -336,14 +338,14 @@ def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], t
 
 
 def off_schedule(side: Sequence[TrialNumbers]) -> float | None:
-    """The share of what was due that trials answered; None if it is all of it, to RATE_TOLERANCE."""
+    """The answered share of due requests; None if it is 1 within RATE_TOLERANCE."""
     due, completed = _totals(side)
     strayed = due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST)
     return completed / due if strayed else None
 
 
 def caveat_of_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
-    """The caveat of a ratio of response times whose rates differ; empty if they do not."""
+    """A caveat about a ratio of response times if the rates differ; otherwise empty."""
     if metric not in QUANTILE_OF or not _waits(load):
         return ""
     rates = [_rate(side) for side in (ours, theirs)]

@@ -1,4 +1,4 @@
-"""Every distribution that a run recorded, as it was measured, for other programs. Nothing is judged. Pure."""
+"""All distributions that a run recorded, unjudged, for other programs. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from redline.model import DuetRecording, Histogram, Recording, Run
 
 @dataclass(frozen=True)
 class RecordedSpan:
-    """The times that were recorded from one instant to another, in Unix time."""
+    """The times that were recorded between two instants, in Unix time."""
 
     start_unix_ns: int
     end_unix_ns: int
@@ -18,10 +18,10 @@ class RecordedSpan:
 
 @dataclass(frozen=True)
 class RecordedTimes:
-    """Response or service times of a cell in one trial, or in one start of a duet: in all, and as they came.
+    """The response or service times of a cell in a trial, or in a start of a duet: in total, and over time.
 
-    `cell` is its slug, or its id where another cell has that slug. `trial` is such as `trial-1`, `start-1`, or
-    `start-1.control` for the second copy of a baseline. A duet keeps no course, so that it has a single span.
+    `cell` is its slug, or its id if another cell has the same slug. `trial` is `trial-1`, `start-1`, or, for the second
+    copy of a baseline, `start-1.control`. A duet has a single span, since it does not record times by interval.
     """
 
     cell: str
@@ -36,12 +36,12 @@ class RecordedTimes:
 
     @property
     def times(self) -> Histogram:
-        """All of it."""
+        """The times of all spans together."""
         return Histogram.merged(span.times for span in self.spans)
 
 
 def distributions(run: Run) -> Iterator[RecordedTimes]:
-    """The measured part of all trials and starts that sent any request, in the order in which they were executed."""
+    """The measured part of all trials and starts that sent requests, in the order of execution."""
     slugs = {cell_id: cell.slug for cell_id, cell in run.manifest.plan.cells.items()}
     often = Counter(slugs.values())
     names = {cell_id: slug if often[slug] == 1 else cell_id for cell_id, slug in slugs.items()}
@@ -52,7 +52,7 @@ def distributions(run: Run) -> Iterator[RecordedTimes]:
 
 
 def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
-    """The measurement and its drain, whose requests together are those that were due in the measurement."""
+    """The measurement and its drain, which together contain the requests due in the measurement."""
     traffic = recording.traffic
     if traffic is None or not traffic.counts.due:
         return

@@ -13,18 +13,18 @@ from redline.quantities import duration
 _Advised = tuple[str, Literal["ok", "note", "warn"], str, str]
 """The fields of an Advice."""
 
-# The load of the quickstart needs hundreds; a run of tens of thousands of connections needs one descriptor for each.
+# The load of the quickstart needs hundreds; every connection of a large load needs a descriptor.
 _ENOUGH_FILES = 16_384
 # Below it, open loads and reconnects at a few hundred a second run out of ports within TIME_WAIT's 60 s.
 _ENOUGH_PORTS = 20_000
-# A queue of new connections that is shorter drops some of those that a load opens at once.
+# A shorter queue drops some of the connections that a load opens at once.
 _ENOUGH_BACKLOG = 1_024
 # Stolen time hits server and engine alike; above one in a hundred it shows in the 99th percentile.
 MOST_STEAL = 0.01
-# What others use is taken from server or engine; 5% of the machine moves a throughput by about as much.
+# Other programs take time from server or engine; 5% of the machine moves a throughput by about as much.
 MOST_BUSY = 0.05
 _ENOUGH_MEMORY_BYTES = 2 << 30
-# Half of the error between two hosts with which a one-way time of 1 ms is shown.
+# Half of the largest error between two hosts for which a one-way time of 1 ms is shown.
 _GOOD_CLOCK_NS = 50_000
 
 
@@ -38,7 +38,7 @@ class Advice(Frozen):
 
 
 def examine(environment: Environment) -> tuple[Advice, ...]:
-    """Advice on each topic for which this machine gives information, always in the same order."""
+    """Advice on every topic about which this machine gives information, always in the same order."""
     parts = (_cores, _frequency, _layout, _others, _process, _network)
     return tuple(
         Advice(topic=topic, grade=grade, says=says, do=do)
@@ -56,7 +56,7 @@ def container_advice(version: str, reason: str = "", hint: str = "") -> Advice:
 
 
 def cache_advice(folder: str, held: str, reason: str = "") -> Advice:
-    """Where the user's cache is and how much it holds, or why it cannot be written."""
+    """The place and contents of the user's cache, or why it cannot be written."""
     if reason:
         return Advice(
             topic="cache",
@@ -68,7 +68,7 @@ def cache_advice(folder: str, held: str, reason: str = "") -> Advice:
 
 
 def clock_advice(reading: ClockReading | None) -> Advice:
-    """How far the clock of a host of several may be off. Only one-way times depend on it."""
+    """How far a host's clock may be off in a setup of several hosts. Only one-way times depend on it."""
     if reading is None:
         says = "no chrony says how far this clock is off: one-way times will not be shown"
         return Advice(topic="clock", grade="note", says=says, do="apt install chrony, on every host")
@@ -94,7 +94,7 @@ def _cores(env: Environment) -> Iterator[_Advised]:
     else:
         yield "cores", "ok", f"{env.cores} cores: {pinned}, the others for the kernel and the lab", ""
     if env.smt:
-        slowed = "one is slowed by the other; server and engine get whole cores where possible"
+        slowed = "each slows the other; server and engine get whole cores where possible"
         do = "echo off | sudo tee /sys/devices/system/cpu/smt/control"
         yield "smt", "note", f"sibling threads share a core: {slowed}", do
     elif env.virtual:
@@ -123,7 +123,7 @@ def _frequency(env: Environment) -> Iterator[_Advised]:
 
 
 def _layout(env: Environment) -> Iterator[_Advised]:
-    """Where memory is, and what it costs to reach it and the kernel."""
+    """Advice about the layout of memory, and the cost of access to it and to the kernel."""
     if env.numa_nodes is not None and env.numa_nodes > 1:
         says = f"{env.numa_nodes} NUMA nodes: memory of another node is slower, and which one a process gets may vary"
         yield "numa", "note", says, "start the lab on the cores and memory of one node: numactl -N 0 -m 0 redline …"
@@ -145,7 +145,7 @@ def _layout(env: Environment) -> Iterator[_Advised]:
 
 
 def _others(env: Environment) -> Iterator[_Advised]:
-    """The hypervisor, and other programs."""
+    """Advice about the hypervisor and other programs."""
     if env.virtual:
         name = "" if env.virtual == "yes" else f" ({env.virtual})"
         says = f"a virtual machine{name}: its neighbours and its host's clock change the numbers from hour to hour"
@@ -164,7 +164,7 @@ def _others(env: Environment) -> Iterator[_Advised]:
 
 
 def _process(env: Environment) -> Iterator[_Advised]:
-    """What the kernel gives to a process."""
+    """Advice about the kernel's limits for a process."""
     if env.clock_source in ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"):
         says = f"clock {env.clock_source}: read without a system call, in tens of nanoseconds"
         yield "clock", "ok", says, ""
@@ -218,7 +218,7 @@ def _network(env: Environment) -> Iterator[_Advised]:
 
 
 def _warning_if(topic: str, says: str, doubt: str, do: str) -> _Advised:
-    """A warning with the doubt after what it says; nothing to do where there is no doubt."""
+    """A warning that ends with the doubt; without a doubt, `ok` and nothing to do."""
     return (topic, "warn", f"{says}: {doubt}", do) if doubt else (topic, "ok", says, "")
 
 

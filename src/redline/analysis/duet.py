@@ -1,4 +1,4 @@
-"""What duets say: how a server compares with the baseline over fresh starts, and the reasons to doubt it. Pure."""
+"""Compare a server with its baseline over fresh starts of duets, with the reasons for doubt. Pure."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +39,11 @@ from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_start
 
 @dataclass(frozen=True)
 class Duet:
-    """A server of a duet, compared with the baseline over the starts that were measured; there is at least one.
+    """A server of a duet, compared with the baseline over the measured starts, at least one.
 
-    `names` are those of the baseline and of that server. `failed` says what went wrong in other starts, and
-    `saturates` whether the servers set the rate. `detects`: the warm-up was to end when the servers are warm. `cores`
-    is how many a server has; 0 if not known. `keeps`: the load keeps its connections for all requests.
+    `names` are those of the baseline and the server. `failed` has the failures of other starts. `saturates`: the
+    servers set the rate. `detects`: the warm-up should end when the servers are warm. `cores` is the number of cores
+    per server; 0 if not known. `keeps`: the load keeps its connections for all requests.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -58,35 +58,35 @@ class Duet:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What it compares well. The rate of an unsaturated load says nothing of the server."""
+        """The metrics that it compares well. The rate of an unsaturated load says nothing about the server."""
         return (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT) if self.saturates else (Metric.CPU_PER_REQUEST,)
 
     def ratio(self, metric: Metric) -> LogRatio | None:
-        """The server over both copies of the baseline; None if no start knows the metric.
+        """The ratio of the server to both copies of the baseline; None if no start has the metric.
 
-        Its interval allows for how far the ratio of servers that were not warm may yet move.
+        If servers were not warm, its interval allows for how far the ratio may yet move.
         """
         ratio = self._contrast(metric, self._against_baseline)
         return ratio and replace(ratio, bias=self._to_come)
 
     def logs(self, metric: Metric) -> LogRatios:
-        """The log ratio of each start that knows the metric."""
+        """The log ratios of all starts that have the metric."""
         starts = self._of_starts(metric, self._against_baseline)
         return LogRatios(np.array([start.value for start in starts if start is not None]))
 
     @property
     def attached(self) -> bool:
-        """Whether somebody else runs all of its servers."""
+        """Whether all of its servers were already running."""
         return {server for start in self.starts for server in start.servers} == {None}
 
     def requests(self) -> int:
-        """How many requests were due of the server that got the fewest, over all starts that count."""
+        """The due requests of the server that got the fewest, over all starts that count."""
         starts = [start for start, out in zip(self.starts, self._left_out, strict=True) if not out]
         due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in starts])
         return int(due.sum(axis=0).min())
 
     def too_few(self, metric: Metric) -> str:
-        """Why there are too few requests for the metric; empty where there are enough."""
+        """Why there are too few requests for the metric; empty if there are enough."""
         return too_few_for(metric, self.requests())
 
     @property
@@ -96,7 +96,7 @@ class Duet:
         return builds.pop() if len(builds) == 1 else ""
 
     def control(self, metric: Metric) -> LogRatio | None:
-        """The baseline over itself, as two servers; None if no start knows the metric of both."""
+        """The ratio of the baseline's two copies; None if no start has the metric of both."""
         contrast = np.zeros(self._servers)
         contrast[BASELINE] -= 1
         contrast[-1] += 1
@@ -120,7 +120,7 @@ class Duet:
         return over_starts([ratio for ratio, _ in known], hosts) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
-        """The ratio of each start; None where a server of it has no value, and where the start is left out.
+        """The ratio of every start; None for a start that is left out or in which a server has no value.
 
         A percentile is that of all requests of a start, because a slice has too few.
         """
@@ -147,21 +147,21 @@ class Duet:
 
     @property
     def left_out(self) -> int:
-        """How many starts do not count, because they were cold and enough others were not."""
+        """The number of starts that do not count because they were cold and enough others were warm."""
         return sum(self._left_out)
 
     @cached_property
     def _left_out(self) -> list[bool]:
-        """Which starts do not count: cold ones, where enough others were warm, and most were.
+        """Which starts do not count: cold starts, if enough others, and most, were warm.
 
-        Whether a start is warm says nothing of its ratio: the rule looks at how costs move in the warm-up.
+        This does not select ratios: the rule looks only at how costs move in the warm-up.
         """
         warm = self._cold.count(False)
         return [cold and warm >= FEWEST_TRIALS and 2 * warm > len(self.starts) for cold in self._cold]
 
     @cached_property
     def _counted(self) -> list[list[DuetBlock]]:
-        """The blocks of each start that its ratios rest on."""
+        """The blocks of every start that count for its ratios."""
         return [
             counted(traffic_of(start), after_mix=start.after_mix)
             if self.detects and not cold
@@ -170,7 +170,7 @@ class Duet:
         ]
 
     def findings(self) -> tuple[Finding, ...]:
-        """The reasons to doubt what it says."""
+        """The reasons to doubt the comparison."""
         ratios = [ratio for metric in self.metrics if (ratio := self.ratio(metric)) is not None]
         seen = SeenDuet(
             self.starts,
@@ -193,7 +193,7 @@ class Duet:
 
     @property
     def unsettled(self) -> str:
-        """Why the ratio may yet move, and its interval is wider than by chance; empty where servers were warm."""
+        """Why the ratio may yet move, which widens its interval; empty if the servers were warm."""
         cold = sum(course.cold is not None for course in self._courses)
         if cold:
             return f"in {cold} of {len(self.starts)} starts the servers were not warm"
@@ -205,7 +205,7 @@ class Duet:
 
     @cached_property
     def _courses(self) -> list[Course]:
-        """How the starts that count moved."""
+        """The courses of the starts that count."""
         return [
             course(
                 traffic_of(start).blocks,
@@ -219,9 +219,9 @@ class Duet:
         ]
 
     def _was_cold(self, start: DuetRecording) -> bool:
-        """Whether the servers of a start were not warm before it was measured.
+        """Whether the servers of a start were not warm before the measurement.
 
-        A warm-up of a fixed length ends whenever it does; then they are cold if they were not warm even later.
+        A fixed warm-up may end too early; servers then count as cold only if they were not warm later either.
         """
         blocks = traffic_of(start).blocks
         if self.detects:
@@ -231,7 +231,7 @@ class Duet:
         return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates, after_mix=start.after_mix)
 
     def hinges_on_warmth(self, ratio: LogRatio, verdict_of: Callable[[LogRatio], Verdict]) -> bool:
-        """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""
+        """Whether cold servers, rather than chance, limit the precision of the ratio."""
         by_chance = replace(ratio, bias=0.0)
         low, high = by_chance.interval
         wide = ratio.bias > (high - low) / 2
@@ -239,7 +239,7 @@ class Duet:
 
     @cached_property
     def failing(self) -> str | None:
-        """Which server failed too many requests for any comparison, and how; None if neither did."""
+        """The server that failed too many requests for any comparison, and why; None if neither did."""
         return failing(self.starts, self.names, self.target)
 
 
@@ -252,7 +252,7 @@ Duets = Mapping[tuple[str, str], Duet]
 
 
 def duets_of(run: Run) -> Duets:
-    """The duets of a run that were measured at least once."""
+    """The duets of a run with at least one measured start."""
     starts: dict[tuple[str, ...], list[DuetRecording]] = {}
     for recording in run.duets:
         starts.setdefault(recording.cell_ids, []).append(recording)
@@ -279,9 +279,9 @@ def duets_of(run: Run) -> Duets:
 
 
 def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
-    """The comparison as the duet knows it, beside that by trials alone, if any; unchanged if it lacks the metric.
+    """The comparison by the duet, beside that by trials alone, if any; unchanged if the duet lacks the metric.
 
-    What makes trials alone invalid disturbs both servers of a duet, which still compares them.
+    Disturbances that make trials invalid affect both servers of a duet, which still compares them.
     """
     if duet.failing is not None:
         return comparison.refuse(duet.failing)
@@ -313,7 +313,7 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
 
 
 def _slices(metric: Metric, start: DuetRecording, blocks: Sequence[DuetBlock]) -> Slices | None:
-    """The slices of these blocks of a start; None where a server has no value."""
+    """The slices of a start's blocks; None if a server has no value."""
     traffic = traffic_of(start)
     slices = [slice_ for block in blocks for slice_ in block.slices]
     known = [

@@ -1,4 +1,4 @@
-"""What one step on one axis costs on one server: another value of an option, one scenario against another. Pure."""
+"""The cost of a step on an axis of a server: another value of an option, or another scenario. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,9 +18,9 @@ def effects(
 ) -> tuple[Effect, ...]:
     """Every effect in every compared metric, by the run's cells, then by options, route, place and scenario.
 
-    Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. An effect
-    that is among `comparisons` is that very comparison, as where baselines are variants of a server. All others on an
-    axis in a metric are a family.
+    Both sides have the same load: there is no effect between rates that are shares of different capacities. An effect
+    that is already among `comparisons`, because a baseline is a variant of the server, is that comparison. All others
+    on an axis in a metric are a family.
     """
     known = {_key(comparison): comparison for comparison in comparisons}
     by = subjects_by_name(judged)
@@ -72,11 +72,10 @@ def _scenario(judged: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, Judg
 
 
 def _steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
-    """The axes on which a variant differs from the server's first value, by slug, with the variant that has that.
+    """The axes on which a variant differs from the server's first value, by slug, with the variant of that value.
 
-    `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
-    only when all else is equal: its other options, flags, HTTP, TLS, route and container. A route has its own
-    HTTP and TLS.
+    `variants` are those that are run, in the order of the suite: skipped variants are no reference. A variant is there
+    only if all else is equal: other options, flags, HTTP, TLS, route and container. A route has its own HTTP and TLS.
     """
     steps = _option_steps(variants)
     for axis in _OTHER_AXES:

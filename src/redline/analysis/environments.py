@@ -1,4 +1,4 @@
-"""Environments against each other: what differs, and which runs' numbers can still be held against each other. Pure."""
+"""Compare environments: what differs, and which runs' numbers are still comparable. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class Matter:
-    """One thing that may explain a difference between two runs.
+    """A field that may explain a difference between two runs.
 
-    When it is grave, another value is another machine or another instrument, and the numbers are of two worlds;
-    else it is worth knowing. `of` reads from the environment what is compared, where that is not the whole field.
+    If it is grave, another value means another machine or instrument, and the numbers are not comparable; otherwise it
+    is worth knowing. `of` extracts the compared part of the field, if it is not the whole.
     """
 
     field: str
@@ -24,14 +24,14 @@ class Matter:
     of: Callable[[str], str] | None = None
 
     def value(self, environment: Environment) -> object:
-        """What is compared."""
+        """The compared value."""
         value = getattr(environment, self.field)
         return self.of(value) if self.of else value
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not the same in two environments."""
+    """A field that differs between two environments."""
 
     name: str
     before: str
@@ -44,7 +44,7 @@ class Difference:
 
 
 def kernel_series(release: str) -> str:
-    """`6.1` of `6.1.0-31-amd64`: what Linux calls a release; what follows are its repairs and the distribution's."""
+    """`6.1` of `6.1.0-31-amd64`: the Linux release, without its fixes and the distribution's."""
     return ".".join(release.split(".")[:2])
 
 
@@ -74,16 +74,16 @@ MATTERS = (
     Matter("hostname", "lesser", "perhaps another machine of the same kind"),
     Matter("redline", "lesser", "judges anew from the recordings, but may have measured otherwise"),
 )
-"""What, when it is not the same in two runs, may explain a difference between them: gravest first, with the reason.
+"""The fields that may explain a difference between two runs: gravest first, with the reason.
 
 docs/guide/history.md has the same table.
 """
 
 
 def differences(before: Environment, after: Environment) -> tuple[Difference, ...]:
-    """All that differs of what matters, grave ones first.
+    """The differences that matter, grave ones first.
 
-    What is known of only one of the two is no proof of another machine: it is listed, and not grave.
+    A field that is known of only one environment does not prove another machine: it is listed, but not grave.
     """
     by_field: dict[str, Difference] = {}
     for matter in MATTERS:
@@ -100,12 +100,12 @@ def differences(before: Environment, after: Environment) -> tuple[Difference, ..
 
 
 def grave(before: Environment, after: Environment) -> tuple[Difference, ...]:
-    """What differs so that numbers of the two may not be held against each other."""
+    """The differences that make numbers from the two environments incomparable."""
     return tuple(difference for difference in differences(before, after) if difference.grave)
 
 
 def eras_of(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[int]]:
-    """The eras of runs in these environments, and of each run in which it is.
+    """The eras of runs in these environments, and the index of every run's era.
 
     A run goes to the last era whose latest environment does not differ gravely from its own, or begins a new era.
     """
@@ -125,7 +125,7 @@ def eras_of(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[
 
 
 _NOTHING = {"server_cpus": "not pinned", "engine_cpus": "not pinned", "cgroup_cpu_limit": "none", "virtual": "no"}
-"""What an empty value says of these. Of others it says that it is not known."""
+"""The meaning of an empty value of these fields. For others it means not known."""
 
 
 def _known(field: str, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Who is fastest of three or more servers under a load, as far as their comparisons with a baseline tell. Pure."""
+"""The fastest of three or more servers under a load, from their comparisons with a baseline. Pure."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -10,17 +10,17 @@ from redline.model import CellReport, Comparison, Metric, Report, Verdict
 from redline.suite.load_text import is_open
 
 FEWEST = 3
-"""Servers from which on somebody asks who is fastest: of two, their comparison says it."""
+"""The fewest servers with a fastest: of two, their comparison says it."""
 
 _Apart = Literal["apart", "same", "unknown"]
 
 
 @dataclass(frozen=True)
 class Lead:
-    """The server that is first in a metric, of all servers of a scenario and load, and how sure that is.
+    """The first server in a metric, of all servers of a scenario and load, and whether that is sure.
 
     `ratio` is the first over the second, with the ends of its interval. `same` are equivalent to the first, `unknown`
-    cannot be distinguished from it. If there are any of either, no server is fastest. `without` have no number.
+    cannot be distinguished from it. If either is not empty, no server is fastest. `without` have no number.
     """
 
     metric: Metric
@@ -41,19 +41,19 @@ class Lead:
 def leads(report: Report) -> Iterator[Lead]:
     """The leads of all scenarios and loads in which at least three servers are compared with the same baseline.
 
-    By throughput in closed loads, where users decide when to ask again, else by p99.
+    By throughput in closed loads, where users decide when to send the next request, otherwise by p99.
     """
     fields: dict[tuple[str, str], list[CellReport]] = {}
     for cell in report.cells:
         if cell.role == "subject":
             fields.setdefault((cell.scenario, cell.load), []).append(cell)
     for cells in fields.values():
-        if len(cells) >= FEWEST and len({cell.load_text for cell in cells}) == 1 and (found := _lead(report, cells)):
-            yield found
+        if len(cells) >= FEWEST and len({cell.load_text for cell in cells}) == 1 and (lead := _lead(report, cells)):
+            yield lead
 
 
 def _lead(report: Report, cells: list[CellReport]) -> Lead | None:
-    """The lead of a field; None where its servers have no baseline in common, or too few have a number."""
+    """The lead among these cells; None if they have no common baseline, or too few have a number."""
     metric = Metric.P99 if is_open(cells[0].load_text) else Metric.THROUGHPUT
     by_id = {cell.cell_id: cell for cell in cells}
     against = {
@@ -82,7 +82,7 @@ def _lead(report: Report, cells: list[CellReport]) -> Lead | None:
 
 
 def _between(one: str, other: str, against: Mapping[str, Comparison]) -> tuple[Comparison, int] | None:
-    """The comparison of the two, and 1 if it is of `one` over `other`, -1 if it is the other way round."""
+    """The comparison of the two, and 1 if it is `one` over `other`, or -1 for the inverse."""
     for cell_id, baseline_id, way in ((one, other, 1), (other, one, -1)):
         comparison = against.get(cell_id)
         if comparison and comparison.baseline_id == baseline_id:
@@ -91,9 +91,9 @@ def _between(one: str, other: str, against: Mapping[str, Comparison]) -> tuple[C
 
 
 def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Mapping[str, Standing]) -> _Apart:
-    """Whether the best is surely better, by their comparison; without one, if their intervals do not overlap.
+    """Whether the best is surely better, by their comparison or else by intervals that do not overlap.
 
-    Without one, both need a verdict against the baseline, and at least one has to differ from it.
+    Without a comparison, both need a verdict against the baseline, and at least one of them has to differ from it.
     """
     if direct := _between(best, other, against):
         comparison, _ = direct
@@ -108,7 +108,7 @@ def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Map
 
 
 def _tells(comparison: Comparison) -> bool:
-    """Whether it has a verdict that says so; or is a duet's rate, whose interval allows for cold servers."""
+    """Whether the comparison has a conclusive verdict, or is a duet's rate, whose interval allows for cold servers."""
     if comparison.verdict is not None:
         return comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
     return comparison.duet is not None and not comparison.primary and comparison.differs
@@ -117,7 +117,7 @@ def _tells(comparison: Comparison) -> bool:
 def _ratio(
     best: str, second: str, against: Mapping[str, Comparison], places: Mapping[str, Standing]
 ) -> tuple[float, float, float]:
-    """The best over the second; over a common baseline the ends of both intervals add up, which is wide."""
+    """The best over the second; over a common baseline the ends of both intervals add up, which is conservative."""
     value = places[best].value - places[second].value
     if direct := _between(best, second, against):
         comparison, way = direct

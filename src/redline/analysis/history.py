@@ -1,4 +1,4 @@
-"""Many runs -> how each cell went from run to run. Pure; docs/guide/history.md teaches the method."""
+"""The history of every cell over many runs. Pure. docs/guide/history.md explains the method."""
 
 import hashlib
 import json
@@ -23,25 +23,25 @@ from redline.stats.duets import StartRatio, over_starts
 
 @dataclass(frozen=True)
 class Sight:
-    """What one run shows of one cell: a value of each metric, or why it has none."""
+    """A cell in a run: the value of every metric, or why it has none."""
 
     slug: str
     role: Literal["subject", "ceiling"]
     build: str
     levels: Mapping[Metric, Level | str]
     baseline: str = ""
-    """The server that it is compared with, if `levels` are ratios."""
+    """The server that the cell is compared with, if `levels` are ratios."""
     baseline_slug: str = ""
 
     @property
     def slugs(self) -> tuple[str, ...]:
-        """The cells that a run needs to show it."""
+        """The slugs of the cells that a run needs to show it."""
         return tuple(filter(None, (self.slug, self.baseline_slug)))
 
 
 @dataclass(frozen=True)
 class SeenRun:
-    """What is kept of one run: a history of many does not fit into memory whole."""
+    """The part of a run that a history keeps: many whole runs do not fit into memory."""
 
     name: str
     folder: str
@@ -53,13 +53,13 @@ class SeenRun:
     cells: Mapping[str, Sight] = field(default_factory=dict)
     suite_text: str = ""
     is_comparison: bool = False
-    """Whether flags name what it compares, so that a run of other servers says nothing of these."""
+    """Whether flags name the compared servers, so that a run of other servers says nothing about these."""
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Why a cell of the suite was not run, by slug, such as a server that could not be built."""
+    """Why cells of the suite did not run, by slug, such as a failed build."""
 
 
 def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
-    """One run, judged by today's rules, as far as its cells are wanted."""
+    """The wanted cells of a run, judged by today's rules."""
     manifest = run.manifest
     levels = judge_run(run) if manifest.plan.suite.alone else {}
     cells = {cell_id: _sight(cell) for cell_id, cell in levels.items() if wanted(cell.cell)}
@@ -85,7 +85,7 @@ def build_history(
     foreign: Sequence[str] = (),
     others: Sequence[OtherLine] = (),
 ) -> History:
-    """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
+    """The runs in the order of their start, and all their cells in the relevant metrics, latest plan first."""
     runs = sorted(seen, key=lambda seen: (seen.started_unix_ns, seen.name))
     eras, era_of = eras_of([seen.environment for seen in runs])
     order = dict.fromkeys(cell_id for run in reversed(runs) for cell_id in run.cells)
@@ -103,7 +103,7 @@ def build_history(
 def regressions(history: History, recent: int | None = None) -> tuple[Followed, ...]:
     """The subjects that became slower and still are, in plans that are still run.
 
-    With `recent`, only changes that so many of the last runs hold, or fewer: those before are accepted.
+    With `recent`, only changes within this many of the last runs: earlier changes are accepted.
     """
     return tuple(
         cell
@@ -116,17 +116,17 @@ def regressions(history: History, recent: int | None = None) -> tuple[Followed, 
 
 
 def _held_by(followed: Followed, history: History) -> int:
-    """How many runs of its last era say what they say since the change that stands."""
+    """The number of runs in its last era with a value since the change that stands."""
     era = history.runs[followed.points[-1].run].era
     since = followed.regressed_since or 0
     return sum(point.run >= since and history.runs[point.run].era == era for point in followed.known)
 
 
 def silent(history: History) -> tuple[Followed, ...]:
-    """The subjects of which the last run says nothing, in plans that are still run.
+    """The subjects without a value in the last run, in plans that are still run.
 
-    That is the last run of all, or the last of the suite that showed them before: a run of something else that has
-    no number for a cell does not speak for that suite, and what was never shown has nothing to be compared with.
+    That is the last run of all, or the last of the suite that showed them before: a run of another suite without a
+    number for a cell does not count for that suite. Subjects that never had a value are not listed.
     """
     return tuple(
         cell for cell in history.cells if cell.current and cell.role == "subject" and _is_silent(cell, history)
@@ -143,7 +143,7 @@ def _is_silent(followed: Followed, history: History) -> bool:
 
 
 def overlooked(history: History) -> tuple[LeftOut, ...]:
-    """What was left out and is not known to be older than the last run of its suite, which then speaks in its place.
+    """The runs that were left out and are not known to be older than the last run of their suite.
 
     A run that is still going will be judged when it has ended.
     """
@@ -182,7 +182,7 @@ def _level_of(cell: JudgedCell, metric: Metric) -> Level | str:
 
 
 def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sight]]:
-    """What the duets of a run show of the servers that they compare."""
+    """The ratios of the servers that a run's duets compare."""
     manifest, duets = run.manifest, duets_of(run)
     plan = manifest.plan
     pairs = dict.fromkeys((target, duet.cell_ids[0]) for duet in plan.duets for target in duet.cell_ids[1:])
@@ -206,9 +206,9 @@ def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sig
 
 
 def _comparison_id(cell: Cell, baseline: Cell, *, by_command: bool) -> str:
-    """What makes two comparisons the same: servers, scenario and load, however long they are measured.
+    """The identity of a comparison: servers, scenario and load, whatever the length of the measurement.
 
-    With `by_command`, servers of the user's are what they are started by: flags call any two servers A and B.
+    With `by_command`, a user's server is identified by its command, since flags call any two servers A and B.
     """
     servers = [
         variant.content | {"own": _own(variant) if by_command else ""} for variant in (cell.variant, baseline.variant)
@@ -265,7 +265,7 @@ def _runs(runs: Sequence[SeenRun], era_of: Sequence[int]) -> tuple[HistoryRun, .
 
 @dataclass(frozen=True)
 class _CellHistory:
-    """One cell in one metric through all the runs that have it; `says` is by a run's place."""
+    """A cell in a metric over all runs that have it; `says` is by the index of a run."""
 
     cell_id: str
     metric: Metric
@@ -275,22 +275,22 @@ class _CellHistory:
 
     @property
     def last(self) -> int:
-        """The place of the last run that has it."""
+        """The index of the last run that has it."""
         return max(self.says)
 
     @property
     def levels(self) -> dict[int, Level]:
-        """What those runs say that say something."""
+        """The levels of the runs that have a value."""
         return {place: level for place, level in self.says.items() if isinstance(level, Level)}
 
     def points(self) -> Iterator[HistoryPoint]:
-        """The point of each run."""
+        """The points of all runs."""
         for place, level in self.says.items():
             estimate, missing = (level.estimate, "") if isinstance(level, Level) else (None, level)
             yield HistoryPoint(run=place, estimate=estimate, missing=missing, build=self._build(place))
 
     def changes(self) -> tuple[Change, ...]:
-        """The changes of each era by itself, in the order of the runs."""
+        """The changes within every era, in the order of the runs."""
         changes = []
         for era, steps_of_era in self._steps.items():
             own, levels = self._levels(era)
@@ -310,7 +310,7 @@ class _CellHistory:
         return tuple(sorted(changes, key=lambda change: change.run))
 
     def regressed_since(self) -> int | None:
-        """The place of the run since which it is slower than before, in its last era; None where it is not."""
+        """The index of the run since which it is slower than before, in its last era; None if it is not."""
         era = self.era_of[self.last]
         own, levels = self._levels(era)
         step = standing(levels, self._steps.get(era, ()), self.metric, self._threshold)
@@ -335,7 +335,7 @@ class _CellHistory:
 
 
 def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> Iterator[Followed]:
-    """The cell in each metric that its last run asks for; in others than the first only where some run has a value."""
+    """The cell in every metric that its last run asks for; in metrics after the first only if a run has a value."""
     places = [place for place, run in enumerate(runs) if cell_id in run.cells]
     last = runs[places[-1]]
     own = last.cells[cell_id]
@@ -363,9 +363,9 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
 
 
 def _that_say(cell: Sight, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[int, SeenRun]:
-    """The later runs that show why they lack the cell: they skipped it, or the suite is another.
+    """The later runs that show why they lack the cell: they skipped it, or the suite changed.
 
-    A run of the same text that does not have it was made of a part of the suite, or was quick.
+    A run of the same text without the cell ran a part of the suite, or was quick.
     """
     own = {place: run for place, run in later.items() if run.suite == last.suite and not run.is_comparison}
     return {
@@ -376,7 +376,7 @@ def _that_say(cell: Sight, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[
 
 
 def _skipped(cell: Sight, later: Mapping[int, SeenRun]) -> dict[int, Level | str]:
-    """Why runs skipped the cell, by their places; empty if another of that name took its place, or none is left."""
+    """Why runs skipped the cell, by index; empty if another cell of that name replaced it, or no run is left."""
     others = [other for run in later.values() for other in run.cells.values()]
     if not later or any((other.slug, other.baseline) == (cell.slug, cell.baseline) for other in others):
         return {}

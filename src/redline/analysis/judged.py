@@ -1,4 +1,4 @@
-"""A run's recordings by cell, judged: which trials may be used, and what is doubtful."""
+"""Judge a run's recordings by cell: which trials are usable, and what is doubtful."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ from redline.stats.samples import Merged
 
 @dataclass(frozen=True)
 class JudgedTrial:
-    """One trial: its numbers, what makes it doubtful, and what the report shows of it. The recording is let go."""
+    """A judged trial: its numbers, its findings, and its part of the report, without the recording."""
 
     numbers: TrialNumbers
     findings: tuple[Finding, ...]
@@ -41,18 +41,18 @@ class JudgedTrial:
 
     @property
     def used(self) -> bool:
-        """Whether the cell's numbers rest on it."""
+        """Whether the trial counts for the cell's numbers."""
         return self.report.used
 
     def release(self) -> None:
-        """Free what is decoded of its histograms."""
+        """Free its decoded histograms."""
         if self.numbers.traffic:
             self.numbers.traffic.compress()
 
 
 @dataclass(frozen=True)
 class JudgedCell:
-    """One cell, its trials so far and what makes it doubtful as a whole."""
+    """A cell, its trials so far, and the findings about the cell as a whole."""
 
     cell: Cell
     planned: int
@@ -65,37 +65,37 @@ class JudgedCell:
 
     @cached_property
     def id(self) -> str:
-        """The id of the cell: a hash of all that it is made of."""
+        """The id of the cell: a hash of its content."""
         return self.cell.id
 
     @cached_property
     def used(self) -> tuple[TrialNumbers, ...]:
-        """The trials that its numbers rest on, in the run's order."""
+        """The trials that count for its numbers, in the run's order."""
         return tuple(trial.numbers for trial in self.trials if trial.used)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings: about its trials in the run's order, then about the cell, which often follow from those."""
+        """All findings: about its trials in the run's order, then about the cell, which often follow from them."""
         return (*(finding for trial in self.trials for finding in trial.findings), *self.own_findings)
 
     @property
     def why_invalid(self) -> str:
-        """The first finding that makes it invalid; empty without any."""
+        """The first finding that makes it invalid; empty if there is none."""
         return next((finding.message for finding in self.findings if finding.grade is Grade.INVALID), "")
 
     @property
     def bounding(self) -> tuple[TrialNumbers, ...]:
-        """The trials of an invalid cell, where all of them bound response times from above; empty otherwise."""
+        """The trials of an invalid cell, if all of them bound response times from above; otherwise empty."""
         bounds = [trial.used or only_lengthened(self.cell, trial.findings) for trial in self.trials]
         return tuple(trial.numbers for trial in self.trials) if not self.valid and all(bounds) else ()
 
     @property
     def perturbed(self) -> bool:
-        """Whether a monitor changed what it measured in any used trial, which is then not compared."""
+        """Whether a monitor disturbed any used trial, which rules out comparisons."""
         return any(trial.perturbed for trial in self.used)
 
     def having(self, metric: Metric) -> list[TrialNumbers]:
-        """The used trials that say something about the metric."""
+        """The used trials that have the metric."""
         return [trial for trial in self.used if trial.has_metric(metric)]
 
     def sample(self, metric: Metric) -> Sample:
@@ -113,13 +113,13 @@ class JudgedCell:
         return estimate(self.sample(metric), metric)
 
     def level(self, metric: Metric) -> Estimate | None:
-        """The estimate, where it can be relied on: the cell is valid and has enough requests for a percentile."""
+        """The estimate; None unless the cell is valid and has enough requests for a percentile."""
         trials = self.having(metric)
         requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
         return self.estimate(metric) if self.valid and trials and not too_few_for(metric, requests) else None
 
     def release(self) -> None:
-        """Free what is decoded of its histograms, which is large; what was computed from them stays."""
+        """Free its decoded histograms, which are large; values computed from them stay."""
         for merged in self._merged:
             merged.release()
         for trial in self.trials:
@@ -133,16 +133,16 @@ def too_few_for(metric: Metric, requests: int) -> str:
 
 
 def judge_run(run: Run) -> dict[str, JudgedCell]:
-    """Every cell of the plan by its id, in the plan's order; those without a recording too."""
+    """Every cell of the plan by its id, in the plan's order, including cells without recordings."""
     judged = dict(judged_cells(run))
     return {cell_id: judged[cell_id] for cell_id in run.manifest.plan.cells}
 
 
 def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
-    """Every cell of the plan after its id, ceilings first; those without a recording too.
+    """Every cell of the plan with its id, ceilings first, including cells without recordings.
 
-    The recordings of one cell at a time are in memory: a large run does not fit there. What is decoded of a cell's
-    histograms is freed when the next cell is asked for, so take its estimates before.
+    Only one cell's recordings are in memory at a time, since a large run does not fit. A cell's decoded histograms are
+    freed when the next cell is requested, so take its estimates before.
     """
     plan = run.manifest.plan
     planned = Counter(step.cell_id for step in run.wanted if isinstance(step, PlannedTrial))
@@ -168,9 +168,9 @@ def subjects_by_name(judged: Mapping[str, JudgedCell]) -> dict[tuple[str, str, s
 
 
 class GrowingRun:
-    """A run between its rounds: each trial is judged once, whatever is added later.
+    """A run between its rounds: every trial is judged once, whatever is added later.
 
-    Of cells as a whole nothing is judged but whether they are valid: that needs all trials anew.
+    Cells as a whole are judged only for validity, since other judgements need all trials again.
     """
 
     def __init__(self) -> None:
@@ -236,7 +236,7 @@ def _judge_trial(cell: Cell, trial: Trial) -> JudgedTrial:
 
 
 def _moments(trial: Trial) -> Iterator[Moment]:
-    """Every interval in which something happened, at its middle."""
+    """Every interval with traffic, at its middle."""
     for interval, (p50, p99) in zip(trial.intervals, trial.interval_quantiles_ns, strict=True):
         if interval.lasts_ns > 0 and (interval.counts.completed or p99):
             yield Moment(

@@ -1,4 +1,4 @@
-"""What each layer costs, where baselines have baselines of their own: chains as waterfalls. Pure."""
+"""The cost of layers, if baselines have baselines of their own: chains as waterfalls. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ def waterfalls(
 ) -> tuple[Waterfall, ...]:
     """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
 
-    A step that is among `comparisons` is that very comparison, so that it is not judged twice; the whole chains in one
-    metric are a family. The branches of a chain are chains of their own that begin with the common steps.
+    A step among `comparisons` is that comparison and is not judged twice. The whole chains in a metric are a family.
+    The branches of a chain are chains of their own that begin with the common steps.
     """
     known = {(comparison.cell_id, comparison.baseline_id, comparison.metric): comparison for comparison in comparisons}
     groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
@@ -36,7 +36,7 @@ def waterfalls(
 
 
 def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
-    """Chains of at least two steps, each up to a variant that is no baseline."""
+    """Chains of at least two steps that end with a variant which is no baseline."""
     slugs = [variant.slug for variant in suite.variants]
     baselines = {suite.baseline_of(slug) for slug in slugs}
     for slug in slugs:
@@ -61,7 +61,7 @@ def _adjusted_wholes(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
 
 @dataclass(frozen=True)
 class _Bearing:
-    """The cells of one scenario under one load by slug, and the comparisons that were made of them."""
+    """The cells of a scenario under a load by slug, and their comparisons."""
 
     scenario: str
     load: str
@@ -109,7 +109,7 @@ class _Bearing:
 def _difference(cell: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimate | None:
     """The difference in CPU time per request, over rounds with valid trials of both; None without any.
 
-    In a duet it is what the ratio adds to the level, so that the two agree.
+    In a duet it is the level times (ratio - 1), so that difference and ratio agree.
     """
     if cpu.duet is not None:
         level = other.level(_CPU)
@@ -121,7 +121,7 @@ def _difference(cell: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimat
 
 
 def _of_ratio(ratio: Estimate, level: Estimate) -> Estimate:
-    """What a change by this ratio adds to the level. Zero is in its interval exactly if 1 is in that of the ratio."""
+    """The difference that a ratio makes to a level. Its interval contains 0 exactly if the ratio's contains 1."""
     ends: tuple[float, ...] = ()
     if ratio.interval and level.interval:
         ends = tuple(at * (end - 1) for at in level.interval for end in ratio.interval)

@@ -1,4 +1,4 @@
-"""The levels of servers that were measured in duets alone: what each answered in its own slices. Pure."""
+"""The levels of servers that were measured only in duets, from their own slices. Pure."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ METHOD = "t interval over fresh starts, of the slices of a duet"
 
 @dataclass(frozen=True)
 class SlicedCell:
-    """A cell in all its starts of duets, and its place in each; `made` are those with a measured block."""
+    """A cell in all its starts of duets, with its place in every start; `made` are the starts with a measured block."""
 
     cell_id: str
     starts: tuple[tuple[DuetRecording, int], ...]
@@ -36,11 +36,11 @@ class SlicedCell:
 
     @cached_property
     def traffic(self) -> tuple[TargetTraffic, ...]:
-        """What was measured of it in each start."""
+        """Its measured traffic in every start."""
         return tuple(traffic_of(start).targets[place] for start, place in self.made)
 
     def estimates(self) -> dict[Metric, Estimate]:
-        """Throughput, CPU per request and percentiles, as far as every start that was measured knows them."""
+        """Throughput, CPU per request and percentiles, if every measured start has them."""
         values = {
             Metric.THROUGHPUT: [_rate(start, place) for start, place in self.made],
             Metric.CPU_PER_REQUEST: [_cpu_ns(start, place) for start, place in self.made],
@@ -55,12 +55,12 @@ class SlicedCell:
         }
 
     def facts(self, name: str) -> str:
-        """The distinct texts of its servers about themselves: `build` or `runtime_version`."""
+        """The distinct values of a fact that its servers reported: `build` or `runtime_version`."""
         servers = [start.servers[place] for start, place in self.starts if place < len(start.servers)]
         return ", ".join(dict.fromkeys(filter(None, (str(getattr(server, name)) for server in servers if server))))
 
     def findings(self) -> Iterator[Finding]:
-        """Why there is no level of it."""
+        """Why it has no level."""
         failures = [start.failure for start, _ in self.starts if start.failure]
         if self.starts and not self.made and failures:
             first = failures[0]

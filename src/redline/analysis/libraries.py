@@ -1,4 +1,4 @@
-"""Which library a sample counts for: by the table of libraries, from the innermost frame outwards."""
+"""Assign samples to libraries by the table of libraries, from the innermost frame outwards."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,15 +8,15 @@ from redline.model.profile import LibraryRuntime
 from redline.stats.stacks import KERNEL_MARK, kernel_from
 
 OTHER = "other code"
-"""What no entry of the table names: as a rule the server's own code, or a library that the table lacks."""
+"""Code without an entry in the table: usually the server's own, or a library that the table lacks."""
 UNKNOWN = "unknown"
-"""Stacks of which no frame has a name."""
+"""Stacks in which no frame has a name."""
 KERNEL = "kernel"
-"""What the kernel does where the table says nothing of it."""
+"""Kernel code without an entry in the table."""
 
 _NAMELESS = re.compile(r"\[.*\]|0x[0-9a-f]+|[^/]*\.so(?:\.[\d.]+)?|")
 _NATIVE = re.compile(r"[A-Za-z_~][^./ ]*(?:<.*>[^./ ]*)?")
-"""As functions of C and C++ are called, and those of virtual machines are not."""
+"""Names of C and C++ functions, which those of virtual machines do not match."""
 _MAIN = "main"
 _INSTALLED = re.compile(r"(?:site-packages|node_modules)/")
 _IN_FILE = re.compile(r".*[( ](?:file://)?([^( ]*/[^() ]+)\)?")
@@ -25,9 +25,9 @@ _END_OF_PART = re.compile(r"[.:/$]")
 
 
 class Libraries:
-    """A table of libraries, made fit for many look-ups. Of two entries for one name the first counts.
+    """A table of libraries, indexed for many look-ups. The first of two entries for a name counts.
 
-    Those of another runtime than the profiled program's are left out.
+    Entries for other runtimes than the profiled program's are left out.
     """
 
     def __init__(self, table: Iterable[Library], runtime: LibraryRuntime | None = None) -> None:
@@ -36,7 +36,7 @@ class Libraries:
         for library in self.table:
             for package in library.packages:
                 self._packages.setdefault(package.replace("/", "."), library)
-        # Those of the kernel and of programs never mix: both have functions of the same names.
+        # Kernel and programs are looked up separately: both have functions of the same names.
         self._symbols = {
             kernel: [
                 (_whole(library.symbols), library)
@@ -52,14 +52,14 @@ class Libraries:
         self._names: dict[tuple[str, ...], frozenset[str]] = {}
 
     def of_frame(self, frame: str, *, kernel: bool = False) -> Library | None:
-        """The library that a normal frame is of: by its name as a whole, else by the longest package that it is in."""
+        """The library of a normal frame: by its whole name, otherwise by the longest package that contains it."""
         known = self._frames[kernel]
         if frame not in known:
             known[frame] = self._find(frame, kernel=kernel or frame.endswith(KERNEL_MARK))
         return known[frame]
 
     def of_thread(self, name: str) -> str:
-        """The library that a whole thread is of; empty if it is of none."""
+        """The library that owns a whole thread; empty if none does."""
         if name not in self._owners:
             owners = (library.name for pattern, library in self._threads if pattern.fullmatch(name))
             self._owners[name] = next(owners, "")
@@ -68,10 +68,10 @@ class Libraries:
     def of_stack(self, stack: Stack) -> str:
         """The library that a sample of normal frames counts for.
 
-        Everything in a thread that is a library's own counts for that library. Else it is the innermost frame that is
-        of a library; if that library counts for its callers, the next frame outwards decides. A frame that no library
-        has is of OTHER, but for what a runtime itself calls. The kernel counts for no program: where none of its frames
-        decides, it is its own.
+        Everything in a library's own thread counts for that library. Otherwise the innermost frame of a library
+        decides; if that library counts for its callers, the next frame outwards does. A frame without a library counts
+        as OTHER, unless a runtime itself calls it. The kernel never counts for a program: if none of its frames
+        decides, it counts as KERNEL.
         """
         if stack.thread and (owner := self.of_thread(stack.thread.name)):
             return owner
@@ -80,7 +80,7 @@ class Libraries:
         return self._paths[stack.frames]
 
     def names_on(self, stack: Stack) -> frozenset[str]:
-        """All libraries that are anywhere on a stack of normal frames, with the library that it counts for."""
+        """All libraries on a stack of normal frames, including the library that it counts for."""
         if stack.frames not in self._names:
             first = kernel_from(stack.frames)
             owners = (self.of_frame(frame, kernel=at >= first) for at, frame in enumerate(stack.frames))
@@ -101,7 +101,7 @@ class Libraries:
         return own or UNKNOWN
 
     def _is_passed(self, frames: Sequence[str], at: int) -> bool:
-        """Whether a frame that no library has says nothing: it has no name, is deep in a runtime, or is its `main`."""
+        """Whether to skip a frame without a library: it has no name, is deep in a runtime, or is its `main`."""
         if _NAMELESS.fullmatch(frames[at]):
             return True
         if frames[at] == _MAIN and at + 1 < len(frames):

@@ -1,4 +1,4 @@
-"""The limits of servers against those of their baselines, of one session. Pure."""
+"""Compare the limits of servers with those of their baselines in the same session. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _LimitPair:
     def logarithm(self) -> tuple[float, float] | None:
         """The logarithm of the ratio and the half width of its interval; None while an end is unknown.
 
-        Independent errors add by their squares, intervals of unknown confidence as they are.
+        Independent errors add in quadrature, intervals of unknown confidence linearly.
         """
         ours, theirs = _middle_and_half(self.ours), _middle_and_half(self.theirs)
         if ours is None or theirs is None:
@@ -69,10 +69,10 @@ class _LimitPair:
 def limit_comparisons(
     cells: Sequence[Cell], limits: Mapping[str, CellLimit], suite: Suite
 ) -> tuple[LimitComparison, ...]:
-    """Every server against its baseline in the same scenario and load; `limits` are by cell id.
+    """Compare every server with its baseline in the same scenario and load; `limits` are by cell id.
 
-    The comparisons of an objective with a baseline are a family. There is no verdict but `inconclusive` while a limit
-    is unknown, or known by single rates only.
+    The comparisons of an objective with a baseline are a family. The verdict is `inconclusive` while a limit is
+    unknown, or known by single rates only.
     """
     pairs = list(_pairs(cells, limits, suite))
     adjusted = _adjusted(pairs)
@@ -95,7 +95,7 @@ def _pairs(cells: Sequence[Cell], limits: Mapping[str, CellLimit], suite: Suite)
 
 
 def _adjusted(pairs: Sequence[_LimitPair]) -> dict[int, tuple[float, int]]:
-    """The adjusted p-value and the size of the family, by the place of the pair."""
+    """The adjusted p-value and the size of the family, by the index of the pair."""
     families: dict[str, list[tuple[int, float]]] = {}
     for place, pair in enumerate(pairs):
         if (p := pair.p) is not None:

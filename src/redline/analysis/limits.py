@@ -1,4 +1,4 @@
-"""A search as it is published: its answers and probes, with the curve, the knee and the overload test."""
+"""The published form of a search: its answers and probes, with the curve, the knee and the overload test."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ _STATES: Mapping[Verdict, ObjectiveState] = {"passed": "met", "failed": "missed"
 
 
 def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
-    """The search with the curve and the knee of its probes. `beyond`: the overload test, or why there was none."""
+    """Add the curve and the knee of its probes to a search. `beyond`: the overload test, or why there was none."""
     points = curve(limit.probes)
     return limit.with_curve(points, knee(points), beyond)
 
@@ -51,7 +51,7 @@ def probe(  # noqa: PLR0913
     failures: tuple[FirstFailure, ...] = (),
     recording: str = "",
 ) -> LimitProbe:
-    """One probe; `why` it was made is for people, `start` counts the starts of the server."""
+    """The published form of a probe; `why` is a message for users, `start` the number of the server's start."""
     response: Histogram = evidence.response
     return LimitProbe(
         phase=phase,
@@ -78,7 +78,7 @@ def probe(  # noqa: PLR0913
 
 
 def _counts_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) -> ProbeVerdict:
-    """What a probe by itself says of a set of objectives, and why: by the first condition that decides it."""
+    """The verdict of a single probe on a set of objectives, and why: the first condition that decides it."""
     if not shows(evidence, *conditions):
         return ProbeVerdict(name=name, state="not known", why=evidence.client)
     alone = _verdict(evidence, conditions)
@@ -87,5 +87,5 @@ def _counts_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) 
 
 
 def _verdict(evidence: Evidence, conditions: Sequence[Objective]) -> Verdict:
-    """Whether a probe alone met all of them."""
+    """Whether a single probe met all conditions."""
     return all_of([verdict((evidence,), condition) for condition in conditions])

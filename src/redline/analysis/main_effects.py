@@ -1,4 +1,4 @@
-"""Which axes of each server matter, from its variants or a screen's fraction of them; and what to run next. Pure."""
+"""The axes of a server that matter, from its variants or a screen's fraction of them, and what to run next. Pure."""
 
 import math
 import shlex
@@ -18,8 +18,8 @@ _METHOD = "least squares of logarithms by trial: main effects and rounds"
 def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEffects, ...]:
     """The main effects of every server, scenario and load; without a screen only of servers with several axes.
 
-    (What a single axis does, the effects between its variants show.) Those of primary metrics have verdicts. The
-    p-values of one metric are adjusted as one family.
+    (Effects between variants show a single axis.) Main effects in primary metrics have verdicts. The p-values in a
+    metric are adjusted as a family.
     """
     made = list(_main_effects(judged, suite))
     ps: dict[Metric, list[float]] = {metric: [] for metric in Metric}
@@ -33,7 +33,7 @@ def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEf
 
 
 def next_command(suite: Suite, screened: Iterable[MainEffects], command: str) -> str:
-    """The command of the screen with what does not matter at one value, for all else in full; empty if all matters."""
+    """The screen's command with irrelevant axes fixed and all others in full; empty if all axes matter."""
     mattering = {effect.axis for effects in screened for effect in effects.effects if effect.verdict == "matters"}
     judged = {effect.axis for effects in screened for effect in effects.effects if effect.verdict}
     left = list(suite.variants)
@@ -50,7 +50,7 @@ def next_command(suite: Suite, screened: Iterable[MainEffects], command: str) ->
 
 
 def _without_output(words: Sequence[str]) -> list[str]:
-    """The words of a command without the folder that they name, which is taken now."""
+    """The words of a command without its output folder, which is now in use."""
     kept: list[str] = []
     left = iter(words)
     for word in left:
@@ -80,7 +80,7 @@ def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Ma
 
 
 def _of_metric(cells: Sequence[JudgedCell], metric: Metric, possible: int) -> MainEffects:
-    """The main effects on the variants of a server in one metric, or why there are none."""
+    """The main effects on a server's variants in a metric, or why there are none."""
     used = [cell for cell in cells if cell.valid and not cell.perturbed and cell.having(metric)]
     variants = [cell.cell.variant for cell in used]
     axes = axes_of_server(variants) if variants else Axes({}, ())

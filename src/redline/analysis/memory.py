@@ -1,4 +1,4 @@
-"""The memory and the pauses of one cell, over its used trials, or all of them if it is invalid."""
+"""The memory and the pauses of a cell, over its used trials, or all trials if it is invalid."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,11 @@ from redline.model.runtime import CollectionKind, CollectionSum
 from redline.stats import Trial
 
 MOST_MARKS = 60
-"""Pauses of one cell that a plot shows individually: the longest."""
+"""The number of a cell's pauses that a plot shows individually: the longest."""
 
 
 def memory_report(cell: Cell, trials: Sequence[Trial]) -> MemoryReport | None:
-    """What the runtime said in these trials of a cell; None if it said nothing."""
+    """The report of the runtime's facts in these trials of a cell; None without any facts."""
     spoke = [(trial, facts, trial.traffic) for trial in trials if (facts := trial.recording.runtime) and trial.traffic]
     if not spoke:
         return None
@@ -65,7 +65,7 @@ def _merged(parts: Iterable[Durations]) -> Durations:
 
 
 def _allocated_per_s(every: Sequence[RuntimeFacts]) -> float | None:
-    """The mean of the trials' rates, each weighted with the time for which it is known."""
+    """The mean of the trials' rates, weighted with the time for which they are known."""
     known = [(facts.allocated_bytes, facts.allocating_ns) for facts in every if facts.allocated_bytes is not None]
     ns = sum(over for _, over in known)
     return sum(count for count, _ in known) * 1e9 / ns if ns > 0 else None

@@ -1,4 +1,4 @@
-"""What became of objectives: of a cell over all of its trials, and of one load."""
+"""The results of objectives: of a cell over all of its trials, and of a load."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,11 +10,10 @@ from redline.stats.objectives import DEPTHS, LoadTotals, judge_objective
 
 
 def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tuple[ObjectiveResult, ...]:
-    """Every objective that applies to the cell.
+    """The results of all objectives that apply to the cell.
 
-    Nothing is met when the server lost a trial: the trials that it did not lose say how it is on a good day, and an
-    objective is about every day. What the others met is not known where the engine failed. Of an invalid cell nothing
-    is known but what its trials bound.
+    If the server lost a trial, no objective is met: the other trials show only its good days. If the engine failed in a
+    trial, objectives that the others met are not known. For an invalid cell, only what its trials bound is known.
     """
     cell = judged.cell
     if cell.role == "ceiling":
@@ -37,7 +36,7 @@ def load_objectives(
     objectives: Iterable[Objective],
     failure: Failure | None = None,
 ) -> tuple[ObjectiveResult, ...]:
-    """Every objective of one load; `failure`: why it failed, if it did."""
+    """The results of all objectives of a load; `failure`: why it failed, if it did."""
     applying, made = [objective for objective in objectives if objective.applies_to(cell)], LoadTotals.of_load(traffic)
     if kinds := servers_doing(findings, failure):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
@@ -51,18 +50,18 @@ def load_objectives(
 def judge_all(
     objectives: Iterable[Objective], made: LoadTotals, *, at_most: bool = False
 ) -> tuple[ObjectiveResult, ...]:
-    """The results by what was counted and how long responses took; `at_most`: these are upper bounds."""
+    """The results from counts and response times; `at_most`: the times are upper bounds."""
     return tuple(_result(objective, made, at_most=at_most) for objective in objectives)
 
 
 def missed_all(objectives: Iterable[Objective], made: LoadTotals, reason: str) -> tuple[ObjectiveResult, ...]:
-    """None was met, by the server's doing."""
+    """All objectives as missed by the server."""
     results = judge_all(objectives, made)
     return tuple(result.unmet(reason, known=True) for result in results)
 
 
 def unknown_all(objectives: Iterable[Objective], reason: str) -> tuple[ObjectiveResult, ...]:
-    """None is known to be met, or missed."""
+    """All objectives as not known."""
     return tuple(
         ObjectiveResult(objective=objective, actual=None, met=False, known=False, reason=reason)
         for objective in objectives
@@ -82,7 +81,7 @@ def _result(objective: Objective, made: LoadTotals, *, at_most: bool) -> Objecti
 
 
 def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> LoadTotals:
-    """What these trials took; counts, and the lateness that excuses them, are those of all trials that were made."""
+    """The response times of these trials; counts, and the lateness that excuses them, are those of all trials."""
     made = [trial.numbers.traffic for trial in judged.trials if trial.numbers.traffic]
     used = [trial.traffic for trial in trials if trial.traffic]
     return LoadTotals(
@@ -97,7 +96,7 @@ def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> LoadTotals:
 
 
 def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:
-    """What was met is not known after all, where nobody saw what the server did in some trials."""
+    """Turn met objectives into not known if trials failed on the engine's side."""
     failed = sum(of_engine(trial.numbers.failure) for trial in judged.trials)
     if not failed:
         return results
@@ -106,7 +105,7 @@ def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple
 
 
 def _lost(judged: JudgedCell) -> str:
-    """How many trials the server lost, and to what; empty when none."""
+    """The number of trials that the server lost, and why; empty if it lost none."""
     lost = [doing for trial in judged.trials if (doing := servers_doing(trial.findings, trial.numbers.failure))]
     kinds = sorted({kind for kinds in lost for kind in kinds})
     return f"{len(lost)} of {len(judged.trials)} trials lost to {', '.join(kinds)}" if lost else ""

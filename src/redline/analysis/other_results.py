@@ -1,4 +1,4 @@
-"""Results of other tools -> lines of results that may stand beside each other. Pure; nothing is judged."""
+"""Arrange results of other tools in comparable lines, unjudged. Pure."""
 
 from collections.abc import Iterable
 from pathlib import PurePath
@@ -7,10 +7,10 @@ from redline.model.history import OtherLine, OtherResult
 
 
 def lines_of(results: Iterable[OtherResult]) -> tuple[OtherLine, ...]:
-    """A line for each tool, URL and load, in the order of the files.
+    """A line for every tool, URL and load, in the order of the files.
 
-    Where files do not say the URL, those of one folder are taken for the same. A line is in the order of time if all of
-    its results say theirs.
+    Files without a URL count as the same URL if they are in the same folder. A line is in the order of time if all of
+    its results have a time.
     """
     by_line: dict[tuple[str, str, str, str], list[OtherResult]] = {}
     for result in results:

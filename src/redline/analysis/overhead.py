@@ -1,4 +1,4 @@
-"""What a profiler costs: how a server changes while it is profiled, within one start."""
+"""The cost of a profiler: how a server changes while it is profiled, within a start."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,18 +12,18 @@ from redline.stats.distributions import t_quantile
 from redline.stats.series import Switched, switched
 
 STRETCHES = 20
-"""Into so many the measurement is put, those with the profiler and those without."""
+"""The number of periods in a measurement, with and without the profiler."""
 SHORTEST_NS = 250_000_000
-"""A period lasts for more than one sample of the CPU time."""
+"""The least length of a period: more than one sample of the CPU time."""
 _FEWEST = 2
-"""Stretches of each kind, before, during and after the profile: without these a trend would pass for its cost."""
+"""The fewest periods before, during and after the profile: with fewer, a trend would pass for its cost."""
 _METHOD = "t interval of the log ratio over periods of one start, its trend taken out"
 
 
 def overhead(recordings: Iterable[Recording]) -> dict[Metric, Estimate]:
-    """Throughput, and the server's CPU time per request, with the profiler over those without, of profiled trials.
+    """The ratios of throughput and CPU time per request with the profiler to those without, in profiled trials.
 
-    Empty where a trial was profiled from begin to end.
+    Empty if a trial was profiled from begin to end.
     """
     trials = [periods for recording in recordings if (periods := tuple(_periods(recording)))]
     changes = {
@@ -35,7 +35,7 @@ def overhead(recordings: Iterable[Recording]) -> dict[Metric, Estimate]:
 
 @dataclass(frozen=True)
 class _Period:
-    """A piece of a measurement, with the profiler or without."""
+    """A part of a measurement, with or without the profiler."""
 
     middle_ns: float
     profiled: bool
@@ -43,7 +43,7 @@ class _Period:
 
 
 def _periods(recording: Recording) -> Iterator[_Period]:
-    """What lies before, in and after the profile, not what lies on its edges; nothing where a part is short."""
+    """The periods before, during and after the profile, without its edges; empty if a part is short."""
     traffic, profile = recording.traffic, recording.profile
     if traffic is None or profile is None or profile.started is None or profile.stopped is None:
         return
@@ -68,7 +68,7 @@ def _periods(recording: Recording) -> Iterator[_Period]:
 
 
 def _split(intervals: Sequence[Interval], length_ns: float) -> list[list[Interval]]:
-    """Into pieces of about that length."""
+    """Split intervals into pieces of about this length."""
     lasts_ns = intervals[-1].end_ns - intervals[0].start_ns if intervals else 0
     pieces = min(round(lasts_ns / length_ns), len(intervals))
     return list(map(list, np.array_split(np.array(intervals, dtype=object), pieces))) if pieces else []

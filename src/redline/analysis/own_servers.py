@@ -1,4 +1,4 @@
-"""What a server is that no catalogue describes: a command, containers, an address, or a revision."""
+"""Describe servers outside the catalogue: a command, containers, an address, or a revision."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from redline.model import AttachedServer, Variant
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
-"""Words that need no quotes, also with `{port}` in them."""
+"""Words that need no quotes, including those with `{port}`."""
 
 
 def own_server(variant: Variant, path: str = "") -> str:
@@ -25,7 +25,7 @@ def own_server(variant: Variant, path: str = "") -> str:
 
 
 def servers_said(variants: Sequence[Variant]) -> dict[str, str]:
-    """The user's own servers by slug; where some were running already, all of them, with which were."""
+    """Describe the user's own servers by slug; if any were already running, all servers, with which of them were."""
     said = {variant.slug: text for variant in variants if (text := own_server(variant))}
     said |= _environments([variant for variant in variants if variant.slug in said])
     if len({variant.is_attached for variant in variants}) < 2:
@@ -50,12 +50,12 @@ def _environments(variants: Sequence[Variant]) -> dict[str, str]:
 
 
 def _env(variant: Variant) -> Mapping[str, str]:
-    """Its variables as they are written: those of the lab's own environment by their names."""
+    """Its variables as the user writes them: those of the lab's own environment by name."""
     return {} if isinstance(variant.entry, AttachedServer) else variant.entry.start.env
 
 
 def _written(command: tuple[str, ...]) -> str:
-    """The command as a user writes it; of a command for a shell, its line alone."""
+    """The command as a user writes it; for a shell command, only its line."""
     if command[:2] == ("sh", "-c") and len(command) == 3:
         return command[2]
     return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in command)

@@ -1,4 +1,4 @@
-"""Whether a run knows its main comparisons well enough to stop. Pure: the same recordings give the same answer."""
+"""Decide whether a run's main comparisons are precise enough to stop. Pure: recordings determine the answer."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from redline.stats import rounds_for, scatter_of
 
 @dataclass(frozen=True)
 class _Main:
-    """A main comparison, or a cell that counts by itself, and how well it is known."""
+    """A main comparison, or a cell that counts by itself, and its precision."""
 
     cell: JudgedCell
     baseline: JudgedCell | None
@@ -24,37 +24,37 @@ class _Main:
 
     @property
     def half_width(self) -> float | None:
-        """Relative; None where there is no interval."""
+        """Half the relative width of the interval; None without an interval."""
         return self.known.relative_half_width if self.known else None
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Which of its cells had trials, and none that is valid."""
+        """Its cells that had trials, but no valid trial."""
         sides = (self.cell, self.baseline) if self.baseline else (self.cell,)
         return tuple(side.id for side in sides if side.trials and not side.used)
 
     def forecast(self, wanted: float) -> int | None:
-        """About how many trials or starts would make it so narrow; None where that is not known."""
+        """The approximate number of trials or starts for this half width; None if it is not known."""
         scatter = scatter_of(self.known) if self.known else None
         needed = None if scatter is None else rounds_for(scatter, wanted)
         return max(needed, self.known.n + 1) if needed and self.known else None
 
     @property
     def scatter(self) -> Literal["starts", "machine"] | None:
-        """What a duet's values scatter by most; None for trials alone, and where too few batches are known."""
+        """The main source of a duet's scatter; None for trials alone, or if too few batches are known."""
         if self.duet is None or self.duet.blocks_se is None or self.duet.between_sd is None:
             return None
         return "starts" if self.duet.between_sd > self.duet.blocks_se else "machine"
 
 
 def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_run) -> Enough | None:
-    """Why no more rounds are needed, asked between two rounds; None to continue, as for a suite that fixes them.
+    """Why no more rounds are needed; None to continue, as for a suite with a fixed number of rounds.
 
-    `judge` is that of a `GrowingRun` if it is asked after each round.
+    `judge` is that of a `GrowingRun` for calls after every round.
 
-    Enough is when every main comparison is as narrow as asked. Comparisons that cannot be made (an invalid cell, a p99
-    of too few requests) do not keep the others going; those of too few rounds with both sides usable do. If none can be
-    made yet, the run goes on, unless all have a side without a valid trial.
+    A run is done when every main comparison is as narrow as asked. Impossible comparisons (an invalid cell, a p99 of
+    too few requests) do not prolong it; comparisons with too few rounds in which both sides are usable do. If no
+    comparison is possible yet, the run goes on, unless all have a side without a valid trial.
     """
     auto, rounds = run.manifest.plan.suite.auto, whole_rounds(run)
     if auto is None or rounds < auto.at_least:
@@ -72,7 +72,7 @@ def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_ru
 
 
 def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
-    """How well it knows them; None for a suite that asks for no precision."""
+    """The precision of the main comparisons; None for a suite that asks for none."""
     plan = run.manifest.plan
     asked = plan.suite.auto.precision if plan.suite.auto else None
     if asked is None:
@@ -96,7 +96,7 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
 
 
 def whole_rounds(run: Run) -> int:
-    """The rounds, from the first on, of which every trial has its recording."""
+    """The number of rounds, from the first on, in which every trial has a recording."""
     done, steps = run.done, run.manifest.plan.steps
     missing = {step.round for step in steps if step.position not in done}
     planned = sorted({step.round for step in steps})
@@ -104,7 +104,7 @@ def whole_rounds(run: Run) -> int:
 
 
 def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
-    """Whether a budget is spent; if it is to be filled, whether another round like the last would exceed it."""
+    """Whether a budget is spent; with `fills`, whether another round like the last would exceed it."""
     taken = [(recording.round, sum(recording.stages_ns.values())) for recording in run.recordings]
     taken += [(duet.round, duet.took_ns) for duet in run.duets]
     spent_ns, last_ns = sum(ns for _, ns in taken), sum(ns for number, ns in taken if number == rounds - 1)
@@ -112,9 +112,9 @@ def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
 
 
 def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
-    """The main comparison of each cell, or its own estimate if it has none and is no baseline.
+    """The main comparison of every cell, or its own estimate if it has none and is no baseline.
 
-    That of a duet is in CPU per request, else in the primary metric of the load, unless the suite says in which.
+    Unless the suite names the metric, it is CPU per request in a duet, otherwise the primary metric of the load.
     """
     suite, subjects, duets = run.manifest.plan.suite, subjects_by_name(judged), duets_of(run)
     references = {suite.baseline_of(slug) for slug, _, _ in subjects}

@@ -1,4 +1,4 @@
-"""Profiled trials -> what the report says of them: CPU by library, functions, threads, and what differs."""
+"""Report profiled trials: CPU by library, functions, threads, and differences."""
 
 import math
 from collections import Counter
@@ -41,23 +41,23 @@ from redline.stats.shares import METHOD_NONE, CostChange, MeasuredShare, TrialWe
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
 
 LEAST = 0.001
-"""Frames of less than this share are left out of trees."""
+"""Trees leave out frames with a smaller share."""
 _MOST_NODES, _FEWEST_NODES, _ALL_NODES = 4_000, 800, 40_000
-"""Frames of one tree, and of all in one report: what a page can carry, and more than anybody reads."""
+"""The most frames in a tree, and in all trees of a report: a page can carry them."""
 _FRAMES = 25
 _CHANGED_FRAMES = 25
 _COLUMNS = 120
 _ROWS = 12
 _SLOW = 0.1
-"""The share of the engine's intervals that are slow moments: those of the highest p99."""
+"""The share of the engine's intervals, those with the highest p99, that are slow moments."""
 _FEWEST_INTERVALS = 10
 _NOTHING = Counter[Slice | None]()
 _Of = Literal["own", "anywhere", "frames"]
 _Key = tuple[str, ProfileKind, Subject]
-"""A cell's id, a kind, and whose profile it is."""
+"""A cell's id, a kind, and the subject of the profile."""
 _OF_JVMS = "async-profiler"
 _HIGHER = 1.2
-"""The highest and the lowest rate are compared from this ratio of the two on."""
+"""The least ratio of the highest to the lowest rate for a comparison of the two."""
 _METHOD_QUOTIENT = "from the intervals of both, on a log scale (MOVER)"
 
 
@@ -68,10 +68,10 @@ def profile_reports(
     cells: Sequence[CellReport],
     comparisons: Iterable[Comparison],
 ) -> tuple[ProfileReport, ...]:
-    """A report for each cell and kind of profile, in the order of the cells.
+    """A report for every cell and kind of profile, in the order of the cells.
 
-    `recordings` are those of profiled trials; `read` gives stacks by the name of their file, and may raise
-    RedlineError. `libraries` is their table. `comparisons` give what a cell's CPU time is to its baseline's.
+    `recordings` are those of profiled trials; `read` returns stacks by file name, and may raise RedlineError.
+    `libraries` is the table of libraries. `comparisons` have the ratios of CPU time to the baselines'.
     """
     tables: dict[LibraryRuntime | None, Libraries] = {
         runtime: Libraries(libraries, runtime) for runtime in (None, "jvm")
@@ -102,7 +102,7 @@ def profile_reports(
 
 
 def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
-    """On which the profiled program ran, as far as it matters: async-profiler samples JVMs alone."""
+    """The runtime of the profiled program, if it matters: async-profiler samples only JVMs."""
     for recording in recordings:
         if recording.profile is not None and recording.profile.subject == "server":
             said = recording.runtime.runtime if recording.runtime else ""
@@ -112,7 +112,7 @@ def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
 
 
 def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -> dict["_Key", ProfileChange]:
-    """What changes from the lowest rate at which a server was profiled to the highest, by the profile at that."""
+    """The change from a server's lowest profiled rate to the highest, by the key of the profile at the highest."""
     groups: dict[tuple[str, ...], list[tuple[float, _Key]]] = {}
     for key, profile in made.items():
         cell = cells[key[0]]
@@ -130,7 +130,8 @@ def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -
 
 
 def _quotient(estimate: Estimate, other: Estimate) -> Estimate:
-    """One over the other, of different trials: its interval follows from theirs (MOVER: Zou and Donner, 2008)."""
+    """The quotient of estimates from different trials; the interval follows from theirs (MOVER: Zou and Donner,
+    2008)."""
     value, own_ends, other_ends = math.log(estimate.value / other.value), estimate.log_interval, other.log_interval
     low = high = None
     if own_ends and other_ends:
@@ -144,7 +145,7 @@ def _quotient(estimate: Estimate, other: Estimate) -> Estimate:
 
 @dataclass(frozen=True)
 class _TrialStacks:
-    """The stacks of one trial, normal and within its measurement, with its slices in order of time."""
+    """The normalised stacks of a trial within its measurement, with its slices in order of time."""
 
     stacks: Stacks
     slices: tuple[Slice | None, ...]
@@ -153,7 +154,7 @@ class _TrialStacks:
 
     @classmethod
     def of(cls, recording: Recording, stacks: Stacks) -> "_TrialStacks":
-        """What was sampled before and after the measurement is left out, where times are known."""
+        """The stacks of a trial, without samples from outside the measurement if their times are known."""
         traffic, slices = recording.traffic, stacks.slices
         if traffic is not None and slices:
             start, end = traffic.window_unix_ns
@@ -177,7 +178,7 @@ class _TrialStacks:
 
 @dataclass(frozen=True)
 class _Profile:
-    """The trials of one cell and kind of profile."""
+    """The trials of a cell and kind of profile."""
 
     recordings: tuple[Recording, ...]
     read: Callable[[str], Stacks]
@@ -219,7 +220,7 @@ class _Profile:
 
     @cached_property
     def sums(self) -> tuple["_WeightSums", ...]:
-        """The sums of weights of each trial."""
+        """The sums of weights of every trial."""
         return tuple(_WeightSums.of(trial.stacks, self.libraries) for trial in self.trials)
 
     def share(self, name: str, of: _Of = "own", *, slow: bool | None = None) -> MeasuredShare:
@@ -233,13 +234,14 @@ class _Profile:
         return share(parts, samples)
 
     def names(self, of: _Of = "anywhere") -> tuple[str, ...]:
-        """All that have any share."""
+        """All names with any share."""
         return tuple(dict.fromkeys(name for sums in self.sums for name in getattr(sums, of)))
 
     def change(self, other: "_Profile", cell_id: str, cpu: Estimate | None) -> ProfileChange:
-        """Against the profile of a cell. With the ratio of CPU times, in parts of that cell's CPU per request.
+        """The change against the profile of a cell; with the ratio of CPU times, in parts of that cell's CPU per
+        request.
 
-        A ratio that is not known says nothing of what it compares: then shares are compared.
+        If the ratio is not known, shares are compared instead.
         """
         ratio = cpu if self.facts.kind == "cpu" and self.facts.subject == "server" else None
         error = error_of(ratio) if ratio else None
@@ -258,7 +260,7 @@ class _Profile:
         return _change(cell_id, ratio, points, frames, shares)
 
     def slow(self) -> ProfileChange | None:
-        """Slow moments against the rest of the same profile."""
+        """The change from the rest of the profile to its slow moments."""
         if not any(trial.slow for trial in self.trials):
             return None
 
@@ -284,7 +286,7 @@ class _WeightSums:
 
     @classmethod
     def of(cls, stacks: Stacks, libraries: Libraries) -> "_WeightSums":
-        """The sums over the stacks of one trial. Frames of less than LEAST of the whole are left out."""
+        """The sums over the stacks of a trial, without frames of less than LEAST of the whole."""
         total, heavy = stacks.total, self_weights(stacks)
         made = cls({}, {}, {}, Counter())
         for stack, weight in stacks.weights.items():
@@ -349,7 +351,7 @@ _Changes = Mapping[str, MeasuredShare | CostChange]
 def _change(
     against: str, ratio: Estimate | None, libraries: _Changes, frames: _Changes, shares: _Changes | None = None
 ) -> ProfileChange:
-    """The libraries, in both ways where `shares` are compared besides, are one family; functions are another."""
+    """A change whose libraries, including `shares` if compared as well, are a family, and its functions another."""
     ps = [change.p for changes in (libraries, shares or {}) for change in changes.values()]
     adjusted = _adjusted(ps)
     return ProfileChange(
@@ -362,13 +364,13 @@ def _change(
 
 
 def _adjusted(ps: Sequence[float | None]) -> tuple[float | None, ...]:
-    """P-values by Holm, for all of them; those that are not known count too."""
+    """P-values adjusted by Holm's method; unknown p-values count too."""
     adjusted = holm_adjust([1.0 if p is None else p for p in ps])
     return tuple(None if p is None else value for p, value in zip(ps, adjusted, strict=True))
 
 
 def _points(changes: _Changes, adjusted: Sequence[float | None]) -> tuple[Points, ...]:
-    """Those that are worth a word, the largest first."""
+    """The changes worth reporting, the largest first."""
     points = [
         Points(name=name, points=_estimate(change), p_adjusted=p)
         for (name, change), p in zip(changes.items(), adjusted, strict=True)
@@ -420,7 +422,7 @@ def _graph(profile: _Profile, nodes: int) -> FlameGraph:
 
 
 def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
-    """The slices whose middles lie in intervals of the highest p99, of those that were profiled."""
+    """The slices whose middles lie in the profiled intervals with the highest p99."""
     if not slices:
         return
     measured = [
@@ -441,7 +443,7 @@ def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
 
 
 def _heat(profile: _Profile) -> HeatMap | None:
-    """The libraries that take most in the first trial, and all others together."""
+    """The heat map of the heaviest libraries in the first trial, with all others together."""
     if not profile.trials or profile.trials[0].slices == (None,):
         return None
     trial, own, whole = profile.trials[0], profile.sums[0].own, profile.sums[0].whole

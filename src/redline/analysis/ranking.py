@@ -1,4 +1,4 @@
-"""The subjects of one scenario and load in order, with equal ranks where nothing distinguishes them. Pure."""
+"""Rank the subjects of a scenario and load, with equal ranks if nothing distinguishes them. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ def rankings(
 ) -> tuple[Ranking, ...]:
     """Every ranking of two or more cells, in the order of the run's cells. docs/concepts/statistics.md has the rule.
 
-    `comparisons` are those of cells with their baselines, `of_other_pairs` all others that the report makes.
+    `comparisons` are those of cells with their baselines, `of_other_pairs` all others in the report.
     """
     estimates = {cell.cell_id: cell.estimates for cell in cells}
     against, others = tuple(comparisons), tuple(of_other_pairs)
@@ -37,7 +37,7 @@ def rankings(
         if any(member.cell.load != first for member in members):
             continue  # rates that are shares of each group's own capacity: no server is faster for having less load
         metric = first.primary_metric
-        # A perturbed trial is never compared, so it is not ranked either.
+        # Perturbed trials are never compared, so they are not ranked either.
         counting = [member.id for member in members if member.valid and not member.perturbed]
         levels = {cell_id: estimates[cell_id].get(metric) for cell_id in counting}
         ranked = places(
@@ -60,7 +60,7 @@ def places(
 ) -> tuple[Place, ...]:
     """The estimates with an interval, best first; equal values in the order of their names.
 
-    A place shares the rank above it if nothing distinguishes it from any place of that rank; else its rank is its
+    A place shares the rank above it if nothing distinguishes it from any place of that rank; otherwise its rank is its
     position, from 1.
     """
     sign = -1 if higher_is_better else 1
@@ -80,7 +80,7 @@ def places(
 
 @dataclass(frozen=True)
 class Standing:
-    """The logarithm of what a cell is to the first of its baselines, `root`, with its interval."""
+    """The logarithm of a cell's ratio to the first of its baselines, `root`, with its interval."""
 
     root: str
     value: float = 0.0
@@ -89,7 +89,7 @@ class Standing:
 
 
 class _Field:
-    """The cells of a ranking: their levels by trials of each alone, and what compares them better than these do."""
+    """The cells of a ranking: their levels by trials alone, and the comparisons, which are more precise."""
 
     def __init__(
         self,
@@ -107,9 +107,9 @@ class _Field:
 
     @cached_property
     def values(self) -> dict[str, float]:
-        """The logarithm of each cell's value. Compared cells differ by their ratios, around one common level.
+        """The logarithm of every cell's value. Compared cells differ by their ratios, around a common level.
 
-        That level is the mean of what the trials of all of them say.
+        That level is the mean over the trials of all of them.
         """
         levels: dict[str, list[float]] = {}
         for name, at in self._standings.items():
@@ -118,7 +118,7 @@ class _Field:
         return {name: fmean(levels[at.root]) + at.value for name, at in self._standings.items()}
 
     def distinguishes(self, cell_id: str, other: str) -> bool:
-        """Whether their comparison does; without one, whether intervals do not overlap (of ratios to a common root)."""
+        """Whether the cells' comparison shows a difference, or else intervals (to a common root) do not overlap."""
         for pair in ((cell_id, other), (other, cell_id)):
             if pair in self._pairs:
                 return self._differ(self._pairs[pair])
@@ -129,7 +129,7 @@ class _Field:
         return low > most or least > high
 
     def _differ(self, comparison: Comparison) -> bool:
-        """Whether it says so, and the ranking, which may rest on more, has the two in the same order."""
+        """Whether a comparison shows a difference in the same direction as the ranking, which may rest on more data."""
         bounds = _bounds(comparison)
         if bounds is None or comparison.verdict in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE):
             return False
@@ -138,7 +138,7 @@ class _Field:
 
 
 def standing(name: str, against: Mapping[str, Comparison]) -> Standing:
-    """Down the chain of baselines; the ends of the intervals add up, which is wide rather than narrow."""
+    """The standing along the chain of baselines; the ends of the intervals add up, which is conservative."""
     at, passed = Standing(name), {name}
     while (step := against.get(at.root)) is not None and step.ratio is not None and step.baseline_id not in passed:
         low, high = _bounds(step) or (0.0, 0.0)
@@ -154,7 +154,7 @@ def _bounds(comparison: Comparison) -> tuple[float, float] | None:
 
 
 def _shared_axes(variants: tuple[Variant, ...]) -> tuple[str, ...]:
-    """The options, and flags, that every server has and that do not have one value throughout, by name."""
+    """The options and flags that all servers have and whose values differ, by name."""
     settings = [variant.settings for variant in variants]
     shared = set.intersection(*map(set, settings)) - {ROUTE, PLACE} if settings else set()
     return tuple(sorted(name for name in shared if len({setting[name] for setting in settings}) > 1))

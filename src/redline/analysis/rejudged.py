@@ -1,4 +1,4 @@
-"""One run judged twice: by the rules that its stored views were made with, and by today's. Pure."""
+"""Compare two judgements of a run: by the rules of its stored views, and by today's. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, TypeVar
@@ -11,7 +11,7 @@ _Value = TypeVar("_Value")
 
 
 class Rejudged(Frozen):
-    """A finding that is not what it was. `before` is null for a new one, `after` for one that is gone."""
+    """A finding that changed. `before` is null for a new finding, `after` for a finding that is gone."""
 
     cell_id: str
     kind: FindingKind
@@ -22,7 +22,7 @@ class Rejudged(Frozen):
 
     @property
     def change(self) -> Literal["new", "gone", "graded otherwise"]:
-        """What became of it."""
+        """The kind of change."""
         if self.before is None:
             return "new"
         return "gone" if self.after is None else "graded otherwise"
@@ -37,10 +37,10 @@ class ValidityChange(Frozen):
 
 
 def rejudged(before: Report, after: Report) -> tuple[Rejudged, ...]:
-    """What differs between the findings of two reports of one run, cell by cell in the order of `after`.
+    """The differences between the findings of two reports of a run, cell by cell in the order of `after`.
 
-    Findings are the same when cell, kind, trial and grade are; what they say may be worded otherwise. Of several of one
-    kind on one trial the gravest counts.
+    Findings are the same if cell, kind, trial and grade are, whatever their wording. Of several findings of a kind on a
+    trial, the gravest counts.
     """
     order = {cell.cell_id: place for place, cell in enumerate(after.cells)}
     changes = []
@@ -80,7 +80,7 @@ def _gravest(report: Report) -> dict[tuple[str, FindingKind, int | None], Findin
 
 
 class RejudgedAnswer(Frozen):
-    """An answer of a search that is not what it was; null where there is none."""
+    """An answer of a search that changed; null where there is none."""
 
     slug: str
     name: str
@@ -89,7 +89,7 @@ class RejudgedAnswer(Frozen):
 
 
 class RejudgedEnding(Frozen):
-    """The search on a cell that is now seen to have ended otherwise; null where the cell is not there."""
+    """The search on a cell whose ending changed; null where the cell is absent."""
 
     slug: str
     before: str | None
@@ -97,7 +97,7 @@ class RejudgedEnding(Frozen):
 
 
 def rejudged_answers(before: LimitReport, after: LimitReport) -> tuple[RejudgedAnswer, ...]:
-    """The answers of two reports of one search that differ, in the order of `after`."""
+    """The answers that differ between two reports of a search, in the order of `after`."""
     old, new = (
         {(cell.slug, limit.name): limit for cell in report.cells for limit in cell.limits} for report in (before, after)
     )
@@ -107,7 +107,7 @@ def rejudged_answers(before: LimitReport, after: LimitReport) -> tuple[RejudgedA
 
 
 def rejudged_endings(before: LimitReport, after: LimitReport) -> tuple[RejudgedEnding, ...]:
-    """The cells of two reports of one search that ended otherwise, in the order of `after`."""
+    """The cells whose endings differ between two reports of a search, in the order of `after`."""
     old, new = ({cell.slug: _ending(cell) for cell in report.cells} for report in (before, after))
     return tuple(RejudgedEnding(slug=slug, before=was, after=now) for slug, was, now in _differing(old, new))
 

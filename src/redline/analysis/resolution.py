@@ -1,4 +1,4 @@
-"""What difference each undecided comparison could have shown, and what it takes to show less. Pure."""
+"""The difference that an undecided comparison could have shown, and what it takes to show less. Pure."""
 
 import math
 import shlex
@@ -16,7 +16,7 @@ from redline.suite import expected_length_ns
 
 
 class ShownDifference(Frozen):
-    """The smallest relative difference that a plan can show in one comparison, by how earlier rounds differed."""
+    """The smallest relative difference that a plan can show in a comparison, by the scatter of earlier rounds."""
 
     cell_id: str
     baseline_id: str
@@ -25,24 +25,24 @@ class ShownDifference(Frozen):
 
 
 WORTH_SHOWING = 0.05
-"""A difference for whose sake people run a lab."""
+"""A difference that is worth a measurement."""
 _SECOND_NS, _MINUTE_NS = 1_000_000_000, 60_000_000_000
 _ROUND_NS = 5 * _SECOND_NS
-"""Lengths of loads are offered in steps of this."""
+"""The step of suggested lengths of loads."""
 HOUR_NS = 60 * _MINUTE_NS
 TIMES_SPENT = 10
-"""People wait for an hour, or for so many times what they have spent, if that is longer; for no more."""
+"""The longest suggested time: an hour, or this many times the time already spent, if that is longer."""
 _DUET_NS = _MINUTE_NS
-"""The shortest duet that is offered."""
+"""The shortest suggested duet."""
 _OF_LOAD = 6
-"""Each server has a third of a duet of two, since the baseline is there twice, and half of that is load."""
+"""A server's share of a duet of two: a third, since the baseline runs twice, and half of that is load."""
 
 
 @dataclass(frozen=True)
 class _Scatter:
-    """How rounds of a comparison differ, as standard deviations of the log ratio.
+    """The scatter of a comparison's rounds, as standard deviations of the log ratio.
 
-    `within` is what their batches explain, which longer loads average out; None if that is not known.
+    `within` is the part that batches explain, which longer loads average out; None if it is not known.
     """
 
     rounds: int
@@ -52,18 +52,18 @@ class _Scatter:
 
     @property
     def between(self) -> float:
-        """What remains however long loads are."""
+        """The scatter that remains however long loads are."""
         return math.sqrt(max(0.0, self.total**2 - (self.within or 0.0) ** 2))
 
     def load_for(self, difference: float) -> int | None:
-        """How long loads have to be so that as many rounds show the difference; None if no length is enough."""
+        """The length of loads with which as few rounds show the difference; None if no length is enough."""
         wanted = scatter_showing(difference, self.rounds)
         if self.within is None or wanted <= self.between:
             return None
         return math.ceil(self.load_ns * self.within**2 / (wanted**2 - self.between**2))
 
     def duet_for(self, difference: float) -> int | None:
-        """How long a duet has to be if batches scatter in it as they do in trials; None if that is not known."""
+        """The length of a duet whose batches scatter as in trials; None if it is not known."""
         if self.within is None:
             return None
         loaded_ns = self.load_ns * (2 * self.within / math.log1p(difference)) ** 2
@@ -75,7 +75,7 @@ def resolutions(
 ) -> dict[str, tuple[Finding, ...]]:
     """A finding for each cell that has undecided comparisons, by the cell's id.
 
-    The run is in `folder`, if that is known; None of one that is not kept, which nothing can be added to.
+    The run is in `folder`, if that is known; None if it is not kept, so that nothing can be added to it.
     """
     undecided_by_cell: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
@@ -93,7 +93,7 @@ def resolutions(
 
 
 def _scatter(comparison: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatter | None:
-    """How the rounds of a comparison differ; None if hosts differ by more, which no rounds narrow."""
+    """The scatter of a comparison's rounds; None if hosts differ by more, which rounds do not narrow."""
     total = scatter_of(comparison.ratio) if comparison.ratio else None
     if comparison.ratio is None or total is None:
         return None
@@ -111,7 +111,7 @@ def _scatter(comparison: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatt
 
 @dataclass(frozen=True)
 class _Remedy:
-    """What would show a difference that is worth it in all undecided comparisons of a cell."""
+    """What would show a worthwhile difference in all undecided comparisons of a cell."""
 
     plan: Plan
     round_ns: int
@@ -138,7 +138,7 @@ class _Remedy:
         return max(HOUR_NS, TIMES_SPENT * self._made * self.round_ns)
 
     def _rounds(self) -> str:
-        """The command that makes as many rounds as it takes; empty if nobody waits for them."""
+        """The command that makes enough rounds; empty if they take too long."""
         needed = [rounds_for(scatter.total, WORTH_SHOWING) if scatter else None for scatter in self.scatters]
         if None in needed:
             return ""
@@ -157,7 +157,7 @@ class _Remedy:
         return f"`--for {minutes}m`" if self.folder is None else f"`redline ab --resume {where} --for {minutes}m`"
 
     def _duet(self) -> str:
-        """How long a duet would take, by how batches scatter in trials; empty if there is a duet or can be none."""
+        """The length of a duet, by the scatter of batches in trials; empty if there is a duet or cannot be."""
         if self.plan.duets or not self.cell.load.fits_duet:
             return ""
         lengths = [scatter.duet_for(WORTH_SHOWING) if scatter else None for scatter in self.scatters]
@@ -167,7 +167,7 @@ class _Remedy:
         return f"a duet of {_in_minutes(max(known))}"
 
     def _longer_loads(self) -> str:
-        """How long loads would have to be; empty if nobody waits for them, or no length is enough."""
+        """The necessary length of loads; empty if they take too long, or no length is enough."""
         lengths = [scatter.load_for(WORTH_SHOWING) if scatter else None for scatter in self.scatters]
         if None in lengths or self.cell.load.changes:
             return ""
@@ -191,7 +191,7 @@ def _in_minutes(ns: int) -> str:
 
 
 def forecast(plan: Plan, before: Report) -> tuple[ShownDifference, ...]:
-    """What the plan can show in each comparison that an earlier report of the same cells and design made."""
+    """What the plan can show in every comparison of an earlier report with the same cells and design."""
     known = []
     for comparison in before.comparisons:
         scatter = scatter_of(comparison.ratio) if comparison.ratio and comparison.primary else None

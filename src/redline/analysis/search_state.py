@@ -1,4 +1,4 @@
-"""The state of the search on one cell, from the recordings of its loads: while it runs, is resumed, or is judged.
+"""The state of the search on a cell, from the recordings of its loads: while it runs, is resumed, or is judged.
 
 Pure: the state follows from the plan and the recordings alone.
 """
@@ -36,7 +36,7 @@ SETTLE_NS = 1_000_000_000
 """The longest warm-up of a probe on a warm server: its connections are new."""
 
 FEWEST_REQUESTS = 100
-"""Requests in a probe of the lowest rate that is tried: fewer say next to nothing."""
+"""Requests in a probe of the lowest rate: fewer say next to nothing."""
 
 _PROBES: Mapping[LoadPhase, ProbePhase] = {"search": "search", "confirm": "confirm", "curve": "curve"}
 
@@ -44,9 +44,9 @@ _OVERLOAD_TEST = 8
 """The length of the overload test in probes, at most."""
 
 FIRST_PER_S = 1000.0
-"""The first rate, where neither the terms nor the cell's load says it."""
+"""The first rate, if neither the terms nor the cell's load sets it."""
 FIRST_SHARE = 0.7
-"""The first rate's share of what users got at the end of the warm-up: mostly below the limit, and its double above."""
+"""The first rate as a share of the rate at the end of the warm-up: usually below the limit, its double above."""
 
 
 def under_probe(cell: Cell, load: Load) -> Cell:
@@ -55,7 +55,7 @@ def under_probe(cell: Cell, load: Load) -> Cell:
 
 
 def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
-    """The longest that the searches on a plan's cells take, roughly, in nanoseconds."""
+    """Roughly the longest time for the searches on a plan's cells, in nanoseconds."""
     loads, starts = most_probes + len(CURVE_SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
     total_ns = 0
     for cell in plan.cells.values():
@@ -79,7 +79,7 @@ def lowest_per_s(probe_ns: int) -> float:
 
 
 def load_text(cell: Cell) -> str:
-    """How the probes of a cell are made: `open, poisson, 256 connections, 5.00 s after 1.00 s`."""
+    """Describe the probes of a cell: `open, poisson, 256 connections, 5.00 s after 1.00 s`."""
     load, shape = cell.load, cell.load.open_shape
     lengths = f"{duration(load.duration_ns)} after {duration(min(SETTLE_NS, cell.warmup_ns))}"
     return f"open, {shape.arrivals}, {shape.connections:,} connections, {lengths}"
@@ -88,7 +88,7 @@ def load_text(cell: Cell) -> str:
 def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
     """A slice from an interval of the measurement, or of the drain, which has no length: nothing falls due in it.
 
-    `cut`: Redline ended its load, so what had no answer by then is no error.
+    `cut`: Redline ended the load, so requests without an answer by then are no errors.
     """
     counts, measured = interval.counts, interval.phase == "measure"
     ended_by_us = counts.outcomes.in_flight + counts.outcomes.unsent if cut else 0
@@ -103,7 +103,7 @@ def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
 
 @dataclass
 class SearchState:
-    """What the recordings of a cell's loads show so far, what to try next, or how the search ended."""
+    """The evidence of a cell's loads so far, the next load, or how the search ended."""
 
     manifest: Manifest
     cell: Cell
@@ -130,12 +130,12 @@ class SearchState:
 
     @property
     def terms(self) -> SearchTerms:
-        """What is asked of the cell."""
+        """The terms of the search on the cell."""
         return self.manifest.terms
 
     @property
     def settings(self) -> Settings:
-        """The numbers of the search."""
+        """The settings of the search."""
         load = self.cell.load
         return Settings(
             lowest_per_s=lowest_per_s(load.duration_ns),
@@ -147,7 +147,7 @@ class SearchState:
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """The objectives of all sets: how late the engine may be depends on them."""
+        """The objectives of all sets: the engine's tolerable lateness depends on them."""
         return tuple(objective for conditions in self.sets.values() for objective in conditions)
 
     @cached_property
@@ -162,7 +162,7 @@ class SearchState:
         return {name: conditions for name, conditions in conditions_of.items() if conditions}
 
     def add(self, made: ProbeRecording) -> Evidence | None:
-        """Take in another load. Returns what it showed if it was a probe with traffic."""
+        """Take in another load. Returns its evidence if it was a probe with traffic."""
         recording = made.recording
         self.loads, self.next_start = max(self.loads, recording.position + 1), max(self.next_start, made.start + 1)
         self.retries += made.again
@@ -183,7 +183,7 @@ class SearchState:
         if recording.traffic is None or phase is None:
             return None
         evidence = self._evidence(made, recording.traffic)
-        ignored = LEFT_OVER if made.cut else ()  # what was left over when Redline ended the probe is no failure
+        ignored = LEFT_OVER if made.cut else ()  # requests left over when Redline ended the probe are no failures
         failures = tuple(failure for failure in recording.traffic.failures if failure.outcome not in ignored)
         self.probes.append(
             probe(
@@ -202,7 +202,7 @@ class SearchState:
         return evidence
 
     def next(self) -> Proposal | Converged | Exhausted | Doomed:
-        """What the search proposes next, or its end."""
+        """The search's next proposal, or its end."""
         if self._pending is not None:
             self.search.add(self._pending)
             self._pending, self._step = None, self.search.next()
@@ -242,7 +242,7 @@ class SearchState:
         return self._overload is not None or isinstance(self.overload_wanted(), str)
 
     def limit(self) -> CellLimit:
-        """All that is known of the cell now."""
+        """The published state of the cell."""
         step = self.next()
         answers = self.search.limits() if isinstance(step, Proposal) or self.broken else step.limits
         ended, reason = self._ending(step)
@@ -268,7 +268,7 @@ class SearchState:
         return with_curve(limit, self._beyond(step))
 
     def _ending(self, step: Proposal | Converged | Exhausted | Doomed) -> tuple[SearchEnd, str]:
-        """How the search ended, and why where that says more."""
+        """How the search ended, and why if that says more."""
         if self.broken:
             return "broken", self.broken
         match step:
@@ -306,11 +306,11 @@ class SearchState:
             self.starts.append(LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns))
 
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
-        """What a probe showed, and why it may show nothing of the server."""
+        """The evidence of a probe, and why it may show nothing about the server."""
         slices = tuple(slice_of(interval, cut=made.cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start)
         evidence = self._limited(evidence, made, traffic)
-        if not self.probes:  # what the server itself is doubted for is about no probe
+        if not self.probes:  # findings about the server itself concern no single probe
             doubts = judge_server(self.cell, made.recording)
             self.findings.extend(finding.about(self.cell.id, None) for finding in doubts)
         findings = self._probe_findings(made)
@@ -318,12 +318,12 @@ class SearchState:
         return disturbed(evidence, findings, self.objectives, patient=made.retries_left > 0)
 
     def _probe_findings(self, made: ProbeRecording) -> tuple[Finding, ...]:
-        """What engine and machine did to a load."""
+        """The findings about engine and machine during a load."""
         findings = judge_probe(under_probe(self.cell, made.load), made.recording)
         return tuple(finding.about(self.cell.id, len(self.probes)) for finding in findings)
 
     def _limited(self, evidence: Evidence, made: ProbeRecording, traffic: Traffic) -> Evidence:
-        """The evidence, marked with why the load generator was the limit, where it was."""
+        """The evidence, marked with why the load generator was the limit, if it was."""
         self._calm_ns = calmest_ns(traffic, self._calm_ns)
         if lacked := lacking(traffic):
             return replace(evidence, client=lacked, hopeless=False)
@@ -340,7 +340,7 @@ class SearchState:
         return replace(evidence, client=full, lengthens=True, missed=waited, hopeless=False) if full else evidence
 
     def _too_busy(self, made: ProbeRecording, traffic: Traffic) -> str:
-        """Says that the engine's workers had no time left; workers that spin are always busy."""
+        """A message if the engine's workers had no time left; workers that spin are always busy."""
         return "" if self.cell.engine.spin else busy_workers(traffic, made.workers)
 
     def _beyond(self, step: Proposal | Converged | Exhausted | Doomed) -> Beyond | str:
@@ -362,7 +362,7 @@ class SearchState:
         return judge_overload(plan, slices, died=died, stopped=stopped, client=client)
 
     def _as_loaded(self, made: ProbeRecording) -> OverloadPlan:
-        """The plan of an overload test as its load was: by later rules the search may ask for another."""
+        """The plan of an overload test from its load: later rules might plan another."""
         shape = made.load.open_shape
         plan = self.overload_wanted()
         if isinstance(plan, OverloadPlan) and plan.shape(self.cell.load.open_shape) == shape:
@@ -380,7 +380,7 @@ class SearchState:
         )
 
     def _failure_of(self, made: ProbeRecording) -> str:
-        """Why the search could not go on after a load; empty when it could."""
+        """Why the search could not go on after a load; empty if it could."""
         failure = made.recording.failure
         name, warms = self.cell.variant.slug, made.phase in ("warmup", "approach")
         if failure is None:
@@ -404,12 +404,12 @@ class SearchState:
 
 
 def search_order(plan: Plan) -> tuple[str, ...]:
-    """The ids of the cells, in the order in which they are searched: the seeded order of the plan's first round."""
+    """The ids of the cells in the order of their searches: the seeded order of the plan's first round."""
     return tuple(trial.cell_id for trial in plan.trials if trial.round == 0)
 
 
 def search_state(manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording]) -> SearchState:
-    """The state of the search on a cell after these loads."""
+    """The state of a cell's search after these loads."""
     state = SearchState(manifest, cell)
     for recording in made:
         state.add(recording)
@@ -419,7 +419,7 @@ def search_state(manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording])
 def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
     """The report of a search so far, from its recordings by cell id.
 
-    Cells are in the plan's order: those that have recordings, and the next one to be searched.
+    Cells with recordings, and the next cell to be searched, are in the plan's order.
     """
     terms, limits = manifest.terms, dict[str, CellLimit]()
     began_all = True

@@ -1,4 +1,4 @@
-"""How fast the server's cores were in each trial, and each pair of hosts before the run. Pure."""
+"""The speed of the server's cores in every trial, and of every pair of hosts before the run. Pure."""
 
 import math
 from collections import Counter
@@ -15,15 +15,14 @@ from redline.stats import Spread, TrialNumbers, contrast_of
 
 METHOD = "t interval over the starts of all pairs"
 FEWEST = 5
-"""Trials from which on there is a median to compare with."""
+"""The fewest trials with a median to compare with."""
 
 
 def core_speeds(judged: Mapping[str, JudgedCell]) -> dict[int, float]:
-    """The speed of the cores in each trial, by its position: 1.4 if 40% faster than in the run's median trial.
+    """The speed of the cores in every trial, by its position: 1.4 if 40% faster than in the run's median trial.
 
-    It is that of the fixed work before and after each load: whichever is closer to 1, or 1 if the speed went from
-    faster to slower in between, or back. Trials without a measurement are left out, and so are all of them in a run of
-    fewer than `FEWEST`.
+    It is that of the fixed work before or after the load, whichever is closer to 1, or 1 if the two are on different
+    sides of 1. Trials without a measurement are left out, and so are all trials of a run with fewer than `FEWEST`.
     """
     trials = [trial.numbers for cell in judged.values() for trial in cell.trials if trial.numbers.fixed_work]
     if len(trials) < FEWEST:
@@ -47,7 +46,7 @@ def _speed(trial: TrialNumbers, usual_ns: Mapping[int, float]) -> float | None:
 
 
 def pair_speeds(calibration: Sequence[DuetRecording]) -> tuple[PairSpeed, ...]:
-    """CPU per request of each pair of hosts, by the host of its servers, and its ratio to that of the other pairs."""
+    """CPU per request of every pair of hosts, by the host of its servers, and its ratio to that of the other pairs."""
     logs: dict[str, list[float]] = {start.host: [] for start in calibration if start.host}
     for start in filter(is_whole, calibration):
         used = cpu_of_all(traffic_of(start))
@@ -73,7 +72,7 @@ def pair_speeds(calibration: Sequence[DuetRecording]) -> tuple[PairSpeed, ...]:
 
 
 def differing_pairs(judged: Mapping[str, JudgedCell], pairs: Sequence[PairSpeed]) -> dict[str, tuple[Finding, ...]]:
-    """The findings about cells that ran on several pairs of hosts, one of which differs, by cell id."""
+    """The findings about cells that ran on several pairs of hosts of which any differs, by cell id."""
     findings = {}
     for cell_id, cell in judged.items():
         hosts = {trial.host for trial in cell.used}

@@ -1,4 +1,4 @@
-"""Why a comparison within a budget ended without an answer."""
+"""Explain why a comparison within a budget ended without an answer."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ _BY_HAND = "start the command by hand, with a port in place of {port}, and use `
 
 
 def start_failed(run: Run, failure: Failure) -> DriveError:
-    """A failure that ends a comparison, with the last lines of the server's log.
+    """The error for a failed start that ends a comparison, with the last lines of the server's log.
 
-    Nobody needs to look for the log's file then. The message has one of these lines.
+    So users need not look for the log file. The message has one of these lines.
     """
     lines = failure.log_tail.splitlines()[-_LOG_LINES:]
     for end in (-1, 0):
@@ -29,13 +29,13 @@ def start_failed(run: Run, failure: Failure) -> DriveError:
 
 
 def _revision_of(variant: Variant) -> str:
-    """`A: main (1a2b3c4d5)`, of a revision that has another name here; else an empty text."""
+    """`A: main (1a2b3c4d5)`, if a revision has another name here; otherwise empty."""
     checkout = None if isinstance(variant.entry, AttachedServer) else variant.entry.checkout
     return f"{variant.slug}: {checkout.revision}" if checkout and checkout.revision.name != variant.slug else ""
 
 
 def unanswered(run: Run, report: Report) -> DriveError | None:
-    """Why no two servers could be compared though no start failed; None where some could."""
+    """The error if no servers could be compared although no start failed; None if any could."""
     if any(comparison.ratio is not None for comparison in report.comparisons):
         return None
     if idle := nothing_due(run.duets):
@@ -49,7 +49,7 @@ def unanswered(run: Run, report: Report) -> DriveError | None:
 
 
 def nothing_due(recordings: Sequence[DuetRecording]) -> str:
-    """Says that the load asked some server for nothing in all that time; empty where all had a request."""
+    """A message if no request for some server fell due; empty if all servers had requests."""
     loads = [
         recording.traffic for recording in recordings if recording.traffic is not None and recording.traffic.blocks
     ]

@@ -19,17 +19,24 @@ from redline.cli.commands import run as run_command
 from redline.cli.experiment import search
 from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
+from redline.cli.request_flags import is_command, path_of
+from redline.cli.request_flags import scenarios as asked_of
 from redline.cli.session_view import SessionView
+from redline.cli.written import as_yaml, plain
 from redline.errors import UsageError
 from redline.running.assembly import Workplace
 from redline.running.session import SessionEnd, Source
 from redline.running.views import run_report
+from redline.suite.project import Project, read_project
 from redline.suite.schema.document import UnwrittenDocument
+from redline.suite.validate.referenced_files import NO_FILES
 
 Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 F = TypeVar("F", bound=Flags)
+_DESCRIBES = {"url", "method", "headers", "body", "status"}
+"""The flags of a request, which a server of redline.yaml says itself."""
 
 
 class RequestOptions(TypedDict, total=False):
@@ -54,8 +61,9 @@ class RequestOptions(TypedDict, total=False):
 
 
 def load(  # noqa: PLR0913 - all but the first are named
-    url: str | None = None,
+    server: str | None = None,
     *,
+    path: str | None = None,
     rate: float | str | None = None,
     users: int | None = None,
     connections: int | None = None,
@@ -73,10 +81,11 @@ def load(  # noqa: PLR0913 - all but the first are named
     progress: bool = False,
     **request: Unpack[RequestOptions],
 ) -> RunResult:
-    """Load a running server, or the one of redline.yaml: as `redline load`.
+    """Load a running server by its URL, a command that is started for it, or the server of redline.yaml.
 
-    Open at a `rate` of requests per second, on so many `connections`; else closed with `users`. `keep` is a folder for
-    the recording and its report. Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
+    As `redline load`: open at a `rate` of requests per second, on so many `connections`; else closed with `users`.
+    `path` is what a command is asked for. `keep` is a folder for the recording and its report. Ctrl-C raises
+    MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
     called = call_text(load, locals())
     given = {"users": users, "connections": connections}
@@ -89,7 +98,7 @@ def load(  # noqa: PLR0913 - all but the first are named
         LoadFlags,
         called,
         request,
-        url=url,
+        url=server,
         rate=_text(rate),
         connections=chosen,
         duration=_text(duration),
@@ -107,11 +116,32 @@ def load(  # noqa: PLR0913 - all but the first are named
     with in_words_of_python(LoadFlags, {"connections": "users" if rate is None else "connections"}), at_work() as stack:
         folder = folder_for(keep, stack)
         workplace = Workplace(None, stack, places.of_suite)
-        store, _, made = load_command.measure(flags, folder, workplace, console(progress=progress))
+        project = _started(flags, path)
+        store, _, made = load_command.measure(flags, folder, workplace, console(progress=progress), project)
         result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
     if made.ended == "interrupted":
         raise MeasurementInterrupted(result)
     return result
+
+
+def _started(flags: LoadFlags, path: str | None) -> Project | None:
+    """The server of a command, as a redline.yaml has it; the flags then list its requests. None for any other.
+
+    Raises UsageError.
+    """
+    command = flags.url
+    if command is None or not is_command(command):
+        if path is not None:
+            raise UsageError(f"path={path!r} is for a command", hint="write it into the URL")
+        return None
+    if flags.requests is None and flags.listed is None:
+        asked = plain(asked_of(flags, path_of({}, "/" if path is None else path), str))
+        flags.listed = UnwrittenDocument("requests", asked)
+    elif path is not None:
+        raise UsageError(f"path={path!r}: requests say what is requested", hint="leave out one of the two")
+    declared = LoadFlags.declared()
+    vars(flags).update({name: declared[name].default for name in _DESCRIBES})
+    return read_project(as_yaml({"start": command}), "command", NO_FILES)
 
 
 def ab(  # noqa: PLR0913 - all but two are named

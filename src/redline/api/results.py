@@ -250,7 +250,7 @@ class RunResult(BaseResult[Report]):
             if few.metric is metric:
                 message = f"{metric.words} needs {few.needs:,} requests, and {few.missing:,} are missing"
                 raise NoValueError(message, hint="load it for longer, or at a higher rate")
-        hint = "only a server that Redline starts, or that runs on this machine, has its CPU time and memory read"
+        hint = "it is read of servers that Redline starts: give `load` the command, or use `ab`"
         if metric in QUANTILE_OF or metric is Metric.THROUGHPUT:
             hint = "print the result: its outcomes say how requests ended"
         raise NoValueError(f"{metric.words} was not measured", hint=hint)

@@ -1,4 +1,4 @@
-"""`redline ab` as the document of a suite: a duet of two servers, for as long as it may take. Pure, but for files."""
+"""`redline ab` as a suite document: a duet of two servers within a time budget. Pure, but for files."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,10 +28,10 @@ _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
 def ab_document(
     flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: Placed, project: Project | None = None
 ) -> dict[str, object]:
-    """The suite that the flags ask for. Raises UsageError.
+    """Return the suite that the flags ask for. Raises UsageError.
 
-    `ends`: the two revisions of a range such as `main..HEAD`, or of one that is compared with the work tree.
-    `project`: a redline.yaml whose two servers are compared, where the flags name none.
+    `ends` resolves a range such as `main..HEAD`, or a revision that is compared with the work tree, to two revisions.
+    `project` is a redline.yaml whose two servers are compared if the flags name none.
     """
     loads: dict[str, object] = {"load": _load(flags.load)}
     budget: object = AB_BUDGET
@@ -74,7 +74,7 @@ def _also_through(server: Mapping[str, object], route: str) -> dict[str, object]
 
 
 def _one_target(flags: AbFlags) -> str:
-    """The only server, which is reached directly and by a route. Raises UsageError."""
+    """Return the only server, which is reached directly and through a proxy. Raises UsageError."""
     given = [target for target in (flags.a, flags.b) if target is not None]
     if flags.git is not None or len(given) != 1:
         message = f"--route {flags.route} compares a server with itself behind a proxy"
@@ -84,17 +84,17 @@ def _one_target(flags: AbFlags) -> str:
 
 
 def _check_direct(project: Project, route: str) -> None:
-    """Raise UsageError for a redline.yaml that does not name a single server without a route."""
+    """Raise UsageError unless a redline.yaml names exactly one server, without a route."""
     file, named = project.document.file, len(project.written.servers or [0])
     if named > 1:
         hint = f"write `route: [direct, {route}]` of a server there; or give one command or URL"
-        raise UsageError(f"{file} names {named} servers, and --route is for one", hint=hint)
+        raise UsageError(f"{file} names {named} servers, and --route takes a single server", hint=hint)
     if project.written.servers and project.written.servers[0].route != [DIRECT]:
         raise UsageError(f"{file} says how its server is reached, and so does --route", hint="leave out --route")
 
 
 def _check_two(project: Project) -> None:
-    """Raise UsageError for a redline.yaml of more servers, or routes to them."""
+    """Raise UsageError if a redline.yaml has more than two servers, or routes to them."""
     named = variants_of(project)
     if named > 2:
         hint = "`redline run` compares the first with all others; or give two commands or URLs"
@@ -102,7 +102,7 @@ def _check_two(project: Project) -> None:
 
 
 def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
-    """A and B: commands, URLs or revisions. Raises UsageError."""
+    """Return A and B: commands, URLs or revisions. Raises UsageError."""
     given = [target for target in (flags.a, flags.b) if target is not None]
     check_targets_are_whole(given)
     if flags.git is not None:

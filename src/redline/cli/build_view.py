@@ -1,4 +1,4 @@
-"""The progress of builds: a line for each command, and on a terminal also its last output and its time so far."""
+"""Show the progress of builds: a line for each command; on a terminal also its last output and elapsed time."""
 
 from types import TracebackType
 from typing import Self
@@ -42,7 +42,7 @@ class BuildView:
             self._bar.stop()
 
     def __call__(self, building: Building) -> None:
-        """Show the build; its time counts from the beginning of its command."""
+        """Show the build; its time counts from the start of its command."""
         begins = building.servers != self._servers
         self._servers = building.servers
         if begins and (len(building.servers) > 1 or not self._console.is_terminal):
@@ -60,7 +60,7 @@ class BuildView:
 
 
 def print_failures(outcome: BuildOutcome, console: Console) -> None:
-    """Why builds failed: once for all that failed with the same error."""
+    """Print why builds failed: once for all servers that failed with the same error."""
     by_error: dict[BuildError, list[str]] = {}
     for name, error in outcome.failures.items():
         by_error.setdefault(error, []).append(name)

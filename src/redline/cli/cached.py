@@ -1,4 +1,4 @@
-"""What the user's cache holds."""
+"""The contents of the user's cache."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class CachedItem(NamedTuple):
 
 
 def kept(cache: Path) -> tuple[CachedItem, ...]:
-    """What is in the cache, by name; copies of the catalogue singly. Nothing where there is no cache.
+    """List the cache by name; copies of the catalogue are listed singly. Empty if there is no cache.
 
     Raises StoreError where it cannot be read.
     """
@@ -37,7 +37,7 @@ def _entries(cache: Path) -> Iterator[Path]:
 
 
 def _size(path: Path) -> int:
-    """The bytes of a file, or of all files below a folder; what vanishes meanwhile counts nothing."""
+    """Return the bytes of a file, or of all files below a folder; files that vanish meanwhile count as 0."""
     if not path.is_dir() or path.is_symlink():
         return _own_size(path)
     return sum(_own_size(Path(folder, name)) for folder, _, names in os.walk(path) for name in names)

@@ -1,4 +1,4 @@
-"""The catalogue that a command knows: the user's own near a suite or the current folder, and the built-in one."""
+"""The catalogues that a command reads: the user's, near a suite or the current folder, and the built-in catalogue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,35 +12,35 @@ from redline.model import ServerEntry
 from redline.suite import Catalogue, load_catalogue
 
 Origin = Literal["redline.yaml", "catalogue", "built-in"]
-"""Where a server is written: in the user's file, the user's catalogue, or ours."""
+"""The place where a server is defined: the user's file, the user's catalogue, or ours."""
 
 
 @dataclass(frozen=True)
 class Catalogues:
-    """The user's own catalogue, which may be empty, and the built-in one. The own has precedence by name."""
+    """The user's catalogue, which may be empty, and the built-in catalogue. The user's has precedence by name."""
 
     own: Catalogue
     built_in: Catalogue
 
     @property
     def merged(self) -> Catalogue:
-        """All servers and scenarios, the own first."""
+        """All servers and scenarios, the user's first."""
         return self.own.over(self.built_in)
 
     @property
     def nearest(self) -> Catalogue:
-        """The user's own, where there is one."""
+        """The user's catalogue, if there is one."""
         return self.own if self.own.servers else self.built_in
 
     def origin(self, entry: ServerEntry) -> Origin:
-        """Where a server of the merged catalogue is written."""
+        """Return where a server of the merged catalogue is defined."""
         return "catalogue" if entry.name in self.own.servers else "built-in"
 
 
 def read_catalogues(near: Path | None = None) -> Catalogues:
-    """Those near a suite, else near the current folder. Raises UsageError with everything that is wrong with them.
+    """Read the catalogues near a suite, else near the current folder. Raises UsageError with all of their problems.
 
-    A folder `catalogue/` of the user's without any `<family>/server.yaml` is no catalogue: it has another meaning.
+    A user's folder `catalogue/` without any `<family>/server.yaml` has another purpose, and is ignored.
     """
     own, built_in = NO_CATALOGUE, NO_CATALOGUE
     for folder in places.projects(near):
@@ -52,9 +52,9 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
 
 
 def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:
-    """What the routes of a document of flags, or of a redline.yaml, may name: the proxies known in a folder.
+    """Return the proxies known in a folder, which the routes of flags or of a redline.yaml may name.
 
-    Servers are not among them, so that those of the document may have any name. Without a route nothing is read.
+    Servers are left out, so that those of the document may have any name. Without a route nothing is read.
     """
     if not any("route" in server for server in plain(document)["servers"]):
         return NO_CATALOGUE
@@ -63,7 +63,7 @@ def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:
 
 
 def read_catalogue(near: Path) -> Catalogue:
-    """The merged catalogue near a suite; an empty one where there is none."""
+    """Return the merged catalogue near a suite; an empty catalogue if there is none."""
     try:
         places.projects(near)
     except UsageError:

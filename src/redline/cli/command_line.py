@@ -1,8 +1,8 @@
 """Every command with its flags, as `redline --help` shows them.
 
-A command is a class of flags, whose docstring is its help. `execute` of the module of the same name in
-`redline.cli.commands` gets them as one value. That module is imported when the command runs, and this one imports
-nothing heavy. So `--version`, `--help` and shell completion answer at once.
+A command is a class of flags, whose docstring is its help. `execute` in the module of the same name in
+`redline.cli.commands` gets the flags as one value. That module is imported when the command runs, and this module
+imports nothing heavy. So `--version`, `--help` and shell completion answer at once.
 """
 
 from collections.abc import Callable, Container
@@ -32,7 +32,7 @@ FLAGS: "dict[str, type[Flags]]" = {}
 """The flags of each command by its name."""
 F = TypeVar("F", bound="Flags")
 _TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
-"""The fields that stand in the command line; typer tells the values alone."""
+"""The fields given on the command line; typer tells only their values."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -53,9 +53,9 @@ def root(
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Flags:
-    """The flags of a command as one value; class attributes declare them. A dataclass takes longer to make.
+    """The flags of a command as one value; class attributes declare them. A dataclass takes longer to create.
 
-    `typed` are the fields that stand in the command line. A caller in Python also says what `called` it, and may give
+    `typed` are the fields given on the command line. A caller in Python also says what `called` it, and may give
     its requests as `listed`, where a command line has them in a file.
     """
 
@@ -67,11 +67,11 @@ class Flags:
 
     @classmethod
     def declared(cls) -> dict[str, Any]:
-        """The declaration of each field for typer; inherited ones first."""
+        """The declaration of every field for typer; inherited fields first."""
         return {name: getattr(cls, name) for name in get_type_hints(cls)}
 
     def written(self) -> dict[str, str]:
-        """Each flag with its value, as users write it, by its field."""
+        """Map fields to flags with their values, as users write them."""
         return {
             name: f"{declared.param_decls[0]} {getattr(self, name)}"
             for name, declared in self.declared().items()
@@ -79,7 +79,7 @@ class Flags:
         }
 
     def given(self, *, among: Container[str] = (), but: Container[str] = ()) -> tuple[str, ...]:
-        """The flags that differ from their defaults, as users write them: of those fields, or of all but those."""
+        """Return the flags that differ from their defaults, as users write them: those in `among`, or all but `but`."""
         return tuple(
             declared.param_decls[0] if declared.param_decls else declared.metavar
             for name, declared in self.declared().items()
@@ -88,7 +88,7 @@ class Flags:
 
 
 class _StrictCommand(TyperCommand):
-    """A command that refuses a second value for a flag that takes one; typer would use the last."""
+    """A command that refuses a flag given twice if it takes one value; typer would use the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises UsageError."""
@@ -105,7 +105,7 @@ class _StrictCommand(TyperCommand):
 
 
 def _command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], type[F]]:
-    """Declare a command by the class of its flags; with `words_follow`, flags after an argument are words of it."""
+    """Declare a command by the class of its flags. With `words_follow`, flags after an argument are part of it."""
 
     def declare(kind: type[F]) -> type[F]:
         def run(**flags: object) -> None:
@@ -131,12 +131,12 @@ def _command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], ty
 
 
 def _check_folder() -> None:
-    """Raise UsageError where the current folder is gone: neither its files nor those above it can be found."""
+    """Raise UsageError if the current folder has been removed: no file in it or above it can be opened."""
     try:
         Path.cwd()
     except OSError as error:
         message = f"the current folder cannot be used: {error.strerror}"
-        raise UsageError(message, hint="change to one that exists, with cd") from error
+        raise UsageError(message, hint="change to a folder that exists, with cd") from error
 
 
 def _argument(metavar: str, text: str, default: Any = ...) -> Any:
@@ -151,7 +151,7 @@ def _flag(
     shown: bool | str = True,
     completed: tuple[str, ...] = (),
 ) -> Any:
-    """A flag: its names with spaces between them, the placeholder of its value, its help, and its shown default.
+    """Declare a flag: its names, separated by spaces, the placeholder of its value, its help, and its shown default.
 
     `completed` are values that a shell completes, where others may be given too.
     """
@@ -189,14 +189,14 @@ _AS_JSON = "Print JSON of a published schema to stdout."
 
 
 class SelectionFlags(Flags):
-    """The selection of a suite, or of runs."""
+    """The part of a suite, or of runs, that is selected."""
 
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
 
 
 class RequestFlags(Flags):
-    """The request, and how its server is reached."""
+    """The request, and how to reach the server."""
 
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
     method: str | None = _flag("-X --method", "METHOD", "GET by default, POST with a body.")
@@ -291,7 +291,7 @@ class ImportFlags(Flags):
     output: Path | None = _flag("-o --output", "FILE", "Write the list there, as --requests reads it.")
     keep: list[str] = _list("--keep", "NAME,…", "Keep these secrets: headers, parameters, fields, sign-ins of OpenAPI.")
     host: str | None = _flag("--host", "HOST", "Requests to this host; by default the most frequent.")
-    most: int | None = _flag("--most", "N", "At most so many different requests, the most frequent ones.", shown="500")
+    most: int | None = _flag("--most", "N", "At most this many different requests: the most frequent.", shown="500")
 
 
 @_command("build")
@@ -304,7 +304,7 @@ class BuildFlags(Flags):
 
 @_command("load")
 class LoadFlags(RequestFlags):
-    """Load a running server, or the one of redline.yaml, and print its latency and throughput.
+    """Load a running server, or the server of redline.yaml, and print its latency and throughput.
 
     The load is closed with -c users, or open with -R requests per second.
     """
@@ -508,7 +508,7 @@ class ListFlags(Flags):
 class DoctorFlags(Flags):
     """Examine this machine: cores, clocks, limits, other load.
 
-    With advice for each.
+    Every check comes with advice.
     """
 
     hosts: str | None = _flag("--hosts", "ADDRESS", "Examine the hosts of a Ray cluster, and their clocks.")

@@ -1,4 +1,4 @@
-"""What `--json` prints, apart from the report: published in docs/reference/cli.schema.json."""
+"""The JSON documents of `--json`, apart from the report: published in docs/reference/cli.schema.json."""
 
 from typing import Literal
 
@@ -148,7 +148,7 @@ class SearchJudgeResult(Frozen):
 
 
 class ListedOption(Frozen):
-    """What an option of a server is for, and its value where a suite says none."""
+    """The purpose of a server's option, and its value if a suite gives none."""
 
     about: str
     default: str | int | bool

@@ -1,4 +1,4 @@
-"""What the command line exits with."""
+"""Exit codes of the command line."""
 
 DONE = 0
 COULD_NOT_RUN = 1

@@ -1,4 +1,4 @@
-"""An experiment from its session to what is printed: the common body of `redline run`, `ab` and `limit`."""
+"""Run an experiment and print its report: the common body of `redline run`, `ab` and `limit`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ from redline.suite import make_capacity_plan, make_plan
 
 @dataclass(frozen=True)
 class Output:
-    """How the report is printed, in a format of `RENDERERS` or for people, and which verdicts fail the command.
+    """How to print the report, in a format of `RENDERERS` or for people, and which verdicts fail the command.
 
-    `command` resumes what was interrupted. Unless `is_kept`, the directory is removed with the command.
+    `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends.
     """
 
     command: str
@@ -59,7 +59,7 @@ def create(
 
 
 def finish(session: RunSession, output: Output, console: Console) -> None:
-    """Measure what is left of a session, and print its report. Exits with another code than 0 by `exit_code`."""
+    """Measure the rest of a session, and print its report. Exits with `exit_code` unless it is 0."""
     if output.wait_quiet:
         wait_until_quiet(console)
     outcome = session.execute(is_kept=output.is_kept)
@@ -69,9 +69,9 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
 
 
 def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
-    """Search what is left. Returns what is known, and whether it was interrupted.
+    """Search the rest. Return the report, and whether the search was interrupted.
 
-    Raises the error of a search of servers that could not begin.
+    Raises the error of a search that could not begin.
     """
     view.keeps_errors, view.by_probe = not session.manifest.suite_file, session.manifest.terms.by_probe
     report, interrupted = session.execute()
@@ -83,7 +83,7 @@ def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple
 
 
 def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
-    """Search what is left, and print the report. Exits with another code than 0 by `search_exit_code`."""
+    """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
     if output.wait_quiet:
         wait_until_quiet(console)
     report, interrupted = search(session, view, is_kept=output.is_kept)
@@ -100,7 +100,7 @@ def finish_resumed(
     trials: int | None = None,
     budget_ns: int | None = None,
 ) -> None:
-    """Go on with what the folder holds, of whatever kind, up to so many trials or for a longer time."""
+    """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console)
     session = resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, SearchSession):
@@ -118,13 +118,13 @@ def _print(
     *,
     interrupted: bool,
 ) -> None:
-    """Print the report, the page of each part, and the command that resumes what was interrupted."""
+    """Print the report, the page of each part, and the command that resumes an interrupted experiment."""
     try:
         if output.form:
             write_document(RENDERERS[output.form](report))
         else:
             show(summary(report))
-    finally:  # also where the report cannot be printed
+    finally:  # even if the report cannot be printed
         pages = {store.folder: "report" if store.folder == whole.folder else "capacity" for store in parts}
         lines = [f"{part}: {(folder / 'report.html').resolve()}" for folder, part in pages.items()]
         if interrupted:
@@ -141,8 +141,8 @@ def _exit(code: int) -> None:
 def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int:
     """1 if a subject of any part could not be run; 3 for a missed objective of the last part, or an unwanted verdict.
 
-    1 as well if a verdict may fail the command, and one could not be given: what was not judged has not passed.
-    Objectives are for what the suite asks about: a server whose capacity is sought is asked for all it has.
+    Also 1 if a verdict may fail the command and one could not be given: an unjudged comparison has not passed.
+    Objectives are for the suite's own loads: a server whose capacity is sought gets as much load as it can take.
     """
     if any(map(_could_not_run, reports)):
         return exits.COULD_NOT_RUN
@@ -154,7 +154,7 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int
 
 
 def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:
-    """1 if a search came to no answer; 3 for an unwanted verdict."""
+    """1 if a search ended without an answer; 3 for an unwanted verdict."""
     if any(cell.ended != "converged" for cell in report.cells):
         return exits.COULD_NOT_RUN
     return exits.MISSED if unwanted(report.comparisons, fail_on) else exits.DONE

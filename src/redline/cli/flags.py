@@ -1,4 +1,4 @@
-"""Flags as values, by the rules of the same keys in suites. Errors name the flag."""
+"""Read flags by the rules of the same keys in suites. Errors name the flag."""
 
 import shlex
 import sys
@@ -26,13 +26,13 @@ from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
 
 DETECTED = "auto"
-"""In place of a time: the warm-up ends when the server is steady."""
+"""The value of a warm-up flag that lets the warm-up end when the server is steady."""
 _FIRST_SUITE = "quickstart"
 
 
 @contextmanager
 def naming(flag: str) -> Iterator[None]:
-    """Name the flag in the errors of a block. Raises UsageError."""
+    """Name the flag in errors from a block. Raises UsageError."""
     try:
         yield
     except (WrongValueError, UsageError) as error:
@@ -40,7 +40,7 @@ def naming(flag: str) -> Iterator[None]:
 
 
 def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = SuiteSchema) -> Any:
-    """The value of a flag, which a suite has under a key. Raises UsageError."""
+    """Read a flag by the rules of a suite's key. Raises UsageError."""
     field = schema.model_fields[key]
     kind: Any = Annotated[field.annotation, field]
     try:
@@ -51,7 +51,7 @@ def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = Suit
 
 
 def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
-    """The changes to a suite; the suite checks whether they are possible. Raises UsageError."""
+    """Return the changes that flags make to a suite, which checks them later. Raises UsageError."""
     overrides = Overrides(
         servers=split(flags.servers),
         options=tuple(map(_option, split(flags.options))),
@@ -76,7 +76,7 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
 
 
 def suite_or_project(named: Path | None) -> Path:
-    """The suite that is named, else the redline.yaml of this folder. Raises UsageError, which says what to do."""
+    """Return the named suite, else the redline.yaml of this folder. Raises UsageError with a hint what to do."""
     file = places.ready_suite(named) if named is not None else find_project(Path.cwd())
     if file is not None:
         return file
@@ -89,7 +89,7 @@ def suite_or_project(named: Path | None) -> Path:
 
 
 def _has_first_suite() -> bool:
-    """Whether the advised suite is there: a catalogue of the user's may have none."""
+    """Whether the advised suite exists: beside a user's catalogue there may be none."""
     try:
         return any(file.stem == _FIRST_SUITE for file in places.suites())
     except UsageError:
@@ -97,7 +97,7 @@ def _has_first_suite() -> bool:
 
 
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:
-    """The suite of a file, or of a redline.yaml, as the flags change it, and its text. Raises UsageError."""
+    """Return the suite of a file, or of a redline.yaml, changed by the flags, and its text. Raises UsageError."""
     if file.name == PROJECT_FILE:
         project, folder = read_project_file(file), file.resolve().parent
         if flags.quick:
@@ -114,29 +114,29 @@ def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, 
 
 
 def refuse(flags: tuple[str, ...], why: str) -> None:
-    """Raise UsageError if flags were given that have no meaning there."""
+    """Raise UsageError if any of these flags is given, since they have no effect there."""
     if flags:
         named = ", ".join(flags)
         raise UsageError(f"{why} {named}", hint=f"leave out {named}; `--help` shows what each flag is for")
 
 
 def command_line(flags: Flags) -> str:
-    """The command as it was given, fit for a shell; or the call in Python that the flags are of."""
+    """Return the command as it was given, quoted for a shell; or the call of Python that made the flags."""
     return flags.called or shlex.join(["redline", *sys.argv[1:]])
 
 
 def at_least_one(flag: str, number: int) -> int:
-    """The number. Raises UsageError for one below 1."""
+    """Return the number. Raises UsageError if it is below 1."""
     if number < 1:
         raise UsageError(f"{flag} {number} is not possible", hint=f"give {flag} a whole number from 1")
     return number
 
 
 def read_workers(threads: int, connections: int) -> int:
-    """Workers of the engine, each with a connection of its own at least. Raises UsageError."""
+    """Return the number of engine workers, each with at least one connection. Raises UsageError."""
     most = min(connections, MOST_WORKERS)
     if at_least_one("-t", threads) > most:
-        message = f"-t {threads} is more than the {connections} connections, and each worker needs one"
+        message = f"-t {threads} is more than the {connections} connections, and each worker needs a connection"
         if most < connections:
             message = f"-t {threads} is more than {most} workers"
         raise UsageError(message, hint=f"give -t {most} or fewer")
@@ -149,7 +149,7 @@ def _duration_ns(flag: str, text: str) -> int:
 
 
 def _factor(flag: str, text: str) -> float:
-    """A number above 0, or a percentage. Raises UsageError."""
+    """Read a number above 0, or a percentage. Raises UsageError."""
     number = text.strip().removesuffix("%")
     try:
         factor = float(number) / (100 if number != text.strip() else 1)
@@ -168,5 +168,5 @@ def _option(written: str) -> tuple[str, str]:
 
 
 def split(values: list[str] | None) -> tuple[str, ...]:
-    """The parts between commas of a flag that may be given several times, without empty parts."""
+    """Split the values of a repeatable flag at commas, without empty parts."""
     return tuple(part.strip() for value in values or [] for part in value.split(",") if part.strip())

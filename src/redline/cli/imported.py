@@ -1,4 +1,4 @@
-"""Files of requests for the commands that load servers: a list as it is, or any other format with a summary."""
+"""Read files of requests for the commands that load servers: a list as it is, other formats with a summary."""
 
 import shlex
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from redline.suite.urls import base_of, is_url
 
 
 def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None) -> Document | Made:
-    """A list of requests, or what becomes of a file in another format. Raises UsageError with the place in the file."""
+    """Read a list of requests, or import a file of another format. Raises UsageError with the place in the file."""
     with opened_requests(file) as source:
         known = detect(source) if form is None else named(form)
         if known is not None:
@@ -26,12 +26,12 @@ def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None)
 
 
 def as_document(made: Made, file: Path) -> Document:
-    """The requests that a file became, without places in it."""
+    """The requests imported from a file, without places in it."""
     return Document(str(file), list(made.requests), {}, {})
 
 
 def summary(made: Made, file: Path, targets: Iterable[str]) -> str:
-    """What a command sends of a file, and what not, in one line or two. `targets`: the servers of the command."""
+    """Say in a line or two what a command sends of a file and what not. `targets`: the servers of the command."""
     said = f"{integer(len(made.requests))} requests from {file}"
     left = sorted((entry for entry in made.left_out if entry.kind == "request"), key=lambda entry: -entry.count)
     if left:
@@ -46,7 +46,7 @@ def summary(made: Made, file: Path, targets: Iterable[str]) -> str:
 
 
 def is_elsewhere(host: str, targets: Iterable[str]) -> bool:
-    """Whether none of the servers is at a host, which may have a scheme."""
+    """Whether none of the servers is at a host, which may be written with a scheme."""
     return host.rpartition("/")[2] not in {base_of(target).rpartition("/")[2] for target in targets if is_url(target)}
 
 

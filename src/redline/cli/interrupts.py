@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP from the first line of ours to the last: no traceback, and no interrupt is lost.
+"""Handle Ctrl-C, SIGTERM and SIGHUP from our first line to the last: no traceback, and no lost interrupt.
 
-The exit code is 128 with the number of the signal, as a shell says it: 130 for Ctrl-C, 143 for SIGTERM.
+The exit code is 128 plus the number of the signal, as in a shell: 130 for Ctrl-C, 143 for SIGTERM.
 """
 
 import os
@@ -21,9 +21,9 @@ _heard: list[int] = []
 
 
 def leave_at_once() -> None:
-    """Let a signal end the process where it stands: there is nothing to undo and nothing to say, as during imports.
+    """Let a signal end the process at once: there is nothing to undo and nothing to say, as during imports.
 
-    What is ignored stays so: nohup asks to outlive its terminal, and a shell's job in the background its Ctrl-C.
+    Ignored signals stay ignored: nohup ignores the hangup of its terminal, a background job of a shell the Ctrl-C.
     """
     for number in _ASKED:
         if getsignal(number) != SIG_IGN:
@@ -31,7 +31,7 @@ def leave_at_once() -> None:
 
 
 def raise_interrupts() -> None:
-    """Let a signal raise KeyboardInterrupt, where `leave_at_once` was called before: the command begins its work."""
+    """Let a signal raise KeyboardInterrupt, if `leave_at_once` was called before: the command begins its work."""
     for number in _ASKED:
         if getsignal(number) is _leave:
             signal(number, _interrupt)
@@ -39,7 +39,7 @@ def raise_interrupts() -> None:
 
 
 def exit_code() -> int:
-    """What an interrupted command exits with."""
+    """The exit code of an interrupted command."""
     return 128 + (_heard or [SIGINT])[-1]
 
 
@@ -48,13 +48,13 @@ def _leave(number: int, _frame: object) -> None:
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    """SIGTERM and SIGHUP are like Ctrl-C: stop the servers, keep what was measured."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C: stop the servers, keep what was measured."""
     _heard.append(number)
     raise KeyboardInterrupt
 
 
 def _hear_again(lost: "sys.UnraisableHookArgs") -> None:
-    """Python drops what a destructor or a callback raises. An interrupt that fell into one is sent again."""
+    """Send an interrupt again that was raised in a destructor or a callback, whose exceptions Python drops."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return

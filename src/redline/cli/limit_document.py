@@ -1,4 +1,4 @@
-"""`redline limit` as the document of a suite: servers that are probed in turn by an open load. Pure, but for files."""
+"""`redline limit` as a suite document: servers that an open load probes in turn. Pure, but for files."""
 
 import string
 from collections.abc import Callable
@@ -22,10 +22,10 @@ _LONGER = "give 2m for each server, or leave it out"
 def limit_document(
     flags: LimitFlags, ends: Callable[[str], tuple[str, str]], placed: Placed, project: Project | None = None
 ) -> dict[str, object]:
-    """The suite that the flags ask for. Raises UsageError.
+    """Return the suite that the flags ask for. Raises UsageError.
 
-    Several servers are A, B, C, …; the first is the baseline. `ends`: the two revisions of a range. `project`: a
-    redline.yaml with the servers, where the flags name none, and with the objective.
+    Several servers are named A, B, C, …; the first is the baseline. `ends` resolves a range to two revisions. `project`
+    is a redline.yaml with the servers, if the flags name none, and with the objective.
     """
     if project is None:
         targets = _targets(flags, ends)
@@ -52,9 +52,9 @@ def limit_document(
 
 
 def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:
-    """Commands, URLs and revisions. Raises UsageError."""
+    """Return commands, URLs and revisions. Raises UsageError."""
     if flags.git is not None and flags.targets:
-        raise UsageError(f"--git names the servers, and so does {flags.targets[0]}", hint="leave out one of them")
+        raise UsageError(f"--git names the servers, and so does {flags.targets[0]}", hint="leave out either")
     targets = ends(flags.git) if flags.git is not None else tuple(flags.targets)
     if len(targets) > len(string.ascii_uppercase):
         raise UsageError(f"{len(targets)} servers are too many", hint=f"give {len(string.ascii_uppercase)} at most")
@@ -62,12 +62,12 @@ def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple
 
 
 def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, object]:
-    """The length of a probe, and the warm-up. Raises UsageError."""
+    """Return the length of a probe, and the warm-up. Raises UsageError."""
     warmup: object = {"detect": {}} if starts else RUNNING_WARM_UP
     lasts: object = Given(f"-d {flags.duration or RUNNING_PROBE}", flags.duration or RUNNING_PROBE)
     if flags.lasts is not None:
         if flags.duration is not None:
-            raise UsageError("--for sets the length of a probe, and so does -d", hint="leave out one of them")
+            raise UsageError("--for sets the length of a probe, and so does -d", hint="leave out either")
         with naming(f"--for {flags.lasts}"):
             lasts_ns = parse_duration(flags.lasts)
         trials = (TRIALS if flags.trials is None else flags.trials) if starts else 0
@@ -84,5 +84,5 @@ def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, 
 
 
 def _exact(ns: int) -> str:
-    """A time as suites have it, in whole milliseconds."""
+    """Write a time as suites do, in whole milliseconds."""
     return f"{max(ns // 1_000_000, 1)}ms"

@@ -1,4 +1,4 @@
-"""The flags of `redline limit` as a search: of suites, or of servers that the flags name."""
+"""Read the flags of `redline limit` as a search: of suites, or of servers that the flags name."""
 
 import string
 from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ Sets = Mapping[str, tuple[Objective, ...]]
 class AskedSearch:
     """A search as flags ask for it, and where it comes from.
 
-    Of suites, also what is left out (loads by name, and kinds of profiles), and why some are compared with nothing.
+    For suites, also the loads and the kinds of profiles that are left out, and why some suites are not compared.
     """
 
     request: SearchRequest
@@ -61,19 +61,19 @@ class AskedSearch:
 
     @property
     def most_probes(self) -> int:
-        """The probes of a cell at most, without those of its curve."""
+        """The most probes of a cell, without those of its curve."""
         terms = self.request.terms
         sets = max(map(len, terms.asked.values()), default=len(terms.sets))
         return terms.probes + 2 * max(terms.trials, 1) * sets
 
 
 def is_suite(target: str) -> bool:
-    """Whether a target is the file of a suite, and no URL or command (which has its port in braces)."""
+    """Whether a target is a suite file, and not a URL or a command (which has its port in braces)."""
     return Path(target).suffix in {".yaml", ".yml"} and not is_url(target) and "{" not in target
 
 
 def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSearch:
-    """The search of one or several suites, and of the servers that are named besides. Raises UsageError."""
+    """Return the search of one or several suites, and of further servers that are named. Raises UsageError."""
     trials = _trials(flags.trials)
     parts, texts, ignored, unprofiled = list[SearchPart](), list[str](), list[str](), list[Profile]()
     files = [str(places.ready_suite(Path(target))) for target in flags.targets if is_suite(target)]
@@ -114,7 +114,7 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
 
 
 def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromRepository) -> tuple[Variant, ...]:
-    """The servers that are named besides suites; the first suite says what they are asked. Raises UsageError."""
+    """Return the servers that are named besides suites; they get the first suite's requests. Raises UsageError."""
     letters = zip(string.ascii_uppercase, flags.targets, strict=False)
     targets = {letter: target for letter, target in letters if not is_suite(target)}
     if not targets:
@@ -130,13 +130,13 @@ def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromReposi
     load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
     request = first.suite.scenarios[0].request
     path = request.path if request.method == "GET" and "{" not in request.path else "/"
-    asked = {"name": REQUEST, "get": path}  # what makes them ready
+    asked = {"name": REQUEST, "get": path}  # the readiness request
     document = {"servers": entries, "scenarios": [asked], "loads": {PROBE: load}}
     return read_written(document, "limit", referenced(flags), repository.origins())[0].variants
 
 
 def read_servers_search(flags: LimitFlags, repository: FromRepository, project: Project | None = None) -> AskedSearch:
-    """What is searched of servers that flags name, or else a redline.yaml. Raises UsageError."""
+    """Return the search of servers that flags or a redline.yaml name. Raises UsageError."""
     if not flags.objective and (project is None or not project.written.objective):
         hint = "give --objective 'p99 < 200ms, errors < 0.1%'"
         more = f", or write `objective: p99 < 200ms` in {project.document.file}" if project else ""
@@ -176,7 +176,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
 
 
 def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
-    """Objectives by name; one without a name is its own. Raises UsageError."""
+    """Read objectives by name; the text of an objective without a name is its name. Raises UsageError."""
     sets: dict[str, tuple[Objective, ...]] = {}
     for text in texts:
         name, colon, conditions = text.partition(":")
@@ -184,7 +184,7 @@ def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
             parsed = parse_objectives(conditions if colon else text)
         name = (name if colon else text).strip()
         if name in sets:
-            raise UsageError(f"--objective: `{name}` is given twice", hint="write both in one, with a comma")
+            raise UsageError(f"--objective: `{name}` is given twice", hint="write both in one objective, with a comma")
         sets[name] = parsed
     return _with_few_errors(sets)
 
@@ -200,7 +200,7 @@ def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
 
 
 def _with_few_errors(sets: Sets) -> dict[str, tuple[Objective, ...]]:
-    """The sets, with fewer than 1% of errors where they say nothing of errors: a server that only refuses is fast."""
+    """Add `errors < 1%` to sets without a condition on errors: a server that only refuses is fast."""
     return {
         name: given if any(condition.metric == "errors" for condition in given) else (*given, *_few_errors(given))
         for name, given in sets.items()
@@ -208,13 +208,13 @@ def _with_few_errors(sets: Sets) -> dict[str, tuple[Objective, ...]]:
 
 
 def _few_errors(conditions: tuple[Objective, ...]) -> Iterator[Objective]:
-    """The condition of errors, for the loads and scenarios that these conditions are for."""
+    """Yield the condition on errors, for the loads and scenarios of these conditions."""
     for load, scenario in dict.fromkeys((condition.load, condition.scenario) for condition in conditions):
         yield Objective(metric="errors", below=True, limit=FEW_SHARE, text=FEW_ERRORS, load=load, scenario=scenario)
 
 
 def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, ...]]:
-    """The flags' objectives, else the suite's. Raises UsageError when there are none."""
+    """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
     if flags.objective:
         return read_sets(flags.objective)
     if suite.objective_sets:
@@ -228,20 +228,20 @@ def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, .
 
 
 def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
-    """Raises UsageError for a limit of latency that no request can exceed, since it is given up before.
+    """Raise UsageError for a latency limit that no request can exceed, since it times out before.
 
-    `timeout` is where the timeout is said, with its value.
+    `timeout` is the flag or key that sets the timeout, with its value.
     """
     for condition in (condition for conditions in sets.values() for condition in conditions):
         if condition.metric in (*QUANTILES, "max") and condition.limit >= timeout_ns:
             raise UsageError(
-                f"the objective `{condition.text}` is not below {timeout}, at which requests time out",
+                f"the objective `{condition.text}` is not below {timeout}, when requests time out",
                 hint=f"raise {timeout.split(maxsplit=1)[0]} well above the limit",
             )
 
 
 def _refuse_without_objective(sets: Sets, suite: Suite) -> None:
-    """Raise UsageError for a scenario and load that no condition is for."""
+    """Raise UsageError for a scenario and load without a condition."""
     conditions = [condition for given in sets.values() for condition in given]
     for scenario in suite.scenarios:
         for load in suite.loads:
@@ -251,7 +251,7 @@ def _refuse_without_objective(sets: Sets, suite: Suite) -> None:
             ):
                 raise UsageError(
                     f"no objective is for {scenario.name} under {load.name}",
-                    hint="give one that is, or choose others with -m and -l",
+                    hint="give an objective for it, or choose others with -m and -l",
                 )
 
 
@@ -265,7 +265,7 @@ def _trials(given: int | None) -> int:
 
 
 def _start_per_s(flags: LimitFlags) -> float | None:
-    """The first rate, where it was given. Raises UsageError."""
+    """Return the first rate, if given. Raises UsageError."""
     if flags.start is None:
         return None
     with naming(f"--start {flags.start}"):

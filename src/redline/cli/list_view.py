@@ -1,4 +1,4 @@
-"""What `redline list` prints: a row a server, or all that is known of some."""
+"""Print `redline list`: a row for each server, or all that is known of some servers."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ from redline.cli.contracts import ListedServer, ListResult
 from redline.model.catalogue import option_text
 
 _UNLIMITED = 100_000
-"""Columns, where nobody looks: a row for `grep` is not cut off."""
+"""The width when stdout is not a terminal, so that no row for `grep` is cut off."""
 _STATES = {"built": "built", "not built": "", "cannot be built": "cannot", "in place": ""}
 _STYLE = {"built": "green", "cannot": "yellow"}
 
 
 def show_overview(result: ListResult, console: Console) -> None:
-    """Print a row for each server, scenario and suite, cut off where the terminal ends."""
+    """Print a row for each server, scenario and suite, cut off at the edge of the terminal."""
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _UNLIMITED
     width = max(len(server.name) for server in result.servers)
@@ -33,7 +33,7 @@ def show_overview(result: ListResult, console: Console) -> None:
 
 
 def _groups(servers: Iterable[ListedServer]) -> list[tuple[str, list[ListedServer]]]:
-    """The servers under headings, which say whose they are."""
+    """Group the servers under headings that say where they come from."""
     groups: dict[str, list[ListedServer]] = {}
     for server in servers:
         what = "Proxies" if server.kind == "proxy" else "Servers"
@@ -56,11 +56,11 @@ def _print(title: str, rows: Sequence[tuple[str, str, str]], width: int, console
 
 
 def _notes(servers: Sequence[ListedServer]) -> list[str]:
-    """What the rows do not say."""
+    """Return notes on the rows."""
     notes = ["redline list FAMILY, or SERVER: options, protocols, and what is missing where it `cannot` be built here"]
     hiding = [server.name for server in servers if server.hides_built_in]
     if hiding:
-        notes.insert(0, f"in place of the built-in ones of the same names: {', '.join(hiding)}")
+        notes.insert(0, f"in place of the built-in servers of the same names: {', '.join(hiding)}")
     return notes
 
 
@@ -82,13 +82,13 @@ def _show_server(server: ListedServer, console: Console) -> None:
     behind = f" → {', '.join(server.upstream)}" if server.upstream else ""
     state = server.state + (f": {server.reason}" if server.reason else "")
     facts = [*filter(None, [server.runtime, f"speaks {', '.join(server.protocols)}{behind}", state])]
-    facts += ["in place of the built-in one"] if server.hides_built_in else []
+    facts += ["in place of the built-in server"] if server.hides_built_in else []
     for text in (server.about, "; ".join(facts)):
         console.print(Padding(Text(text), (0, 0, 0, 2)))
 
 
 def _show_options(servers: Sequence[ListedServer], console: Console) -> None:
-    """Print the options of a family: those that several servers have alike, once."""
+    """Print the options of a family, those that several servers share once."""
     having: dict[tuple[str, str], list[str]] = {}
     for server in servers:
         for name, values in server.options.items():

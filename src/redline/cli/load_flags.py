@@ -1,4 +1,4 @@
-"""What the flags of `redline load` say: the server, its requests, and how hard it is loaded."""
+"""Read the flags of `redline load`: the server, its requests, and the load."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ _NO_SERVER = "give its URL: redline load http://127.0.0.1:8080/; or write a redl
 
 
 def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
-    """The flags with the load of `--like`, if given; what is given besides takes precedence. Raises UsageError."""
+    """Return the flags with the load of `--like`, if given; other flags take precedence. Raises UsageError."""
     if flags.like is None:
         return flags, None
     like = read_like(flags.like)
@@ -42,7 +42,7 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
 
 
 def load_suite(flags: LoadFlags, project: Project | None = None) -> tuple[Suite, str]:
-    """The suite of one load, and its text. Raises UsageError, which names the flag."""
+    """Return the suite of a single load, and its text. Raises UsageError, which names the flag."""
     document = load_document(flags, placed_here(flags), project)
     origins, known = Origins(folder=str(Path.cwd())), proxies_of(document, Path.cwd())
     name = "load" if project is None else project_name(project)
@@ -55,9 +55,9 @@ def load_suite(flags: LoadFlags, project: Project | None = None) -> tuple[Suite,
 
 
 def load_document(flags: LoadFlags, placed: Placed, project: Project | None = None) -> dict[str, object]:
-    """The suite of one load that the flags ask for: one server, one scenario, one trial. Raises UsageError.
+    """Return the document of a single load: one server, one scenario, one trial. Raises UsageError.
 
-    `project`: a redline.yaml with the server, where the flags name none.
+    `project` is a redline.yaml with the server, if the flags name none.
     """
     asked = _asked(flags, placed) if project is None else _asked_of(project, flags, placed)
     if flags.warmup == DETECTED and (flags.stages or flags.replay):
@@ -79,7 +79,7 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
 
 
 def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
-    """The server of the URL and its requests. Raises UsageError."""
+    """Return the server of the URL and its requests. Raises UsageError."""
     if flags.url is None:
         raise UsageError("no server is named", hint=_NO_SERVER)
     *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
@@ -87,14 +87,14 @@ def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
 
 
 def _asked_of(project: Project, flags: LoadFlags, placed: Placed) -> dict[str, object]:
-    """The only server of a redline.yaml and its requests. Raises UsageError for one of several."""
+    """Return the only server of a redline.yaml and its requests. Raises UsageError if it has several."""
     named = len(project.written.servers or [0])
     if named == 1 < variants_of(project):
         hint = "`redline run` compares them; or give the URL of a server that is running"
-        raise UsageError(f"{project.document.file} has {variants_of(project)} routes, and a load is for one", hint=hint)
+        raise UsageError(f"{project.document.file} has {variants_of(project)} routes, and a load takes one", hint=hint)
     if named > 1:
         hint = "`redline run` compares them; or give the URL of a server that is running"
-        raise UsageError(f"{project.document.file} names {named} servers, and a load is for one", hint=hint)
+        raise UsageError(f"{project.document.file} names {named} servers, and a load takes one", hint=hint)
     document, globs = of_project(project, flags, placed), split(flags.scenarios)
     asked = document["scenarios"] if describes_requests(flags) else scenarios_of(project, globs or ("*",))
     assert isinstance(asked, list), "both are lists"
@@ -107,7 +107,7 @@ def _asked_of(project: Project, flags: LoadFlags, placed: Placed) -> dict[str, o
 
 
 def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
-    """The load: open with a rate or a file to replay, else closed. Raises UsageError."""
+    """Return the load: open with a rate or a file to replay, else closed. Raises UsageError."""
     is_open = flags.rate is not None or flags.replay is not None
     _check_combination(flags, is_open=is_open)
     written = flags.written()
@@ -147,7 +147,7 @@ def _stage(text: str, *, in_users: bool) -> dict[str, object]:
 
 
 def _check_combination(flags: LoadFlags, *, is_open: bool) -> None:
-    """Raises UsageError for a flag of closed loads with an open one, and the other way round."""
+    """Raise UsageError if a flag of closed loads is given with an open load, or the other way round."""
     if flags.arrivals is not None and flags.replay is not None:
         raise UsageError(
             f"--arrivals {flags.arrivals}: --replay says when requests are due", hint="leave out --arrivals or --replay"
@@ -156,7 +156,7 @@ def _check_combination(flags: LoadFlags, *, is_open: bool) -> None:
         message = f"--arrivals {flags.arrivals}: in a closed load, requests follow the answers"
         raise UsageError(message, hint="add a rate, such as -R 5000, or leave out --arrivals")
     if flags.connections_at_start is not None and not is_open:
-        message = f"--connections-at-start {flags.connections_at_start}: a closed load opens one for each user"
+        message = f"--connections-at-start {flags.connections_at_start}: a closed load opens a connection for each user"
         raise UsageError(message, hint="add a rate, such as -R 5000, or leave it out")
     for flag, value in (("--think", flags.think), ("--pace", flags.pace)):
         if value is not None and is_open:

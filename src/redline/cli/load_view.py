@@ -1,4 +1,4 @@
-"""A load: its line of progress, its published result, and the result as a section."""
+"""Show a load: its line of progress, its published result, and the result as a section."""
 
 from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
@@ -20,7 +20,7 @@ _METHOD = "one trial: no interval"
 
 
 def live_line(cell: Cell, interval: Interval) -> str:
-    """An interval as a line of progress."""
+    """Format an interval as a line of progress."""
     outcomes = interval.counts.outcomes
     errors = f"  errors {outcomes.errors}" if outcomes.errors else ""
     return (
@@ -30,7 +30,7 @@ def live_line(cell: Cell, interval: Interval) -> str:
 
 
 def speed_text(interval: Interval, *quantiles: float) -> str:
-    """`20.1 k/s  p99 1.20 ms`: its rate, and the response times that are known."""
+    """`20.1 k/s  p99 1.20 ms`: the rate, and the response times that are known."""
     if not interval.counts.completed:
         return "no right answers"
     times = zip(quantiles, interval.response.quantiles_ns(quantiles), strict=True) if interval.response.count else ()
@@ -39,7 +39,7 @@ def speed_text(interval: Interval, *quantiles: float) -> str:
 
 
 def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = ()) -> LoadResult:
-    """The result in its published form. Raises DriveError if the load ended before anything was measured."""
+    """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
     if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
@@ -75,9 +75,9 @@ def _single(value: float, unit: str) -> Estimate:
 
 
 def load_section(result: LoadResult) -> Section:
-    """Throughput, percentiles, outcomes and findings; of an invalid load, why in place of its numbers.
+    """Throughput, percentiles, outcomes and findings; for an invalid load, the reason in place of its numbers.
 
-    What was interrupted is shown as far as it was measured: that it is short is no reason to hide it.
+    An interrupted load is shown as far as it was measured: being short is no reason to hide it.
     """
     shown = _is_shown(result)
     times = map(other_time, result.other_times if shown else ())
@@ -100,16 +100,16 @@ def load_section(result: LoadResult) -> Section:
 
 
 def _is_shown(result: LoadResult) -> bool:
-    """Whether the numbers of a load are a result: it is valid, or was only interrupted."""
+    """Whether to show the numbers of a load: it is valid, or was only interrupted."""
     grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
     interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
     return result.valid or interrupted
 
 
 def spectrum_section(result: LoadResult, recording: Recording) -> Section:
-    """The response times by the levels that wrk2 prints; of an invalid load nothing.
+    """The response times at the levels that wrk2 prints; empty for an invalid load.
 
-    Levels with too few requests beyond them are left out, as everywhere, but for the largest time.
+    Levels with too few requests beyond them are left out, as everywhere, except the maximum.
     """
     traffic = recording.traffic
     reached = percentile_levels(traffic.response) if traffic and _is_shown(result) else ()
@@ -130,7 +130,7 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
 
 
 def like_section(like: Like) -> Section:
-    """What the other tool does not say of such a load, and what of its command has no counterpart."""
+    """Facts that the other tool does not report of such a load, and parts of its command without a counterpart."""
     said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
     ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
@@ -149,7 +149,7 @@ def _percentiles(result: LoadResult) -> Table:
 
 
 def outcomes_text(counts: Counts) -> str:
-    """`480,000 ok, 12 timeout; 3 late; 2 retried`; failed calls of gRPC are among those of an unexpected status."""
+    """`480,000 ok, 12 timeout; 3 late; 2 retried`; failed gRPC calls count as unexpected status."""
     kinds = [f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if n]
     kinds += [f"{integer(n)} with grpc-status {status}" for status, n in counts.grpc_status.items()]
     more = {

@@ -1,4 +1,4 @@
-"""The `redline` script. The only place that turns errors into exit codes.
+"""The `redline` script. Only this module turns errors into exit codes.
 
 0 done, 1 could not run, 2 wrong input, 3 an objective or `--fail-on` was missed, 130 interrupted (143
 by SIGTERM, 129 by SIGHUP).
@@ -14,9 +14,9 @@ from redline.cli import exits, interrupts
 from redline.cli.streams import LossyStream, VisibleStream
 
 _COMPLETES = "_REDLINE_COMPLETE"
-"""The shell sets it to ask for completions."""
+"""The variable that the shell sets to ask for completions."""
 _REPLACED = {"redline ab: no such option: --limit": "redline limit A B"}
-"""What replaced a flag that went away, by the start of the message."""
+"""The replacements of removed flags, by the start of typer's message."""
 _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
@@ -27,7 +27,7 @@ def main() -> NoReturn:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a sign loses the sign, not the summary
+            stream.reconfigure(errors="replace")  # a terminal without a character loses it, not the whole summary
         setattr(sys, name, VisibleStream(LossyStream(stream) if name == "stderr" else stream))
     if _COMPLETES in os.environ:
         sys.modules["pydantic"] = None  # type: ignore[assignment] # typer would import it for values that nobody needs
@@ -47,9 +47,9 @@ def main() -> NoReturn:
 
 
 def _open_closed_streams() -> None:
-    """Put /dev/null where a stream is closed (`>&-`), or the next file that is opened would pass for it.
+    """Open /dev/null in place of a closed stream (`>&-`); otherwise the next file to be opened would take its number.
 
-    Stdout cannot be written then either, as the shell wanted it: that becomes the message of a full disk.
+    Stdout then cannot be written, as the shell asked: the message is that of a full disk.
     """
     for name, access in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -58,7 +58,7 @@ def _open_closed_streams() -> None:
 
 
 def _run() -> int:
-    """The exit code. Raises OSError where stdout cannot be written."""
+    """Return the exit code. Raises OSError if stdout cannot be written."""
     from typer.exceptions import TyperException  # noqa: PLC0415 - Ctrl-C is handled while these are imported
 
     from redline.cli.command_line import app  # noqa: PLC0415
@@ -82,7 +82,7 @@ def _run() -> int:
 
 
 def _usage_message(message: str, context: Any) -> str:
-    """What typer says of a command line, in the form of all our messages. `context`: that of the command, if known."""
+    """Turn a message of typer into the form of ours. `context` is the command's, if known."""
     message = message.replace("Value error, ", "").partition(", unable to parse")[0].rstrip(".")  # pydantic's words
     message = f"{message[:1].lower()}{message[1:]}"
     command = context.command_path if context is not None else "redline"

@@ -1,4 +1,4 @@
-"""Manual page, shell completions and `llms.txt`, made from the commands: what the wheel holds in `share/`."""
+"""Write the manual page, shell completions and `llms.txt` from the commands, for `share/` in the wheel."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ grave finding, are no evidence. Servers are commands with `{port}` in them, URLs
 
 
 def completions() -> dict[str, str]:
-    """The scripts that complete commands and flags, by the file's name below `share/`."""
+    """Return the scripts that complete commands and flags, by file name below `share/`."""
     variable = "_REDLINE_COMPLETE"
     return {
         name: get_completion_script(prog_name="redline", complete_var=variable, shell=shell) + "\n"
@@ -47,7 +47,7 @@ def completions() -> dict[str, str]:
 
 
 def pages(version: str, documents: Mapping[str, str]) -> dict[str, str]:
-    """The manual page, and `llms.txt` with links to the documents, whose texts are given by name."""
+    """Return the manual page, and `llms.txt` with links to `documents`, which maps names to texts."""
     return {_MAN: man_page(version), _LLMS: llms_txt(documents)}
 
 
@@ -74,7 +74,7 @@ def man_page(version: str) -> str:
 
 
 def llms_txt(documents: Mapping[str, str]) -> str:
-    """What a language model reads first: what this is, all commands, and where the documents are."""
+    """Return the text that a language model reads first: what Redline is, all commands, and where the documents are."""
     root: Any = get_command(app)
     lines = ["# Redline", "", f"> {root.help.splitlines()[0]}", "", _USAGE, "## Commands", ""]
     for name, command in root.commands.items():
@@ -91,7 +91,7 @@ def llms_txt(documents: Mapping[str, str]) -> str:
 
 
 def _arguments(command: Any) -> str:
-    """The arguments of a command as its usage line has them, after a blank."""
+    """Return the arguments of a command as in its usage line, after a blank."""
     shown = [parameter.metavar for parameter in command.params if parameter.param_type_name == "argument"]
     return "".join(f" {metavar}" for metavar in shown)
 
@@ -115,7 +115,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """The text as roff reads it: no line begins with a control character."""
+    """Escape text for roff: no line begins with a control character."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text
 
@@ -125,7 +125,7 @@ def _title(text: str) -> str:
 
 
 def _first_words(text: str) -> str:
-    """The first sentence after the title, after a colon; nothing where a table or a list comes first."""
+    """Return the first sentence after the title, after a colon; nothing if a table or a list comes first."""
     body = text.partition("\n\n")[2].split("\n\n")
     paragraph = next((" ".join(part.split()) for part in body if part[:1].isalnum()), "")
     sentence = paragraph.partition(". ")[0].rstrip(".:")

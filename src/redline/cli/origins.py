@@ -1,4 +1,4 @@
-"""The `redline.yaml` of a folder, and where the revisions of a suite come from: the git repository of its folder."""
+"""Read the `redline.yaml` of a folder, and resolve revisions in the git repository of that folder."""
 
 import os
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from redline.suite.schema.suite import ServerSchema
 
 
 def find_project(folder: Path) -> Path | None:
-    """The `redline.yaml` in a folder or above it, up to the root of a git repository; None without any.
+    """Return the `redline.yaml` in a folder or above it, up to the root of a git repository; None if there is none.
 
-    That of another user counts in the folder alone: above it nobody asked for its commands. Raises UsageError if the
-    folder has something else of that name.
+    A file of another user counts only in the folder itself: nobody asked for the commands of a file above it. Raises
+    UsageError if the folder has something else of that name.
     """
     for here in (folder, *folder.parents):
         file = here / PROJECT_FILE
@@ -35,26 +35,26 @@ def find_project(folder: Path) -> Path | None:
 
 
 def read_project_file(file: Path) -> Project:
-    """The project of a file. Raises UsageError with everything that is wrong with it."""
+    """Read a project. Raises UsageError with all problems of the file."""
     here = Path.cwd()
     shown = file.relative_to(here) if file.parent == here else file
     return read_project(read_text(file), str(shown), referenced_files(file))
 
 
 def project_name(project: Project) -> str:
-    """What reports call it: the name of its folder."""
+    """The name of a project in reports: that of its folder."""
     return Path(project.document.file).resolve().parent.name or PROJECT_FILE
 
 
 def project_here(*, servers: int = 1) -> Project | None:
-    """The project of the current folder; None without any, or if it names fewer servers. Raises UsageError."""
+    """Return the project of the current folder; None if there is none, or it names fewer servers. Raises UsageError."""
     file = find_project(Path.cwd())
     project = read_project_file(file) if file is not None else None
     return None if project is None or variants_of(project) < servers else project
 
 
 def _contained(server: ProjectServerSchema) -> str | None:
-    """What a server in a container is started by, which no revision can be."""
+    """Return what starts a server in a container, which cannot be built at a revision."""
     if server.compose is not None:
         return "compose file"
     return None if server.image is None else "image"
@@ -62,12 +62,12 @@ def _contained(server: ProjectServerSchema) -> str | None:
 
 @dataclass(frozen=True)
 class FromRepository:
-    """The repository that a folder is in. Its properties raise UsageError where there is none, or no project."""
+    """The git repository of a folder. Its properties raise UsageError if there is no repository, or no project."""
 
     folder: Path
 
     def origins(self) -> Origins:
-        """The origins of a suite in the folder; the repository is read once the suite names a revision."""
+        """The origins of a suite in the folder; the repository is read when the suite names a revision."""
         return Origins(self.checkout, lambda: self.project, str(self.folder), lambda: self.servers)
 
     @cached_property
@@ -78,7 +78,7 @@ class FromRepository:
 
     @cached_property
     def repository(self) -> Repository:
-        """The repository itself."""
+        """The git repository."""
         return Repository.around(self.folder)
 
     @cached_property
@@ -88,12 +88,12 @@ class FromRepository:
         for folder in folders:
             if (folder / PROJECT_FILE).is_file():
                 return folder / PROJECT_FILE
-        hint = "write one that has at least `start: ./server --port {port}`, and `build:` with what builds it"
+        hint = "write a file with at least `start: ./server --port {port}`, and `build:` with what builds it"
         raise UsageError(f"there is no {PROJECT_FILE} in {self.folder} or above it", hint=f"{hint}: docs/guide/ab.md")
 
     @cached_property
     def project(self) -> Project:
-        """How the server of a revision is built, started and asked."""
+        """How to build and start a revision, and its requests."""
         project = read_project_file(self.file)
         if project.own is None:
             hint = "add `start: ./server --port {port}` beside `servers`, and `build:` with what builds it"
@@ -104,7 +104,7 @@ class FromRepository:
         return project
 
     def checkout(self, revision: str) -> Checkout:
-        """A revision by its name, and how it is built. Raises UsageError."""
+        """Return a revision by its name, and how to build it. Raises UsageError."""
         return Checkout(
             repository=str(self.repository.folder),
             revision=self.repository.revision(revision),
@@ -113,7 +113,7 @@ class FromRepository:
         )
 
     def ends(self, written: str) -> tuple[str, str]:
-        """The two revisions of a range: names, and of a merge base its commit. Raises UsageError."""
+        """Return the two revisions of a range: their names, or the commit for a merge base. Raises UsageError."""
         first, second = self.repository.range(written)
         return (first.commit if "..." in written else first.name), second.name
 

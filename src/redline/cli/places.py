@@ -12,15 +12,15 @@ from redline.files import is_folder
 from redline.plugins.launchers.builds import cache_in
 
 RUNS = Path("runs")
-"""The default folder of runs, in the current folder; the names of runs begin with the date."""
+"""The default folder of runs, in the current folder; names of runs begin with the date."""
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def project(near: Path | None = None) -> Path:
-    """The folder that holds `catalogue/`: above the suite, else the current one or above, else our own.
+    """Return the folder that holds `catalogue/`: above the suite, else the current folder or above, else our own.
 
-    Ours is the checkout, or a copy of what is installed with Redline. That of another user counts in the folder alone:
-    above it nobody asked for its commands. Raises UsageError when there is none.
+    Ours is the checkout, or a copy of what is installed with Redline. A folder of another user counts only if it is the
+    current folder: nobody asked for the commands of a folder above it. Raises UsageError if there is none.
     """
     starts = [Path.cwd()] if near in {None, Path()} else [near.resolve().parent, Path.cwd()]
     for start in starts if is_shipped() else [*starts, _CHECKOUT]:
@@ -30,7 +30,7 @@ def project(near: Path | None = None) -> Path:
     if is_shipped():
         return shipped_project()
     raise UsageError(
-        "no catalogue found",
+        "there is no catalogue",
         hint="run redline inside a checkout of it, or beside a folder `catalogue/` with servers of your own",
     )
 
@@ -42,7 +42,7 @@ def _are_trusted(folder: Path) -> bool:
 
 
 def projects(near: Path | None = None) -> tuple[Path, ...]:
-    """The folders whose catalogues are merged: the nearest, and our own. Raises UsageError when there is none."""
+    """Return the folders whose catalogues are merged: the nearest, and ours. Raises UsageError if there is none."""
     nearest = project(near)
     if is_shipped():
         return tuple(dict.fromkeys((nearest, shipped_project())))
@@ -51,12 +51,12 @@ def projects(near: Path | None = None) -> tuple[Path, ...]:
 
 
 def is_built_in(folder: Path) -> bool:
-    """Whether a folder holds our own catalogue, and not that of a user."""
+    """Whether a folder holds our own catalogue, not a user's."""
     return folder.resolve() == (shipped_project() if is_shipped() else _CHECKOUT).resolve()
 
 
 def suites(near: Path | None = None) -> tuple[Path, ...]:
-    """The suites of the current folder, and those beside the catalogues; of a name that several have, the nearest."""
+    """Return the suites of the current folder and beside the catalogues; if several have a name, the nearest."""
     named: dict[str, Path] = {}
     for folder in dict.fromkeys((Path.cwd(), *projects(near))):
         for file in sorted((folder / "suites").glob("*.yaml")):
@@ -65,7 +65,7 @@ def suites(near: Path | None = None) -> tuple[Path, ...]:
 
 
 def ready_suite(file: Path) -> Path:
-    """The file; where there is none, the ready suite of that name: `quickstart`, or `suites/quickstart.yaml`."""
+    """Return the file; if it does not exist, the ready suite `quickstart` of that name, or `suites/quickstart.yaml`."""
     named = file.name if file.parent == Path("suites") else f"{file}.yaml" if file.parent == Path() else ""
     if not named or file.is_file():
         return file
@@ -73,13 +73,13 @@ def ready_suite(file: Path) -> Path:
 
 
 def of_suite(near: Path | None = None) -> tuple[Path, Path]:
-    """The folder of the nearest catalogue, and its cache."""
+    """Return the folder of the nearest catalogue, and its cache."""
     folder = project(near)
     return folder / "catalogue", cache_in(folder)
 
 
 def own() -> tuple[Path, Path]:
-    """The same of our own catalogue, whatever is in the current folder. Raises UsageError."""
+    """Return the folder and the cache of our own catalogue, whatever the current folder has. Raises UsageError."""
     folder = shipped_project() if is_shipped() else project(Path(__file__))
     return folder / "catalogue", cache_in(folder)
 
@@ -90,7 +90,7 @@ def new_run(suite: str) -> Path:
 
 
 def own_name() -> str:
-    """The name that calls this command again: `redline` if it is on the PATH, else its path."""
+    """The name that runs this command again: `redline` if it is on the PATH, else its path."""
     called, on_path = Path(sys.argv[0]), shutil.which("redline")
     if not called.exists():  # `python -c` or a module called it
         return "redline"

@@ -1,4 +1,4 @@
-"""Builds the servers of `redline.yaml` where they are: in its folder, before they are measured."""
+"""Build the servers of `redline.yaml` in its folder, before they are measured."""
 
 import tempfile
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from redline.suite.schema.project import ProjectServerSchema
 
 
 def build_named(near: Path, suite: Suite, console: Console) -> None:
-    """The same for a suite in a folder, which may name servers of a redline.yaml there or above it."""
+    """Build the servers that a suite names from a redline.yaml in its folder or above it."""
     file = find_project(near)
     if file is None or not any(variant.is_own and not variant.is_attached for variant in suite.variants):
         return
@@ -30,16 +30,16 @@ def build_named(near: Path, suite: Suite, console: Console) -> None:
 
 
 def build_servers(project: Project, suite: Suite, console: Console) -> None:
-    """Run the build of each server that the suite has; what several share runs once. Raises BuildError.
+    """Run the build of every server in the suite; a shared build runs once. Raises BuildError.
 
-    The rest of a comparison says little without one of its servers, so the first that does not build ends it.
+    A comparison says little without one of its servers, so the first failed build ends it.
     """
     folder, commands = Path(project.document.file).parent, commands_of(project, suite)
     run_builds(commands, project.document.file, folder, console)
 
 
 def run_builds(commands: Mapping[str, str], of_what: str, folder: Path, console: Console) -> None:
-    """Run these commands, of which each has the server that it builds, in a folder. Raises BuildError."""
+    """Run commands, which map to the servers they build, in a folder. Raises BuildError."""
     if not commands:
         return
     hint = f"run `build` of {of_what} by hand, in {folder.resolve()}"
@@ -52,14 +52,14 @@ def run_builds(commands: Mapping[str, str], of_what: str, folder: Path, console:
 
 
 def builds_of(project: Project) -> tuple[str, ...]:
-    """The builds of its servers, each once."""
+    """The builds of the project's servers, without repetition."""
     written = project.written
     servers = [written] if written.servers is None else written.servers
     return tuple(dict.fromkeys(server.build for server in servers if server.build is not None))
 
 
 def commands_of(project: Project, suite: Suite) -> dict[str, str]:
-    """What is to be run, each with the name of the first server that it builds."""
+    """Map build commands to the name of the first server that each builds."""
     written = project.written
     if written.servers is None:
         return {} if written.build is None else {written.build: suite.variants[0].slug}
@@ -72,7 +72,7 @@ def commands_of(project: Project, suite: Suite) -> dict[str, str]:
 
 
 def _is_of(server: ProjectServerSchema, entry: ServerEntry) -> bool:
-    """Whether a server of a suite is this one: the suite may have another of that name."""
+    """Whether a server of a suite is this server: the suite may have another of that name."""
     if entry.name != server.name:
         return False
     if entry.image is not None:

@@ -1,6 +1,6 @@
-"""`redline.yaml` as the document of a suite, in which each value has its place in the file. Pure.
+"""`redline.yaml` as a suite document, in which each value has its place in the file. Pure.
 
-Several servers are compared as `redline ab` compares two; of a server alone, each start is loaded once it is steady.
+Several servers are compared as `redline ab` compares two; a single server is loaded on every start once it is steady.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,16 +36,16 @@ _KEYS = {
     "stop": "stop",
     "route": "route",
 }
-"""The keys of a server in redline.yaml that suites have too, with their names there. Builds are not the suite's."""
+"""The keys of a server in redline.yaml that suites have too, with their names there. Suites have no builds."""
 
 
 def run_document(
     project: Project, globs: Sequence[str] = (), scenarios: Sequence[str] = (), loads: Sequence[str] = ()
 ) -> dict[str, object]:
-    """The suite that `redline run` measures without any other, of the servers that a glob selects.
+    """Return the suite that `redline run` measures if none is named, with the servers that a glob selects.
 
-    All of them without globs; what a glob does not select is not compared, so the first that is left is the baseline.
-    `scenarios` and `loads` are globs of what will be selected of the suite: less of it takes less time.
+    Without globs, all servers. The first selected server is the baseline.
+    `scenarios` and `loads` are the globs that will select from the suite: a smaller selection takes less time.
     """
     named, chosen = [server.name for server in project.written.servers or ()], chosen_of(project, globs)
     servers = servers_of(project, folder_of(project))
@@ -69,19 +69,19 @@ def run_document(
 
 
 def chosen_of(project: Project, globs: Sequence[str]) -> list[int]:
-    """The numbers of the servers that a glob selects."""
+    """Return the indices of the servers that a glob selects."""
     servers = project.written.servers or ()
     return [index for index, server in enumerate(servers) if any(fnmatchcase(server.name, glob) for glob in globs)]
 
 
 def variants_of(project: Project, chosen: Sequence[int] = ()) -> int:
-    """How many there are to measure: each server, of those by number or of all, once for each route to it."""
+    """Count the variants to measure: every server, or those with these indices, once for each of its routes."""
     servers = project.written.servers or ()
     return sum(len(server.route) for at, server in enumerate(servers) if not chosen or at in chosen) or 1
 
 
 def routes_of(project: Project) -> dict[str, object]:
-    """The routes that the file names, if it does."""
+    """The routes that the file names, if any."""
     return {} if project.written.routes is None else {"routes": of_file(project.document, ("routes",))}
 
 
@@ -91,14 +91,14 @@ def folder_of(project: Project) -> str:
 
 
 def first_of(project: Project) -> str:
-    """The name of the first of several servers, with which the others are compared."""
+    """The name of the first of several servers: the baseline."""
     servers = project.written.servers
     assert servers, "a server without a name has no other beside it"
     return servers[0].name
 
 
 def servers_of(project: Project, folder: str) -> list[dict[str, object]]:
-    """The servers that the file names, whose commands run in a folder."""
+    """The servers of the file, with a folder for their commands."""
     document, paths = project.document, list[Path]([()])
     if project.written.servers is not None:
         paths = [("servers", index) for index in range(len(project.written.servers))]
@@ -115,7 +115,7 @@ def _server(document: Document, path: Path, folder: str) -> dict[str, object]:
 
 
 def scenarios_of(project: Project, globs: Sequence[str] = ("*",)) -> list[object]:
-    """A scenario for each request of `requests` that a glob selects, and a mix of several; or that of `check`."""
+    """A scenario for each of `requests` that a glob selects, and a mix of several; or the scenario of `check`."""
     if (requests := project.written.requests) is not None:
         chosen = [index for index, request in enumerate(requests) if any(fnmatchcase(request.name, g) for g in globs)]
         return scenarios_at(project.document, [("requests", index) for index in chosen])
@@ -123,7 +123,7 @@ def scenarios_of(project: Project, globs: Sequence[str] = ("*",)) -> list[object
 
 
 def scenarios_at(document: Document, paths: Sequence[Path]) -> list[object]:
-    """A scenario for the request at each of these places, and a mix of several by weight."""
+    """A scenario for the request at each of these paths, and a mix of several by weight."""
     alone: list[object] = [_request(document, path, "weight") for path in paths]
     if len(alone) < 2:
         return alone
@@ -136,14 +136,14 @@ def _request(document: Document, path: Path, without: str) -> Given:
 
 
 def loads_of(project: Project, *, lasting: str | None = None) -> dict[str, object]:
-    """The loads that the file names, else many users. With `lasting`, all say how long they are."""
+    """The loads of the file, else many users. With `lasting`, all have this length."""
     named = {name: _mapping(project.document, ("loads", name)) for name in project.written.loads or ()}
     length = {} if lasting is None else {"for": lasting}
     return {name: {**length, **load} for name, load in (named or {"load": {"closed": {"users": AB_USERS}}}).items()}
 
 
 def budget_of(project: Project, servers: int, parts: int) -> object:
-    """How long so many servers are compared: as it says, or a minute for each of the parts in each duet.
+    """The time that a comparison of `servers` takes: the file's, or a minute for each part of each duet.
 
     A part is a request under a load.
     """
@@ -154,7 +154,7 @@ def budget_of(project: Project, servers: int, parts: int) -> object:
 
 
 def parts_of(written: object, globs: Sequence[str]) -> int:
-    """How many scenarios or loads of a document globs select; all without globs, and at least one."""
+    """Count the scenarios or loads of a document that globs select; all without globs, and at least 1."""
     named = plain(written)
     names = [*named] if isinstance(named, dict) else [str(item["name"]) for item in named]
     chosen = [name for name in names if not globs or any(fnmatchcase(name, glob) for glob in globs)]
@@ -162,7 +162,7 @@ def parts_of(written: object, globs: Sequence[str]) -> int:
 
 
 def searched_objectives(project: Project) -> object:
-    """The objectives of a search: those for a load of the file are about `redline run`. Raises UsageError without any.
+    """The objectives of a search, without conditions on loads of the file, which `redline run` uses. Raises UsageError.
 
     A search makes its own load.
     """
@@ -185,12 +185,12 @@ _HINTS = {
     DUET_HINT: "remove `budget`: it is then compared by trials",
     WARM_UP_HINT: "give a time, such as --warmup 30s",
 }
-"""What redline.yaml has in place of keys that only suites have."""
+"""Hints of redline.yaml in place of hints about keys that only suites have."""
 
 
 @contextmanager
 def in_its_words(project: Project | None) -> Iterator[None]:
-    """Let the hints of errors name what a redline.yaml has, where one is read. Raises UsageError."""
+    """Put the keys of redline.yaml into the hints of errors, if `project` is given. Raises UsageError."""
     try:
         yield
     except UsageError as error:
@@ -207,6 +207,6 @@ def _in_its_words(hint: str) -> str:
 
 
 def _mapping(document: Document, path: Path) -> Mapping[str, object]:
-    """The keys of a mapping in the file with their values; none where there is no mapping."""
+    """Return the keys and values of a mapping in the file; empty if it is not a mapping."""
     written = document.at(path)
     return {key: of_file(document, (*path, key)) for key in written} if isinstance(written, dict) else {}

@@ -1,4 +1,4 @@
-"""The text of a new `redline.yaml`: the server and its request, and in comments what else it may say. Pure."""
+"""Write a new `redline.yaml`: the server and its request, and further keys in comments. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 
 
 def project_text(server: Mapping[str, object], asked: Mapping[str, object]) -> str:
-    """The file of one server and what it is asked: the key `check` with a request, or `requests` with several."""
+    """Return a file for a server and its requests: the key `check` for one request, or `requests` for several."""
     return _TEXT.format(servers=as_yaml({"servers": [server]}), asked=as_yaml(asked))
 
 
 def name_of(command: Sequence[str]) -> str:
-    """What a server is called: its program, or the file that an interpreter runs."""
+    """Name a server after its program, or after the file that an interpreter runs."""
     program, *words = command
     file = next((word for word in words if PurePath(word).suffix in _PROGRAM_FILES), program)
     return _UNSAFE.sub("-", PurePath(file).stem).strip("-._~") or "server"

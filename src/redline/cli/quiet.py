@@ -18,7 +18,7 @@ def wait_until_quiet(
     look: Callable[[float], Shares] = sample_shares,
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Wait, and show for what. Returns whether the machine became quiet; if it did not, a message says so."""
+    """Wait, and show the reason. Returns whether the machine became quiet; if it did not, prints a message."""
     with OneLine(console) as line:
 
         def seen(now: Look) -> None:

@@ -1,4 +1,4 @@
-"""What the flags of `load`, `limit` and `ab` request, and of whom, as parts of a suite's document."""
+"""Turn the flags of `load`, `limit` and `ab` about servers and requests into parts of a suite document."""
 
 import fnmatch
 import os
@@ -37,16 +37,16 @@ from redline.suite.validate.referenced_files import Files
 REQUEST = "requests"
 """The name of the request that the flags describe."""
 Placed = Callable[[str], str]
-"""How the document names a file or a folder that a flag names."""
+"""Maps a file or folder that a flag names to its name in the document."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
 
 def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> list[dict[str, object]]:
-    """The servers of a document: URLs, commands of the current folder, or revisions. Raises UsageError.
+    """Return the servers of a document: URLs, commands of the current folder, or revisions. Raises UsageError.
 
-    A command has spaces or braces, or begins with `.`, `/` or `~`; what is neither a URL nor a command is a revision.
-    Several have names; of a single server its address, program or revision says more.
+    A command has spaces or braces, or begins with `.`, `/` or `~`; anything else that is not a URL is a revision.
+    Several servers have names; a single server is shown by its address, program or revision.
     """
     if not any(map(is_url, targets.values())):
         _tls("", flags, placed)
@@ -55,12 +55,12 @@ def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> 
 
 
 def compared(targets: Mapping[str, str], flags: AbFlags | LimitFlags, placed: Placed) -> dict[str, object]:
-    """The servers of a document by their names, the first as baseline, and their requests. Raises UsageError."""
+    """Return servers by name, the first as baseline, and their requests. Raises UsageError."""
     urls = {name: target for name, target in targets.items() if is_url(target)}
     has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
     path = path_of(urls, flags.path)
     if urls and has_project and path and path.value == "/":
-        path = None  # the URL says only where the server is, and redline.yaml what is requested
+        path = None  # the URL names only the server, and redline.yaml the requests
     asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
     document: dict[str, object] = {"servers": servers(targets, flags, placed)}
     if len(targets) > 1:
@@ -69,13 +69,13 @@ def compared(targets: Mapping[str, str], flags: AbFlags | LimitFlags, placed: Pl
 
 
 def settings(flags: RequestFlags, *keys: str) -> dict[str, object]:
-    """The values of the flags of these names that differ from their defaults, for keys of the same names."""
+    """Return the values of flags with these names that differ from their defaults, by key."""
     given = [key for key in keys if flags.given(among={key})]
     return {key: Given(flags.written()[key], getattr(flags, key)) for key in given}
 
 
 def check_targets_are_whole(targets: Sequence[str]) -> None:
-    """Raise UsageError for what looks like a URL and is none, and for what is no server."""
+    """Raise UsageError for a malformed URL, and for a target that is no server."""
     for target in targets:
         check_is_reachable(target)
         if is_like_a_url(target):
@@ -84,9 +84,9 @@ def check_targets_are_whole(targets: Sequence[str]) -> None:
 
 
 def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[str, object]:
-    """The servers of a redline.yaml, the first as baseline, reached as flags say, and the requests of flags, if any.
+    """Return a redline.yaml's servers, the first as baseline, reached as flags say, and the flags' requests, if any.
 
-    Otherwise they are those of the file. Raises UsageError.
+    Without flags, the requests are those of the file. Raises UsageError.
     """
     written, path = project.written.servers or (), getattr(flags, "path", None)
     described = flags.given(among={"method", "body", "headers", "status"})
@@ -109,7 +109,7 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
 
 
 def describes_requests(flags: RequestFlags) -> bool:
-    """Whether flags say what is requested, and not a redline.yaml."""
+    """Whether flags describe the requests, rather than a redline.yaml."""
     given = flags.given(among={"method", "body", "headers", "status", "requests", "path"})
     return flags.listed is not None or bool(given)
 
@@ -124,33 +124,33 @@ def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict
 
 
 def _reached(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
-    """How a server is reached; `url` is empty unless it runs already. Raises UsageError."""
+    """Return how to reach a server; `url` is empty unless it runs already. Raises UsageError."""
     http: dict[str, object] = {"http": Given("--http2", 2)} if flags.http2 else {}
     return {**http, **_tls(url, flags, placed)} if url else http
 
 
 def _tls(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
-    """How the certificate of a URL is checked. Raises UsageError for flags that mean nothing there."""
+    """Return how to check the certificate of a URL. Raises UsageError for flags without effect there."""
     asked = flags.given(among={"insecure", "cacert"})
     if asked and not (url and is_secure(url)):
         hint = f"leave it out, or use https:// in {url}" if url else "leave it out: TLS is for URLs"
         raise UsageError(f"{asked[0]} means nothing without TLS", hint=hint)
     if len(asked) > 1:
-        raise UsageError("--cacert checks a certificate and --insecure takes any", hint="give one of the two")
+        raise UsageError("--cacert checks a certificate and --insecure takes any", hint="give either flag")
     if flags.cacert is not None:
         return {"tls": {"ca": Given(f"--cacert {flags.cacert}", placed(str(flags.cacert)))}}
     return {"tls": {"insecure": Given("--insecure", True)}} if flags.insecure else {}
 
 
 def is_command(target: str) -> bool:
-    """Whether a target is a command, and not the name of a revision."""
+    """Whether a target is a command, rather than a revision."""
     return target != WORK_TREE and _COMMAND.match(target) is not None
 
 
 def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[object]:
-    """The requests of a document; none where no flag says any, and `redline.yaml` does. Raises UsageError.
+    """Return the requests; empty if no flag describes any and `redline.yaml` does. Raises UsageError.
 
-    `path`: what is requested, by a URL or a flag.
+    `path` is the requested path, from a URL or a flag.
     """
     described = list(flags.given(among={"method", "body", "headers", "status"}))
     if flags.requests is None and flags.listed is None:
@@ -173,18 +173,18 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
         folder = flags.requests.parent
         document = _with_files(document, lambda name: placed(str(folder / name)))
     globs = split(flags.scenarios)
-    # What people did stands for itself as a whole; of a list, each request has a name that somebody gave it.
+    # Recorded traffic is measured as a whole; the requests of a list have names that somebody gave them.
     return _listed(document, globs or (() if is_list else (MIX,)))
 
 
 def _targets(flags: RequestFlags) -> list[str]:
-    """What the flags name as servers."""
+    """The servers that the flags name."""
     targets = [*getattr(flags, "targets", ()), *(getattr(flags, name, None) for name in ("url", "a", "b"))]
     return [target for target in targets if target]
 
 
 def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
-    """A list of requests whose bodies and picks have their files by other names."""
+    """Rename the files of bodies and picks in a list of requests."""
 
     def renamed(value: Plain) -> Plain:
         if isinstance(value, list):
@@ -202,7 +202,7 @@ def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
 
 
 def _listed(document: Document, globs: Sequence[str]) -> list[object]:
-    """A scenario for every request that a glob selects, and a mix of several by weight; or only `mix`, of all.
+    """A scenario for every selected request, and a mix of several by weight; or only `mix`, of all.
 
     Raises UsageError.
     """
@@ -225,7 +225,7 @@ def _listed(document: Document, globs: Sequence[str]) -> list[object]:
 
 
 def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, object]:
-    """The request that the flags describe, with the keys that are needed."""
+    """Return the request that the flags describe, with the required keys."""
     method = _method(("GET" if flags.body is None else "POST") if flags.method is None else flags.method)
     asked: dict[str, object] = {method.lower(): path}
     if method.lower() not in METHODS:
@@ -250,7 +250,7 @@ def _method(text: str) -> str:
 
 
 def _headers(lines: list[str]) -> dict[str, Given]:
-    """Headers by name; one that is given several times is sent as often, under the name that it was first given."""
+    """Return headers by name; a repeated header is sent as often, with the spelling of its first name."""
     read: dict[str, tuple[str, list[Plain], list[str]]] = {}
     for line in lines:
         name, colon, value = (part.strip(" \t") for part in line.partition(":"))
@@ -274,9 +274,9 @@ def _body(text: str, placed: Placed) -> object:
 
 
 def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
-    """What is requested: the path of the URLs, or of `--path`; None where neither says any. Raises UsageError.
+    """Return the requested path, from the URLs or `--path`; None if neither names any. Raises UsageError.
 
-    `urls`: by the names of their servers.
+    `urls` maps the names of servers to their URLs.
     """
     paths = {name: read_url(url)[1] for name, url in urls.items()}
     if written is not None and urls:
@@ -291,12 +291,12 @@ def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
 
 
 def placed_here(flags: RequestFlags) -> Placed:
-    """The names of files in a suite that is not written: relative ones are for the folder of `--requests`, if any."""
+    """Return the names of files in an unwritten suite: relative names are for the folder of `--requests`, if any."""
     return os.path.abspath if flags.requests is not None else str
 
 
 def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
-    """Reads the files that flags name, wherever these are, and those of `--requests` or a project, from its folder."""
+    """Read the files that flags name from anywhere, and those of `--requests` or a project from its folder."""
     anywhere = Files(lambda name: read_data(Path(name)), lambda name: read_body(Path(name)))
     names_files = flags.requests
     if project is not None and not describes_requests(flags):

@@ -1,4 +1,4 @@
-"""A selftest as sections: the machine, every case, and the summary."""
+"""Show a selftest as sections: the machine, every case, and the summary."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -70,7 +70,7 @@ def _case(case: CaseResult) -> Iterator[Block]:
 
 
 def _reasons(case: CaseResult) -> Iterator[Line]:
-    """The reasons without repetition, after the points that they explain."""
+    """Yield the reasons without repetition, after the points that they explain."""
     whose: dict[tuple[str, Judgement], list[str]] = {}
     for point in case.points:
         whose.setdefault((point.reason, point.judgement), []).append(quantile_name(point.q))
@@ -94,7 +94,7 @@ def _point(point: Point) -> tuple[str | TextCell, ...]:
 
 
 def _chance(point: Point) -> str:
-    """Below and above the truth; the server's own lateness is only ever above."""
+    """The error below and above the truth; the server's own lateness is only above."""
     low, high = round(point.truth_ns - point.low_ns), round(point.high_ns + point.allowance_ns - point.truth_ns)
     parts = [f"-{duration(low)}"] if low > 0 else []
     parts += [f"+{duration(high)}"] if high > 0 else []
@@ -108,7 +108,7 @@ def _check(check: Check) -> Line:
 
 
 def noise_text(noise: Noise) -> str:
-    """What the machine did, in a line."""
+    """Describe in a line how the machine disturbed the case."""
     shares = {
         "steal": noise.stolen_share,
         "pressure": noise.pressure_share,
@@ -120,7 +120,7 @@ def noise_text(noise: Noise) -> str:
 
 
 def _reported(peer: PeerAnswer, qs: Sequence[float]) -> tuple[str, ...]:
-    """The name of a peer, and what it reports at these quantiles."""
+    """Return the name of a peer, and what it reports at these quantiles."""
     named = f"{peer.peer} {peer.version}".strip() + (" (closed)" if peer.loop == "closed" else "")
     known = {point.q: duration(point.ns) for point in peer.points}
     return named, *(known.get(q, _NONE) for q in qs)

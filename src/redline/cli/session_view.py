@@ -50,7 +50,7 @@ from redline.suite import expected_length_ns
 class SessionView:
     """A SessionListener on a console. `error` is why the last search could not go on.
 
-    With `by_probe`, searches take turns by probes: each line begins with the server.
+    With `by_probe`, searches take turns by probe: each line begins with the server.
     """
 
     def __init__(self, console: Console) -> None:
@@ -86,7 +86,7 @@ class SessionView:
         return TrialsView(plan, done, self._console)
 
     def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True) -> "SearchView":
-        """Show the search on a cell: with a live line, or, if others are searched meanwhile, its name on each line."""
+        """Show the search on a cell: with a live line, or with its name on each line if other searches run too."""
         if not alone:
             return SearchView(cell, self._console, f"[{number}/{cells}] {cell.slug}  ", alive=False)
         if self.by_probe:
@@ -102,12 +102,12 @@ class SessionView:
             self.print_error(error)
 
     def print_error(self, error: RedlineError) -> None:
-        """Print it among the lines of its search."""
+        """Print an error among the lines of its search."""
         self._console.print(f"    {error}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def pace(rate_per_s: float, response: Histogram) -> str:
-    """`1.77 k/s  p99 18 ms`; a percentile of nothing is not 0."""
+    """`1.77 k/s  p99 18 ms`; without answers there is no percentile."""
     return f"{rate(rate_per_s)}  p99 {duration(response.quantile_ns(0.99))}" if response.count else NO_ANSWERS
 
 
@@ -125,7 +125,7 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
 
 
 class SearchView(OneLine):
-    """A SearchListener that shows the load on a live line, and each probe on a line of its own, after the `name`."""
+    """A SearchListener that shows the load on a live line, and each probe on its own line, after `name`."""
 
     def __init__(self, cell: Cell, console: Console, name: str = "", *, alive: bool = True) -> None:
         super().__init__(console, alive=alive)
@@ -185,7 +185,7 @@ class TrialsView(OneLine):
         """Count the trial, and print its findings."""
         self._done += 1
         findings = judge(cell, recording)
-        if recording.profile is not None:  # it counts for nothing because the profiler perturbs it: no news
+        if recording.profile is not None:  # no news: a profiled trial is not counted, since the profiler perturbs it
             findings = tuple(finding for finding in findings if finding.kind != perturbed.kind)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
@@ -194,17 +194,17 @@ class TrialsView(OneLine):
             self._console.print(self._ended(recording, cell, serious), highlight=False)
 
     def rounds_judged(self, precision: Precision) -> None:
-        """Print how far the main comparisons are from their goal, and how many rounds it may take."""
+        """Print how far the main comparisons are from their precision, and the expected number of rounds."""
         self._console.print(Text(precision_text(precision), style="dim"), soft_wrap=True)
 
     def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:
-        """Print the trials and duets that are repeated, and do not count them any more."""
+        """Print the trials and duets that are repeated, and no longer count them."""
         self._done -= len(steps)
         names = ", ".join(map(self._name, steps))
         self._console.print(Text(f"     repeated, because of steal: {names}", style="dim"))
 
     def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
-        """Print what is repeated on other hosts, and why."""
+        """Print the trial or duet that is repeated on other hosts, and why."""
         name = duet_name(cells) if isinstance(planned, PlannedDuet) else cells[0].slug
         text = f"     repeated on other hosts: {name}: {failure.message}"
         self._console.print(Text(text, style=COLOURS[Grade.WARN]), soft_wrap=True)
@@ -268,12 +268,12 @@ class TrialsView(OneLine):
 
 
 def _subject(finding: Finding) -> tuple[FindingKind, str]:
-    """What a finding is about, for which it is said once: its cell, or the machine."""
+    """Return the subject of a finding, which is printed once per subject: a cell, or the machine."""
     return finding.kind, "" if RULES[finding.kind].passes else finding.cell_id
 
 
 def _starting(cells: Iterable[Cell]) -> str:
-    """What is done first, of which some takes long and shows nothing."""
+    """Describe what starts first; some of it takes long and shows nothing."""
     starts = [cell.variant.entry.start for cell in cells if isinstance(cell.variant.entry, ServerEntry)]
     return "`before`, and starting " if any(start.before for start in starts) else "starting "
 
@@ -301,7 +301,7 @@ def show_search_plan(
     terms: SearchTerms,
     console: Console,
 ) -> None:
-    """The cells, the loads that are no template for probes, the profiles that are not made, and the most it takes."""
+    """Print the cells, the loads that cannot be searched, the profiles that are not made, and the longest time."""
     if ignored:
         console.print(f"not searched, since it is closed: {', '.join(ignored)}", style="dim", highlight=False)
     if unprofiled:
@@ -323,7 +323,7 @@ def show_search_plan(
     show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
     starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=terms.beyond))
     console.print(
-        f"\n{count(len(plan.cells), 'cell')}, each at most {most_probes + len(CURVE_SHARES)} probes"
+        f"\n{count(len(plan.cells), 'cell')}, at most {most_probes + len(CURVE_SHARES)} probes per cell"
         f" on {starts} starts of its server: at most about {most},"
         " neither building counted nor waiting for a host that takes CPU time",
         highlight=False,

@@ -1,7 +1,7 @@
-"""The catalogue and the suites that are installed with Redline, and the copy of them in the user's cache.
+"""The catalogue and the suites that are installed with Redline, and their copy in the user's cache.
 
-Nothing is built in the installed package. The copy is named after its content, so that a new version of Redline gets a
-new copy, and all folders share the servers that are built in it.
+Nothing is built in the installed package. The copy is named after its content: a new version of Redline gets a
+new copy, and all folders share the servers built in it.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _INSTALLED = Path(__file__).resolve().parents[1] / "shipped"
 COPIES = "catalogues"
 """The folder of copies in the user's cache."""
 UNFINISHED = ".new-"
-"""How the name of a copy begins until it is whole."""
+"""The prefix of a copy's name until it is complete."""
 
 
 def is_shipped() -> bool:
@@ -28,7 +28,7 @@ def is_shipped() -> bool:
 
 @cache
 def shipped_project() -> Path:
-    """The copy of the installed `catalogue/` and `suites/`, made at its first use. Raises UsageError."""
+    """Return the copy of the installed `catalogue/` and `suites/`, made at its first use. Raises UsageError."""
     copy = user_cache() / COPIES / shipped_digest()
     if is_folder(copy):
         return copy
@@ -49,13 +49,13 @@ def shipped_project() -> Path:
 
 
 def _copy_writable(source: str, target: str) -> None:
-    """Copy a file with the right to execute it. What is installed may be read-only, the copy is the user's."""
+    """Copy a file and its execute permission. The installed file may be read-only; the copy is the user's."""
     shutil.copyfile(source, target)
     Path(target).chmod(0o755 if os.access(source, os.X_OK) else 0o644)
 
 
 def shipped_digest() -> str:
-    """12 hex digits over the names and bytes of all installed files: the name of the copy."""
+    """Return 12 hex digits of a hash of the names and bytes of all installed files: the name of the copy."""
     folder = _INSTALLED
     total = hashlib.sha256()
     for file in sorted(folder.rglob("*")):

@@ -1,4 +1,4 @@
-"""What prints on a terminal: its console, sections, and a line that changes in place."""
+"""Print on a terminal: its console, sections, and a line that changes in place."""
 
 import sys
 from collections.abc import Iterable
@@ -17,20 +17,20 @@ from redline.visible import visible
 
 
 class Terminal(Console):
-    """A console whose texts are `visible` and have no markup, so that colours and cursor are the lab's alone."""
+    """A console that prints texts as `visible` and without markup: only the lab sets colours and moves the cursor."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout
         super().__init__(file=getattr(stream, "behind", stream), stderr=stderr, markup=False, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The output in pieces: texts, and control sequences that move the cursor."""
+        """Return the output in pieces: texts, and control sequences that move the cursor."""
         seen = self._seen(renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(seen, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def _seen(self, text: Text) -> Text:
-        """The text with its invisible characters escaped, before it is broken into lines."""
+        """Escape invisible characters of a text before it is broken into lines."""
         if visible(text.plain) == text.plain:
             return text
         made = text.blank_copy()
@@ -40,7 +40,7 @@ class Terminal(Console):
 
 
 def show(sections: Iterable[Section], console: Console | None = None) -> None:
-    """Print them as wide as the terminal is; nothing where there are none."""
+    """Print sections as wide as the terminal; nothing if there are none."""
     console = console or Terminal()
     if text := terminal.render(sections, console):
         console.print(text, soft_wrap=True)
@@ -52,9 +52,9 @@ def write_json(result: Frozen) -> None:
 
 
 class OneLine:
-    """A line that changes in place on a terminal, and is not there elsewhere.
+    """A line that changes in place on a terminal, and is not printed elsewhere.
 
-    Drawn only when it has something new: a thread that redraws on its own would take CPU from a load.
+    It is drawn only when it has changed: a thread that redraws on its own would take CPU from a load.
     """
 
     def __init__(self, console: Console, *, alive: bool = True) -> None:

@@ -1,6 +1,6 @@
-"""The output streams: everything that the lab prints, by any library, passes them and becomes `visible`.
+"""The output streams: they make everything that the lab prints, by any library, `visible`.
 
-Texts of servers, certificates, catalogues, suites and stored runs are foreign, and may hold what a terminal obeys.
+Servers, certificates, catalogues, suites and stored runs may contain control sequences that a terminal obeys.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ class LossyStream:
             self.behind.flush()
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is that of the stream."""
+        """Delegate everything else to the stream."""
         return getattr(self.behind, name)
 
 
 class VisibleStream:
-    """Stdout or stderr. `behind` is the stream itself, for a `Terminal`, whose own colours pass."""
+    """Stdout or stderr. `behind` is the wrapped stream, for a `Terminal`, whose own colours pass."""
 
     def __init__(self, behind: TextIO | LossyStream) -> None:
         self.behind = behind
@@ -50,12 +50,12 @@ class VisibleStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is that of the stream, such as `flush`."""
+        """Delegate everything else to the stream, such as `flush`."""
         return getattr(self.behind, name)
 
 
 def write_document(content: bytes) -> None:
-    """Write a report on stdout, which is UTF-8 wherever that leads."""
+    """Write a report to stdout as UTF-8, whatever the locale."""
     sys.stdout.flush()
     sys.stdout.buffer.write(visible(content.decode()).encode())
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The hosts that may be loaded: this machine, and those that the user has confirmed as theirs.
+"""The hosts that may be loaded: this machine, and hosts that users have confirmed as theirs.
 
 A load can take a server down. `--target-is-mine HOST` is needed once; it is kept in the user's configuration.
 """
@@ -28,8 +28,8 @@ def check_targets(suite: Suite, mine: Iterable[str] | None = None) -> None:
 def check_target(host: str, mine: Iterable[str] | None) -> None:
     """Raise UsageError for a host that is neither this machine nor the user's.
 
-    `mine` are the hosts of the flag, or None for a command without it. They are remembered. Raises StoreError when
-    that cannot be.
+    `mine` are the hosts of the flag, or None for a command without it. They are remembered. Raises StoreError if
+    they cannot be written.
     """
     given = {_plain(name) for name in mine or ()}
     if is_this_machine(host):
@@ -46,7 +46,7 @@ def check_target(host: str, mine: Iterable[str] | None) -> None:
 
 
 def _plain(host: str) -> str:
-    """A host in the form that is compared: in lower case, and without the brackets and escapes of a URL."""
+    """Normalize a host for comparison: in lower case, and without the brackets and escapes of a URL."""
     return host.strip().removeprefix("[").removesuffix("]").replace("%25", "%").rstrip(".").lower()
 
 

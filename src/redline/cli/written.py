@@ -1,4 +1,4 @@
-"""The document of a suite as flags write it, which remembers the flag behind each of its values. Pure."""
+"""The suite document that flags write; it remembers the flag behind each value. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from redline.suite.validate.referenced_files import Files
 
 NO_CATALOGUE = Catalogue()
 _IN_ONE_LINE = 100
-"""Characters up to which a server, a request or a load is written in one line."""
+"""The longest server, request or load, in characters, that is written on a single line."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A value of the document, and where it comes from: a flag with its value, or a place in a file."""
+    """A value of the document, and its source: a flag with its value, or a place in a file."""
 
     source: str
     value: object
 
 
 def plain(written: object) -> Any:
-    """The document alone: mappings, lists, texts and numbers."""
+    """Return the document without sources: mappings, lists, texts and numbers."""
     if isinstance(written, Given):
         return plain(written.value)
     if isinstance(written, Mapping):
@@ -41,7 +41,7 @@ def plain(written: object) -> Any:
 
 
 def of_file(document: Document, path: Path) -> object:
-    """A part of a file, with the place of each value."""
+    """Return a part of a file, with the place of each value."""
     value = document.at(path)
     source = str(document.place(path))
     if isinstance(value, dict):
@@ -52,7 +52,7 @@ def of_file(document: Document, path: Path) -> object:
 
 
 def named_by_flags(error: UsageError, written: object) -> UsageError:
-    """The error of a document with flags in place of its fields; the same problem of several values is one."""
+    """Name flags in place of fields in an error; the same problem of several values is reported once."""
     sources = dict(_sources(written))
     of_problems: dict[tuple[str, str], list[str]] = {}
     for problem in error.problems:
@@ -67,7 +67,7 @@ def named_by_flags(error: UsageError, written: object) -> UsageError:
 
 
 def _source_of(problem: Problem, sources: Mapping[str, str]) -> list[str]:
-    """The flag of a problem, or its field where no flag has it; none of a problem without a field."""
+    """Return the flag of a problem, or its field if no flag has it; empty if the problem has no field."""
     field = problem.place.field if problem.place else None
     if field is None:
         return []
@@ -76,7 +76,7 @@ def _source_of(problem: Problem, sources: Mapping[str, str]) -> list[str]:
 
 
 def _sources(written: object, path: Path = ()) -> Iterator[tuple[str, str]]:
-    """The source of each field that has one, by its name in errors."""
+    """Yield the source of every field that has one, by its name in errors."""
     if isinstance(written, Given):
         yield dotted(path), written.source
         yield from _sources(written.value, path)
@@ -96,9 +96,9 @@ def read_written(
     overrides: Overrides = AS_WRITTEN,
     catalogue: Catalogue = NO_CATALOGUE,
 ) -> tuple[Suite, str]:
-    """The suite of a document, and its text. Raises UsageError, with flags in place of fields.
+    """Read the suite of a document, and return it with its text. Raises UsageError that names flags, not fields.
 
-    `name` is the suite's; `files` are those that the document names, and `catalogue` has its proxies.
+    `name` is the suite's name; `files` reads files that the document names, and `catalogue` has its proxies.
     """
     text = as_yaml(written)
     try:
@@ -109,7 +109,7 @@ def read_written(
 
 
 def as_yaml(written: object) -> str:
-    """The document as people write it: a line for every short server, request and load."""
+    """Format the document as people write it: a line for every short server, request and load."""
     yaml = YAML()
     yaml.width = 10_000
     yaml.indent(mapping=2, sequence=4, offset=2)

@@ -1,4 +1,4 @@
-"""Recordings -> findings: what makes a number doubtful. Each rule stands beside the function that judges by it."""
+"""Findings from recordings: what makes a number doubtful. Rules stand beside the functions that judge by them."""
 
 from redline.findings.cell import host_mode, in_modes, undecided
 from redline.findings.duet import much_stolen as much_stolen_duet

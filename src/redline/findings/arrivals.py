@@ -1,4 +1,4 @@
-"""Findings about whether the requests of an open load fell due, and went out, as its schedule has them."""
+"""Findings about whether the requests of an open load fell due, and were sent, by its schedule."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from redline.quantities import duration
 from redline.stats.distributions import chi2_tails, poisson_two_sided
 
 FEWEST_DUE = 20
-"""Expected requests of an interval below which the chi-square distribution does not fit a Poisson count."""
+"""The fewest expected requests of an interval for which chi-square fits a Poisson count."""
 
 FEWEST_SLICES = 5
 
 
 @dataclass(frozen=True)
 class DueSlice:
-    """An interval: what fell due in it, what should have, and how much of that may stand in one of its neighbours.
+    """An interval: the requests due in it, those expected, and how many may be counted in a neighbour.
 
-    A request counts in the interval in which the engine took it up, which may be a later one than that of its due time.
+    A request counts in the interval in which the engine took it up, which may be later than that of its due time.
     """
 
     due: int
@@ -29,7 +29,7 @@ class DueSlice:
 
     @property
     def off(self) -> float:
-        """The distance from what is expected, beyond what lateness explains."""
+        """The distance from the expected count, beyond what lateness explains."""
         return max(abs(self.due - self.expected) - self.shifted, 0.0)
 
 
@@ -44,9 +44,9 @@ def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) or traffic.ended != "complete" or cell.load.count is not None:
-        return None  # where the window of a load ended that was cut short or has a count is not known to a request
+        return None  # the end of the window of a load that was cut short or has a count is not known to a request
     intervals = [interval for interval in traffic.intervals if interval.phase != "warmup"]
-    # Lateness only explains faults away, so it is looked at where there is one.
+    # Lateness can only excuse a fault, so it is examined only if there is a fault.
     fault = _fault(shape, traffic, _slices(shape, traffic, intervals, [0] * len(intervals)))
     if fault:
         latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
@@ -56,7 +56,7 @@ def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
-    """What the schedule cannot do, or hardly ever; empty for nothing."""
+    """A deviation that the schedule rules out, or nearly so; empty if there is none."""
     expected = due_by(shape, traffic.measure_end_ns - traffic.measure_start_ns)
     if shape.arrivals == "poisson":
         return poisson_fault(traffic.counts.due, expected, slices)
@@ -84,7 +84,7 @@ def bunched_sends(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def due_by(shape: Open, ns: int) -> float:
-    """Requests that the schedule has due in the first `ns` of the measurement; on average where they are random."""
+    """The scheduled requests in the first `ns` of the measurement; the mean if arrivals are random."""
     if shape.arrivals == "replayed":
         return float(bisect_left(shape.replayed_ns, ns))
     rate, left_ns, area = shape.rate_per_s or 0.0, ns, 0.0
@@ -99,10 +99,10 @@ def due_by(shape: Open, ns: int) -> float:
 
 
 def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
-    """What Poisson arrivals would do less than once in 1 / ARRIVALS_P trials; empty for nothing.
+    """A deviation that Poisson arrivals show less than once in 1 / ARRIVALS_P trials; empty if there is none.
 
-    Their number is Poisson, and so are those of the intervals, whose squared distances in units of the variance sum to
-    chi-square (the index of dispersion of counts; Cox and Lewis, The Statistical Analysis of Series of Events, 1966).
+    The total and the counts of intervals are Poisson. The squared distances in units of the variance sum to chi-square
+    (the index of dispersion of counts; Cox and Lewis, The Statistical Analysis of Series of Events, 1966).
     """
     if poisson_two_sided(due, expected) < ARRIVALS_P:
         return f"{due:,} requests fell due where {expected:,.0f} ± {2 * expected**0.5:,.0f} should have"
@@ -111,7 +111,7 @@ def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
     if n < FEWEST_SLICES:
         return ""
     clumped = sum(slice_.off**2 / slice_.expected for slice_ in judged)
-    # Lateness moves requests over the ends of intervals, which makes counts differ more, never less.
+    # Lateness moves requests across the ends of intervals, which only increases the differences of counts.
     regular = sum((slice_.due - slice_.expected) ** 2 / slice_.expected for slice_ in judged)
     if chi2_tails(clumped, n)[1] < ARRIVALS_P:
         how, squares = "in clumps", clumped
@@ -124,7 +124,7 @@ def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
 
 
 def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed: int) -> str:
-    """What a schedule without chance cannot do; `allowed` is what rounding at either end explains."""
+    """A deviation from a schedule without chance; `allowed` is what rounding at both ends explains."""
     if abs(due - expected) > allowed:
         return f"{due:,} requests fell due where {expected:,.0f} should have"
     worst = max(slices, key=lambda slice_: slice_.off, default=None)
@@ -134,7 +134,7 @@ def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed:
 
 
 def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest_ns: Sequence[int]) -> list[DueSlice]:
-    """What fell due in the measured intervals; `latest_ns` is the longest lateness in each interval."""
+    """The due requests of the measured intervals; `latest_ns` is the longest lateness in every interval."""
     slices, oldest_ns = [], traffic.measure_end_ns
     for interval, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
         reaches_ns = interval.start_ns - late_ns
@@ -145,7 +145,7 @@ def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest
 
 
 def _slice(shape: Open, traffic: Traffic, interval: Interval, reaches_ns: int, oldest_ns: int) -> DueSlice:
-    """What fell due in an interval. Its requests reach back to `reaches_ns`, later ones to `oldest_ns`."""
+    """The due requests of an interval. They reach back to `reaches_ns`, those of later intervals to `oldest_ns`."""
 
     def due(from_ns: int, to_ns: int) -> float:
         begins_ns = traffic.measure_start_ns

@@ -20,14 +20,14 @@ from redline.stats.series import interval_excess, trend, two_groups
 
 TAIL = 0.99
 USELESS = 10.0
-"""Trials that cannot show eleven times as much show nothing: larger resolutions are not spelled out."""
+"""Trials that cannot show a factor of eleven show nothing: larger resolutions are not spelled out."""
 
 UNUSABLE = "Find out first why none is usable: more trials help only then."
 REPEAT = "Enough were planned: find out why trials were left out or not run, fix that, and run the suite again."
 
 
 def _series(cell: Cell, used: Sequence[Trial]) -> tuple[str, list[float]]:
-    """Rates where they are the server's to choose, else median response times, in the order of the run; with a name."""
+    """The name and values, in the order of the run, of rates if the server sets them, otherwise of median times."""
     traffics = [trial.traffic for trial in used if trial.traffic]
     if cell.load.saturates:
         return "rate", [traffic.rate_per_s for traffic in traffics if traffic.rate_per_s > 0]
@@ -106,12 +106,12 @@ def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 
     Trials of one build share its layout of code, and are not independent.
 
-    Advice: Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.
+    Advice: Read the scatter of the builds as the precision, and use more builds (`builds`) to improve it.
     """
     name, values = _series(cell, used)
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
     if len(builds) != len(values):
-        return None  # a trial has no value, so nobody knows which is whose
+        return None  # a trial has no value, so values cannot be assigned to trials
     scatter = differing([math.log(value) for value in values], builds)
     return Observation(scatter.between_sd, f"{builds_text(scatter)} in their {name}.") if scatter else None
 
@@ -126,7 +126,7 @@ def builds_text(scatter: BuildScatter) -> str:
 def builds_alike(used: Sequence[Trial]) -> Observation | None:
     """All builds of the server are the same bytes.
 
-    They say nothing of what another layout of code would do.
+    They say nothing about the effect of another layout of code.
 
     Advice: Leave out `builds`, which costs time here and adds nothing.
     """
@@ -135,7 +135,7 @@ def builds_alike(used: Sequence[Trial]) -> Observation | None:
 
 
 def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
-    """How many builds of one server ran, if all are the same bytes; else 0."""
+    """The number of builds of a server, if all are the same bytes; otherwise 0."""
     builds = {server.build_number: server.outputs for server in servers if server and server.outputs}
     return len(builds) if len(builds) > 1 and len(set(builds.values())) == 1 else 0
 
@@ -157,7 +157,7 @@ HOST_MODE = Rule(
 
 
 def host_mode(cell: Cell, speeds: Sequence[float]) -> tuple[Finding, ...]:
-    """Trials whose server's cores were much faster or slower than in the run's median trial.
+    """The finding about trials whose server's cores were much faster or slower than in the run's median trial.
 
     `speeds` are those of the cell's trials: 1.4 is 40% faster, both before and after the load.
     """
@@ -233,7 +233,7 @@ RESOLUTION = Rule(
 
 
 def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> tuple[Finding, ...]:
-    """What the undecided comparisons of a cell could have shown, and what it `takes` to show less."""
+    """The finding about differences that a cell's undecided comparisons could have shown, and what less `takes`."""
     names = {Metric.CPU_PER_REQUEST: "CPU per request"}
     parts = " and ".join(
         f"{'more than ' if share > USELESS else ''}{percent(round(min(share, USELESS), 2))}"
@@ -248,7 +248,7 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
 def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> Observation | None:
     """*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.
 
-    From 80% on most work is that of kernel and client, which all servers share: throughput ratios move towards 1.
+    From 80% on, kernel and client do most of the work, which all servers share: throughput ratios move towards 1.
 
     Advice: Compare CPU per request instead, or give the scenario more work.
     """

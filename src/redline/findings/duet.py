@@ -22,13 +22,13 @@ WANTED_STARTS = 5
 
 @dataclass(frozen=True)
 class SeenDuet:
-    """The measured starts of a duet, of which there is one at least, and what they say.
+    """The measured starts of a duet, at least one, and what they show.
 
-    `names`: of the baseline and of the server at `target`. `failed`: what went wrong in other starts. `saturates`: the
-    servers set the rate. `cores`: of a server, 0 if unknown. `keeps`: the load keeps connections. `insecure`: a
+    `names`: of the baseline and the server at `target`. `failed`: the failures of other starts. `saturates`: the
+    servers set the rate. `cores`: per server, 0 if unknown. `keeps`: the load keeps connections. `insecure`: a
     certificate was not checked. `contrast` weights the servers. Logarithms: `control`, the baseline over itself;
     `ratios`, of the metrics that a duet compares well; `cpu`, of CPU per request by start; `to_come`, how far the ratio
-    may yet move, and `unsettled` why. `left_out` counts the cold starts without which there are enough.
+    may yet move, and `unsettled` why. `left_out` counts cold starts that are left out because enough others are warm.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -54,12 +54,12 @@ class SeenDuet:
 
     @property
     def servers(self) -> int:
-        """How many run in a start, the control included."""
+        """The number of servers in a start, including the control."""
         return len(traffic_of(self.starts[0]).targets)
 
     @cached_property
     def traffics(self) -> tuple[DuetTraffic, ...]:
-        """What was measured, by start."""
+        """The measured traffic by start."""
         return tuple(map(traffic_of, self.starts))
 
     @cached_property
@@ -133,7 +133,7 @@ CPU_BEHIND = Rule(
     biases=TOO_CHEAP,
     text="""A server that runs already asked another to answer, whose CPU time is not counted.
 
-    A proxy costs little itself. What answers costs the rest.
+    A proxy costs little itself. The server behind it costs the rest.
 
     Advice: Compare the addresses of the servers themselves, or read throughput and response times.
     """,
@@ -142,9 +142,9 @@ CPU_BEHIND = Rule(
 
 @judges("duet")
 def owners(duet: SeenDuet) -> Iterator[Observation]:
-    """Whose CPU time is not known, and who works for a server without being counted.
+    """Findings about servers whose CPU time is unknown, or that use uncounted processes.
 
-    If that of one server is not known, none can be compared by it.
+    If the CPU time of a server is not known, no server can be compared by it.
     """
     names = {BASELINE: duet.names[0], duet.target: duet.names[1], duet.servers - 1: f"the second {duet.names[0]}"}
     for place in range(duet.servers):
@@ -189,7 +189,7 @@ def engine_paused(duet: SeenDuet) -> Observation:
 def cold(duet: SeenDuet) -> Iterator[Observation]:
     """Servers were not warm when they were measured, or it is not known.
 
-    The interval is wider by how far the ratio may yet move.
+    The interval allows for how far the ratio may yet move.
 
     Advice: Give it more time.
     """
@@ -215,7 +215,7 @@ def cold(duet: SeenDuet) -> Iterator[Observation]:
 def rare_costs(duet: SeenDuet) -> Observation | None:
     """Distance of the ratio by all CPU time from the ratio of usual slices.
 
-    What is in few slices looks like a disturbance, but is a cost.
+    Work in few slices looks like a disturbance, but is a cost.
 
     Advice: Compare CPU time over all slices, or measure levels by trials of each server alone.
     """
@@ -277,7 +277,7 @@ def steal(duet: SeenDuet) -> Observation:
 
 
 def much_stolen(start: DuetRecording) -> bool:
-    """Whether the host took as much as a trial is warned of."""
+    """Whether the host took so much CPU time that a trial would get a warning."""
     if not is_whole(start):
         return False
     share = _stolen_share([slice_ for block in measured(traffic_of(start)) for slice_ in block.slices])
@@ -302,7 +302,7 @@ def cut_short(duet: SeenDuet) -> Observation:
 
 @load.send_lateness.also("duet")
 def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
-    """Whether the engine itself was late, where the load sets the rate."""
+    """The engine itself was late, where the load sets the rate."""
     for name, places in () if duet.saturates else duet.sides:
         targets = [traffic.targets[at] for traffic in duet.traffics for at in places]
         late = Histogram.merged(target.lateness for target in targets)
@@ -313,7 +313,7 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
 
 @load.tls_insecure.also("duet")
 def tls_insecure(duet: SeenDuet) -> Observation:
-    """Whether any server could have answered."""
+    """A certificate was not checked, so any server could have answered."""
     message = "A server's certificate was not checked: any server could have answered."
     return Observation(float(duet.insecure), message)
 
@@ -326,7 +326,7 @@ def idle_work(duet: SeenDuet) -> Observation | None:
 
     Advice: Give the servers more time to warm up, or switch off what they do on their own.
     """
-    # Of a server that runs already, the baseline and its control are one process, which is never idle.
+    # If a server was already running, the baseline and its control are the same process, which is never idle.
     apart = all(start.control_is_apart for start in duet.starts)
     loaded_ns = sum(slice_.end_ns - slice_.start_ns for slice_ in duet.slices)
     if not apart or not loaded_ns:
@@ -401,7 +401,7 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
 
 @Rule("parallel", when="duet", note=0.0)
 def parallel(duet: SeenDuet) -> Observation | None:
-    """Servers were loaded at the same time, each on its own cores.
+    """Servers were loaded at the same time, on separate cores.
 
     Sets of cores differ; drawing them for each start makes that a part of the interval.
 

@@ -1,4 +1,4 @@
-"""Findings about requests that failed, each with the first reason that the engine saw; and a load without requests."""
+"""Findings about failed requests, with the first reasons that the engine saw, and about loads without requests."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,27 +10,27 @@ from redline.stats import Trial
 
 UNANSWERED = ("connect", "tls", "reset", "closed", "refused", "timeout")
 LEFT_OVER = ("in_flight", "unsent")
-"""At the end of a load; an interrupt always leaves some."""
+"""Outcomes at the end of a load; an interrupt always leaves some."""
 _WRONG = ("unexpected_status", "unexpected_body", "malformed")
 _MOSTLY = 0.5
-"""This share of the requests: a connection for each of so many is no exception any more."""
+"""From this share of requests with a new connection on, reconnecting is the rule."""
 
 
 def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | None = None) -> str:
-    """The first failure of each of these outcomes, or of all: `connect: Connection refused; timeout: no answer …`."""
+    """The first failures of these outcomes, or of all: `connect: Connection refused; timeout: no answer …`."""
     wanted = None if outcomes is None else set(outcomes)
     failures = telling(failures)
     return "; ".join(failure.text for failure in failures if wanted is None or failure.outcome in wanted)
 
 
 def telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
-    """Without what was left over at the end of a load, unless there is nothing else."""
+    """The failures without requests left over at the end of a load, unless there are no others."""
     known = tuple(failures)
     return [failure for failure in known if failure.outcome not in LEFT_OVER] or known
 
 
 def all_failed(traffic: Traffic) -> str:
-    """Why every request of a load failed, from its warm-up to its end; empty where one did not, or none was made."""
+    """Why every request of a load failed, warm-up included; empty if any succeeded, or none was made."""
     counts = Counts.merged(interval.counts for interval in traffic.intervals)
     if counts.outcomes.ok or counts.completed or traffic.counts.completed or not counts.outcomes.errors:
         return ""
@@ -87,7 +87,7 @@ NOTHING_DUE = Rule(
 
 
 def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
-    """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
+    """A load without due requests: all users waited for the server, or the load was too short."""
     shape, lasted = cell.load.shape, duration(traffic.seconds * 1e9)
     before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
     waiting = sum(counts.due - counts.outcomes.total for counts in before)
@@ -183,7 +183,7 @@ _MALFORMED = "Fix what writes these bytes, in the server or in front of it; the 
 
 
 def _began_ns(traffic: Traffic) -> int:
-    """How long after the begin of the measurement wrong answers began; 0 for at once, or if none before was right."""
+    """When wrong answers began, in ns of the measurement; 0 if at once, or without right answers before."""
     right = False
     for interval in traffic.intervals:
         if interval.phase == "measure":
@@ -237,7 +237,7 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def reconnected_share(cell: Cell, traffic: Traffic) -> float:
-    """Connections that were opened again for each request; 0 if the load asks for that, or most requests failed."""
+    """Reopened connections per request; 0 if the load asks for them, or most requests failed."""
     counts = traffic.counts
     if cell.load.shape.requests_per_connection is not None or counts.outcomes.errors > _MOSTLY * counts.due:
         return 0.0
@@ -245,14 +245,14 @@ def reconnected_share(cell: Cell, traffic: Traffic) -> float:
 
 
 def instead_of_cores(cell: Cell, traffic: Traffic) -> str | None:
-    """What to do about an engine that is busy or late because it connects all the time; None where it does not."""
+    """Advice for an engine that is busy or late because it keeps connecting; None if it does not."""
     if not traffic.counts.connects_often or not reconnected_share(cell, traffic):
         return None
     return "The engine opens a connection for about every request, which takes its time: see `reconnecting` first."
 
 
 def _first(traffic: Traffic, outcomes: Iterable[str] | None = None) -> str:
-    """A sentence with the first failure of each of these outcomes; empty where none is known."""
+    """A sentence with the first failures of these outcomes; empty if none is known."""
     text = failures_text(traffic.failures, outcomes)
     return f" First {text}." if text else ""
 
@@ -262,5 +262,5 @@ def _occurred(outcomes: Outcomes, kinds: Sequence[str]) -> list[str]:
 
 
 def listed(outcomes: Outcomes, kinds: Sequence[str] = (*_WRONG, *UNANSWERED, *LEFT_OVER)) -> str:
-    """How many ended in each of these ways, if any: `12 malformed, 3 timeout`."""
+    """The numbers of these outcomes, without zeros: `12 malformed, 3 timeout`."""
     return ", ".join(f"{getattr(outcomes, kind):,} {kind.replace('_', ' ')}" for kind in _occurred(outcomes, kinds))

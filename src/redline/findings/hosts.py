@@ -1,4 +1,4 @@
-"""Findings about what ran on several hosts: their clocks, and how much alike they are."""
+"""Findings about runs on several hosts: their clocks, and how similar the hosts are."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from redline.quantities import duration, percent
 from redline.stats import Trial
 
 FEW = 100
-"""Requests below which the median of a host says little."""
+"""The fewest requests for the median of a host to be meaningful."""
 
 
 @Rule(
@@ -25,7 +25,7 @@ def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
     A one-way time is off by as much as its two clocks. Above a tenth the report does not show it. Response times are of
     one clock.
 
-    Advice: Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.
+    Advice: Let chrony follow a nearer or common source on both hosts; see docs/guide/many-machines.md.
     """
     ways = traffic.measured_one_way
     if ways is None or not ways.to_server.count or not trial.recording.hosts:
@@ -90,7 +90,7 @@ PAIRS_DIFFER = Rule(
 
 
 def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
-    """Whether one of the pairs of hosts on which a cell ran differs from the others by more than chance."""
+    """The finding about a pair of hosts that differs from the cell's other pairs by more than chance."""
     sure = {pair.host: pair.ratio.value for pair in pairs if pair.ratio and _excludes_one(pair.ratio)}
     if not sure:
         return ()
@@ -109,10 +109,10 @@ def _excludes_one(ratio: Estimate) -> bool:
 def load_hosts_differ(trial: Trial) -> Observation | None:
     """Distance of the slowest load host's median response time from the fastest one's.
 
-    All put like parts of one load on one server. A host that differs has a local or network problem; the total
-    describes none.
+    All put equal parts of a load on the same server. A host that differs has a local or network problem; the total
+    describes no host.
 
-    Advice: See that host's clock rate, cores, network card and way; measure with the others alone.
+    Advice: Check that host's clock rate, cores, network card and route; measure with the others alone.
     """
     shares = {
         host.name: host.share

@@ -9,7 +9,7 @@ from redline.quantities import duration, percent
 from redline.stats import Trial
 
 BY_CHANCE = 4.0
-"""In standard deviations: by so much two counts differ once in 16,000 times."""
+"""In standard deviations: two counts differ by more once in 16,000 times."""
 
 
 @Rule("perturbed", when="trial", warn=0.0, biases="costs are too high")
@@ -32,7 +32,7 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
 
     Advice: Run it again, in full.
     """
-    if traffic.ended in ("complete", "failing"):  # a failure says why
+    if traffic.ended in ("complete", "failing"):  # a failure has its own reason
         return None
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
@@ -48,13 +48,13 @@ def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
     Percentiles of a queue that never drains measure the length of the trial. 1% can be everything beyond p99; at 5% the
-    load was not the specified one.
+    load was not as specified.
 
     Advice: Lower the rate, or search for the highest that meets the objective.
     """
     if not isinstance(cell.load.shape, Open):
         return None
-    # Against what was due, not rate x time: the number of Poisson arrivals varies, and that is no fault.
+    # Relative to due requests, not rate x time: the number of Poisson arrivals varies, which is no fault.
     missed = 1.0 - traffic.answered / traffic.counts.due
     message = (
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
@@ -181,10 +181,9 @@ def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def carried_over_share(cell: Cell, traffic: Traffic) -> float:
-    """Share of the users' time in the measurement for which they waited for what was due before it.
+    """Share of the users' time in the measurement for which they waited for requests due before it.
 
-    A lower bound: of right answers alone, up to the begin of the interval in which they came. 0 where users do not
-    always wait.
+    A lower bound: it counts only right answers, up to the begin of their interval. 0 if users do not always wait.
     """
     kept = _in_flight(cell, traffic)
     if not kept:
@@ -203,7 +202,7 @@ def _from_before(traffic: Traffic) -> list[tuple[int, int]]:
 
 
 def _in_flight(cell: Cell, traffic: Traffic) -> float:
-    """How many requests the users keep in flight, or think about; 0 where that is not fixed, or nothing was due."""
+    """The number of requests that users keep in flight, or think about; 0 if it is not fixed, or nothing was due."""
     shape = cell.load.shape
     if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.seconds <= 0:
         return 0.0
@@ -242,7 +241,7 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def _missing_s(traffic: Traffic) -> float:
-    """The seconds at the beginning for which the window lacks requests, because users still wait for earlier ones."""
+    """The seconds at the begin of the window without requests, because users still wait for earlier answers."""
     missing_s = 0.0
     for interval in traffic.intervals:
         seconds = interval.lasts_ns / 1e9

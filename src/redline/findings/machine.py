@@ -24,7 +24,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
 
     Advice: Give the engine more cores or workers, or lower the load, until the server is the limit.
     """
-    if cell.role == "ceiling":  # it shows the most that client and machine can do
+    if cell.role == "ceiling":  # it shows the limit of client and machine
         return None
     busy = engine_share(trial, traffic)
     server = server_share(trial)
@@ -37,7 +37,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
 
 def engine_share(trial: Trial, traffic: Traffic) -> float:
     """Share of the window for which the engine's workers ran or waited for a core."""
-    # Time for which a worker wanted a core and had none is time in which it could not send, as if it had been busy.
+    # A worker that waits for a core cannot send, as if it were busy.
     held_ns = trial.increase("run_delay_ns", "engine") or 0.0
     if traffic.engine.cpus:
         on_each = interrupts_ns(trial, "engine") / len(traffic.engine.cpus)
@@ -46,7 +46,7 @@ def engine_share(trial: Trial, traffic: Traffic) -> float:
 
 
 def server_share(trial: Trial) -> float | None:
-    """Used share of the cores that the server has to itself; None when it shares them or no monitor looked."""
+    """Used share of the server's own cores; None if it shares them or no monitor ran."""
     server, traffic = trial.recording.server, trial.traffic
     if server is None or traffic is None or not server.cpus:
         return None
@@ -63,9 +63,9 @@ def _on_servers_host_ns(trial: Trial) -> float | None:
 
 
 def interrupts_ns(trial: Trial, subject: Subject) -> float:
-    """Time that interrupts took on the cores of one side, where the kernel leaves it out of that of processes.
+    """Time of interrupts on the cores of a side, if the kernel does not count it for processes.
 
-    On cores of one's own they are the load's: the kernel delivers packets in them.
+    On reserved cores they belong to the load: the kernel delivers packets in them.
     """
     return trial.increase("cores_interrupts_ns", subject) or 0.0
 
@@ -84,8 +84,8 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
 def engine_paused(traffic: Traffic) -> Observation | None:
     """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block.
 
-    A closed load reads as a slower server, an open load as one that stalled. 0.1% of the time can be everything beyond
-    p99.9, and 1% beyond p99.
+    In a closed load the server looks slower, in an open load it seems to stall. 0.1% of the time can be everything
+    beyond p99.9, and 1% beyond p99.
 
     Advice: Find what stopped the engine (a suspended machine, a frozen cgroup, a stopped process, a quota), and measure
     again.
@@ -118,7 +118,7 @@ def cpu_steal(trial: Trial) -> Observation | None:
 
 
 def much_stolen(recording: Recording) -> bool:
-    """Whether the host took so much that a trial is warned of."""
+    """Whether the host took so much CPU time that a trial gets a warning."""
     return cpu_steal.grade(_stolen_share(recording)) not in (None, Grade.NOTE)
 
 
@@ -173,7 +173,7 @@ def cpu_beside(cell: Cell, trial: Trial) -> Observation | None:
 
 
 def said_beside(name: str, services: tuple[str, ...]) -> Observation:
-    """That these services ran beside a server."""
+    """An observation that these services ran beside a server."""
     ran = f"{', '.join(services)} {'run' if len(services) > 1 else 'runs'} beside it, and"
     are = "are" if len(services) > 1 else "is"
     return Observation(1.0, f"CPU time and memory of {name} are its own alone: {ran} {are} not counted.")
@@ -239,7 +239,7 @@ def _named(trial: Trial) -> str:
 
 
 def _engine_held_up(trial: Trial, traffic: Traffic) -> float:
-    """Share of their time for which workers wanted a core; 0 where there are more of them than cores to run on."""
+    """Share of their time for which workers waited for a core; 0 if there are more workers than cores."""
     waited = trial.increase("run_delay_ns", "engine")
     if waited is None or traffic.engine.workers > len(traffic.engine.cpus):
         return 0.0
@@ -249,9 +249,9 @@ def _engine_held_up(trial: Trial, traffic: Traffic) -> float:
 
 
 def _server_held_up(trial: Trial, traffic: Traffic) -> float:
-    """Share of the time of its cores for which the server waited while others ran there.
+    """Share of its cores' time for which the server waited while others ran there.
 
-    A server's threads wait for each other as well, so its run-queue delay counts only as far as others used its cores.
+    A server's threads also wait for each other, so its run-queue delay counts only as far as others used its cores.
     """
     waited, used = trial.increase("run_delay_ns", "server"), trial.server_cpu_ns
     busy = trial.increase("cores_busy_ns", "server")
@@ -296,7 +296,7 @@ def _throttled_share(trial: Trial, subject: Subject) -> float:
 
 
 def _meaning(cell: Cell, server: float | None) -> tuple[Grade, str]:
-    """The gravest grade for a busy engine beside a server that uses this share of its cores, and what it means."""
+    """The highest grade for a busy engine, by the server's use of its cores, and its meaning."""
     full = server is not None and server >= FULL_SERVER
     if not isinstance(cell.load.shape, Closed):
         return Grade.NOTE if full else Grade.WARN, "requests may have queued in the client"

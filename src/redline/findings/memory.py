@@ -1,4 +1,4 @@
-"""Findings about a server's memory and its collector, from what its runtime said of itself."""
+"""Findings about a server's memory and its collector, from what its runtime reported."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,30 +14,30 @@ from redline.stats.samples import Floats
 from redline.stats.series import FEWEST_FOR_TREND, slope, trend
 
 BLOCKS = 20
-"""Parts of the window. The smallest live set in a part counts, because it goes up and down between cycles."""
+"""Parts of the window. The smallest live set of a part counts, because it varies between cycles."""
 
 EDGE = 3
 """Parts at the beginning and at the end whose median the message gives."""
 
 SHORTEST_FOR_LEAK_S = 30.0
-"""Caches fill in the first seconds; what still grows after that may grow on."""
+"""Caches fill in the first seconds; growth after that may go on."""
 
 LEAST_GROWTH = 0.02
 """Share of the largest heap: smaller growth is not reported, however steady it is."""
 
 LEAST_GROWN = 4 << 20
-"""Bytes: less is not worth a word either. Go says sizes in whole MiB, and no largest heap."""
+"""Bytes: smaller growth is not reported either. Go reports sizes in whole MiB, and no largest heap."""
 
 COUNTS_APART = 2
 CLOCKS_APART_NS = 10_000_000
-"""The counters are read a moment before the log: so many safepoints, and so much time, may lie in between."""
+"""The counters are read just before the log: this many safepoints, and this much time, may lie between."""
 
 SLOWEST = 0.01
-"""The share of requests that is called the tail."""
+"""The share of requests that counts as the tail."""
 
 ROTATIONS = 999
 ROTATION_P = 0.01
-"""Chance of taking pauses that have nothing to do with slow requests for their cause."""
+"""The chance of blaming unrelated pauses for slow requests."""
 
 _CONCURRENT = frozenset({"G1", "Shenandoah", "Z"})
 """Collectors that stop the application for a full collection only when they cannot keep up, or when asked."""
@@ -48,7 +48,7 @@ _ASKED_FOR = frozenset(
 
 
 def live_bytes(facts: RuntimeFacts) -> int | None:
-    """What lives: the median of what the collections of the whole heap in the window's second half found."""
+    """The live set: the median after collections of the whole heap in the window's second half."""
     later = facts.live_bytes[len(facts.live_bytes) // 2 :]
     return round(median(later)) if later else None
 
@@ -57,11 +57,11 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
 def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Observation | None:
     """The live set after collections, of the largest heap; or the memory in use, of the limit of a container.
 
-    With a share s alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 at 70%, 5.7 at 85%. At its
+    With a share s alive, a collector visits s / (1 - s) bytes per byte that it frees: 2.3 at 70%, 5.7 at 85%. At its
     container's limit a process is killed.
 
-    Advice: Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that all of them
-    have room in.
+    Advice: Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that are large
+    enough for all.
     """
     live, heap = (live_bytes(facts), facts.max_heap_bytes) if facts else (None, None)
     container, peak = cell.variant.container, trial.recording.most("rss_bytes", "server")
@@ -112,7 +112,7 @@ def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
     """*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least 2% of
     the heap.
 
-    Caches fill in the first seconds. What grows on fills the heap in the end.
+    Caches fill in the first seconds. Growth that continues fills the heap in the end.
 
     Advice: Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).
     """
@@ -168,7 +168,7 @@ def collector_log(facts: RuntimeFacts) -> Observation | None:
 def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01).
 
-    The reason of the tail: its requests waited for the collector's pauses, or other safepoints.
+    This explains the tail: its requests waited for the collector's pauses, or other safepoints.
 
     Advice: Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.
     """
@@ -176,7 +176,7 @@ def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     total, intervals = sum(float(tail.slow.sum()) for tail in tails), sum(len(tail.slow) for tail in tails)
     if total <= 0:
         return None
-    # By chance: with the pauses of a trial moved against its requests in a circle, so that either keeps its pattern.
+    # By chance: with a trial's pauses rotated against its requests, so that both keep their patterns.
     random, met = np.random.default_rng(0), [tail.met() for tail in tails]
     shifts = np.array([random.integers(len(tail.slow), size=ROTATIONS) for tail in tails])
     weights, counts = (
@@ -197,7 +197,7 @@ def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
 
 @dataclass(frozen=True)
 class _Tail:
-    """The tail of a trial by interval: its requests that ended there, and how long pauses can have delayed one."""
+    """The tail of a trial by interval: its requests that ended there, and the longest delay by pauses."""
 
     slow: Floats
     delays_ns: Floats

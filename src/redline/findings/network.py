@@ -12,8 +12,8 @@ from redline.stats import Trial
 def retransmits(trial: Trial) -> Observation | None:
     """TCP segments that the machine sent again, of all that it sent.
 
-    What is lost is sent again after 200 ms or more: 0.1% can be everything beyond p99.9. The kernel counts all programs
-    of a network namespace together.
+    Lost segments are sent again after 200 ms or more: 0.1% can be everything beyond p99.9. The kernel counts all
+    programs of a network namespace together.
 
     Advice: Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue that
     overflows.
@@ -91,7 +91,7 @@ def port_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
 
 
 def _rise(counts: list[float]) -> float:
-    """The most that a count rose above an earlier one: older sockets may leave meanwhile, which hides new ones."""
+    """The largest rise of a count above an earlier value: older sockets that leave hide new sockets."""
     lowest, rise = float("inf"), 0.0
     for count in counts:
         lowest = min(lowest, count)
@@ -104,7 +104,7 @@ def network_limited(trial: Trial, traffic: Traffic) -> Observation | None:
     """Use of the link's speed, in the busier direction.
 
     The counters leave out 24 bytes between frames: a link is full at 71% with the shortest frames, at 98% with the
-    longest. Then it is the link that is measured.
+    longest. The result is then that of the link.
 
     Advice: Use a faster link or smaller bodies, or read the rate as that of the link.
     """

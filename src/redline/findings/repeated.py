@@ -1,4 +1,4 @@
-"""Findings that repeat, said once with their number."""
+"""Repeated findings, reported once with their number."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from redline.findings.table import RULES
 from redline.model import Finding
 
 MOST_NAMED = 3
-"""Names that a line lists before it counts the others."""
+"""The most names that a line lists before it counts the others."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """All findings of one kind, the gravest first, otherwise in their order."""
+    """All findings of a kind, the gravest first, otherwise in their order."""
 
     findings: tuple[Finding, ...]
 
     @property
     def worst(self) -> Finding:
-        """The gravest, whose message and advice stand for all."""
+        """The gravest finding, whose message and advice represent all."""
         return self.findings[0]
 
     @property
     def cell_ids(self) -> tuple[str, ...]:
-        """The cells that it is about, each once."""
+        """The distinct cells of the findings."""
         return tuple(dict.fromkeys(finding.cell_id for finding in self.findings))
 
     @property
@@ -44,16 +44,16 @@ class Gathered:
 
 
 def gathered(findings: Iterable[Finding]) -> tuple[Gathered, ...]:
-    """Findings by kind, the gravest kinds first and what reassures last."""
+    """Group findings by kind, the gravest kinds first and reassuring kinds last."""
     kinds: dict[str, list[Finding]] = {}
     for finding in findings:
         kinds.setdefault(finding.kind, []).append(finding)
-    alike = (Gathered(tuple(sorted(ones, key=lambda finding: -finding.grade.weight))) for ones in kinds.values())
+    alike = (Gathered(tuple(sorted(same, key=lambda finding: -finding.grade.weight))) for same in kinds.values())
     return tuple(sorted(alike, key=lambda group: (-group.worst.grade.weight, RULES[group.worst.kind].reassures)))
 
 
 def said_once(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Texts about subjects, in their order: `rust.hyper, rust.axum and 10 more: no usable trials`."""
+    """Merge equal texts about subjects, in their order: `rust.hyper, rust.axum and 10 more: no usable trials`."""
     subjects: dict[str, dict[str, None]] = {}
     for subject, text in said:
         subjects.setdefault(text, {})[subject] = None

@@ -1,4 +1,4 @@
-"""What a rule is: from which value on a finding is a note, a warning or invalid, why there, and what to do."""
+"""Rules: the limits of a note, a warning or an invalid finding, the reasons for them, and advice."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -22,31 +22,31 @@ TICK_NS = 10_000_000
 """The kernel counts a core's busy time in ticks of 10 ms, so a window is off by one tick at either end."""
 
 TREND_P = 0.001
-"""Chance of reporting noise as a trend, per trial: at most one false alarm in 13 runs of 75 good trials each."""
+"""The chance of reporting noise as a trend, per trial: at most one false alarm in 13 runs of 75 good trials."""
 
 ARRIVALS_P = 1e-5
 """Chance of blaming a correct schedule, for each of three tests: one false alarm in 30,000 trials."""
 
 AUTOCORRELATION_P = 0.001
-"""Chance of taking independent trials for dependent ones: once in 1,000 cells."""
+"""The chance of mistaking independent trials for dependent: once in 1,000 cells."""
 
 WANTED_TRIALS = 5
-"""With fewer, the t distribution alone makes an interval more than 2.78 / 1.96 = 1.4 times as wide."""
+"""With fewer trials, the t distribution alone makes an interval more than 2.78 / 1.96 = 1.4 times as wide."""
 
 WANTED_BEYOND = 100
-"""Requests beyond p99 that fix it to about 2% if response times fall off exponentially: 1 / (sqrt(100) ln 100)."""
+"""Requests beyond p99 that determine it to about 2% for an exponential tail: 1 / (sqrt(100) ln 100)."""
 
 When = Literal["trial", "traffic", "requests", "runtime", "answers", "cell", "duet"]
-"""What a judge needs: a trial; its traffic; requests due; what the runtime said too; right answers; a cell; a duet."""
+"""What a judge needs: a trial; its traffic; due requests; also the runtime's facts; right answers; a cell; a duet."""
 Probes = Literal["", "all", "first"]
-"""The probes of a search that a rule judges as well."""
+"""The probes of a search that a rule also judges."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What a judge saw: the `value` that its rule grades, and a message for readers.
+    """An observation of a judge: the `value` that its rule grades, and a message for readers.
 
-    The grade is no higher than `at_most`. `advice` replaces that of the rule. `rule` is another one than the judge's.
+    The grade is no higher than `at_most`. `advice` and `rule` replace those of the judge.
     """
 
     value: float
@@ -63,17 +63,17 @@ Judging = Callable[..., Observation | Iterable[Observation] | None]
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of finding, and from which value on it is a note, a warning or invalid.
+    """A kind of finding, and the values above which it is a note, a warning or invalid.
 
     Its `text` has three paragraphs: what it measures, the reason for its limits, and `Advice: …`. As a decorator, it
     takes them from the docstring of the function that judges by it.
 
-    Its grade is the highest whose limit the value exceeds. `unit` is that of the limits on the page: a share in percent
-    unless it says otherwise; if empty, the text says them. `biases` is which way it moves a number; `scatters`:
-    it widens intervals, or makes them untrue. `passes`: it comes and goes on the machine, so interleaved trials average
-    it, and it weighs on a cell if most trials have it. `reassures`: good news, which is said once and marks no number.
-    `blames` says whose doing an invalid finding is. `lengthens`: it only adds to response times where requests fall due
-    by a schedule, so that an objective that is met is met in spite of it.
+    Its grade is the highest whose limit the value exceeds. `unit` is that of the limits on the page, by default a share
+    in percent; if empty, the text states the limits. `biases` is the direction in which it moves a number; `scatters`:
+    it widens intervals, or makes them wrong. `passes`: it comes and goes on the machine, so interleaved trials average
+    it, and it counts for a cell if most trials have it. `reassures`: good news, which is reported once and marks no
+    number. `blames` is the cause of an invalid finding. `lengthens`: it only adds to response times where requests fall
+    due by a schedule, so that objectives that are met stay met.
     """
 
     kind: FindingKind
@@ -99,12 +99,12 @@ class Rule:
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
-        """What its value is; why its limits are where they are; and what to do."""
+        """The meaning of its value, the reason for its limits, and its advice."""
         return tuple(" ".join(text.split()).removeprefix("Advice: ") for text in self.text.split("\n\n"))
 
     @property
     def advice(self) -> str:
-        """What to do."""
+        """The advice to users."""
         return self.paragraphs[2]
 
     def also(self, when: When) -> Callable[[Judging], "Judge"]:
@@ -112,14 +112,14 @@ class Rule:
         return lambda function: Judge(function, when, "", self)
 
     def grade(self, value: float) -> Grade | None:
-        """The grade for this value; None if there is no finding."""
+        """The grade for a value; None if there is no finding."""
         for grade, limit in ((Grade.INVALID, self.invalid), (Grade.WARN, self.warn), (Grade.NOTE, self.note)):
             if limit is not None and value > limit:
                 return grade
         return None
 
     def findings(self, observation: Observation, cell_id: str, position: int | None = None) -> Iterator[Finding]:
-        """The finding that this observation makes; none if its value exceeds no limit."""
+        """The finding from an observation; none if its value exceeds no limit."""
         if grade := self.grade(observation.value):
             yield Finding(
                 kind=self.kind,
@@ -133,7 +133,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Judge:
-    """A function that judges, and when it can be asked. Without a `rule`, its observation names rules."""
+    """A function that judges, and what it needs. Without a `rule`, its observations name rules."""
 
     function: Judging
     when: When | None
@@ -141,7 +141,7 @@ class Judge:
     rule: Rule | None = None
 
     def findings(self, seen: Mapping[str, object], cell_id: str, position: int | None) -> Iterator[Finding]:
-        """Its findings about this cell, or the trial at this position, from what its parameters name."""
+        """Its findings about a cell, or the trial at this position, from the arguments that its parameters name."""
         said = self.function(*(seen[name] for name in self._takes))
         for observation in (said,) if isinstance(said, Observation) else said or ():
             rule = observation.rule or self.rule
@@ -154,11 +154,11 @@ class Judge:
 
 
 def judges(when: When, *, probes: Probes = "") -> Callable[[Judging], Judge]:
-    """Put a function that judges by several rules into the table."""
+    """Register a function that judges by several rules."""
     return lambda function: Judge(function, when, probes)
 
 
 TOO_SLOW, LONG_TAILS, TOO_CHEAP = "response times are too high", "tails are too high", "costs are too low"
 SLOWED = "throughput is too low and response times are too high, of all servers alike"
 TIME_DEPENDENT, TOO_ALIKE = "levels depend on when they were measured", "differences are too small"
-"""Which way several rules move a number."""
+"""The directions in which several rules move a number."""

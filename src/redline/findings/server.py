@@ -1,4 +1,4 @@
-"""Findings about the server, from what the monitors saw of it, and the good news that the number is its own."""
+"""Findings about the server from the monitors' data, and the good news that the number is its own."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ from redline.quantities import percent, size
 from redline.stats import Trial
 
 USERS_FOR_EACH = 8
-"""Requests in flight for each core and worker, from which on one of them is full in a system without other limits.
+"""Requests in flight per core and worker that keep a core or worker full in a system without other limits.
 
-With N requests that circulate among K stations of equal speed, each is busy N / (N + K - 1) of the time (Lazowska et
-al., Quantitative System Performance, 1984, section 5.4): 8 for each make that 89% or more.
+If N requests circulate among K stations of equal speed, a station is busy N / (N + K - 1) of the time (Lazowska et al.,
+Quantitative System Performance, 1984, section 5.4): with 8 per station that is 89% or more.
 """
 
 FAILING = 0.01
-"""Share of requests without an answer, from which on a server may be idle because its clients wait for timeouts."""
+"""From this share of requests without an answer on, a server may be idle because clients wait for timeouts."""
 
 LEAST_LOG_BYTES = 10_000
-"""Any server may write as much at its first requests."""
+"""Any server may write this much at its first requests."""
 
 _OFF = frozenset({"off", "no", "none", "false", "0", ""})
 _NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
@@ -43,7 +43,7 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
     if used is None or trial.recording.server is None or not _always_enough(cell, trial, traffic):
         return None
     cores = len(trial.recording.server.cpus)
-    # What waited for a core, or had one taken from it by the host, was held up by the machine.
+    # Threads that waited for a core, or that the host preempted, were held up by the machine.
     held_ns = (trial.increase("run_delay_ns", "server") or 0.0) + (trial.increase("steal_ns", "machine") or 0.0)
     wanted = used + held_ns / (cores * traffic.seconds * 1e9)
     engine = engine_share(trial, traffic)
@@ -98,7 +98,7 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | N
 def server_restarted(trial: Trial) -> Observation | None:
     """Processes of the server or a proxy that ended during the load and were replaced.
 
-    A worker takes its connections with it, and the new one is cold.
+    A worker's connections end with it, and its replacement is cold.
 
     Advice: Read in the server's output why its processes end, and fix that, or raise its limit of requests per worker.
     """
@@ -175,7 +175,7 @@ def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Observation]:
 
 
 def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
-    """Whether enough requests were in flight, all the time, to fill the cores of one side."""
+    """Whether enough requests were always in flight to fill the cores of a side."""
     shape, errors = cell.load.shape, traffic.counts.outcomes.errors
     if shape.kind != "closed" or not cell.load.saturates or cell.load.changes or errors > FAILING * traffic.counts.due:
         return False
@@ -184,7 +184,7 @@ def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
 
 
 def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
-    """Shares of both sides' cores that anybody used; without a monitor of cores, all others are taken to be there."""
+    """Shares of both sides' cores in use by anyone; without a monitor of cores, all other use counts there."""
     window_ns, used = traffic.seconds * 1e9, trial.increase("cpu_ns", "server") or 0.0
     others_ns = max((trial.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
     cores = len(trial.recording.server.cpus) if trial.recording.server else 0
@@ -199,7 +199,7 @@ def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) 
 
 
 def _share_with_an_idle_engine(trial: Trial) -> float | None:
-    """Used share of the server's cores, where the engine had time to spare; None where it had none."""
+    """Used share of the server's cores; None if the engine had no time to spare."""
     traffic, busy = trial.traffic, client_saturated.warn
     if traffic is None or busy is None or traffic.seconds <= 0 or engine_share(trial, traffic) > busy:
         return None
@@ -207,7 +207,7 @@ def _share_with_an_idle_engine(trial: Trial) -> float | None:
 
 
 def _logging_option(cell: Cell) -> str:
-    """The option, with its value, that makes the server log; empty for none."""
+    """The option, with its value, that makes the server log; empty if there is none."""
     for name, value in sorted(cell.variant.options.items()):
         text = str(value)
         if text.lower() not in _OFF and (_NAMES_LOG.search(name) or _NAMES_LOG.search(text)):

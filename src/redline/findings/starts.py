@@ -1,4 +1,4 @@
-"""What is known of the starts of a duet, before anything is compared."""
+"""Facts about the starts of a duet, before anything is compared."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,17 +12,17 @@ from redline.model.failures import earliest
 from redline.stats.samples import Floats
 
 BASELINE, COMPARED = 0, 1
-"""The places of the first servers in a start; the last one, the control, is the baseline once more."""
+"""The places of the first servers in a start; the last server, the control, is the baseline once more."""
 ALIKE = 0.2
-"""Slices whose lengths differ by a smaller share are of one length."""
+"""Slices whose lengths differ by a smaller share have the same length."""
 FAILING = 0.01
-"""If a server fails more of its requests, nobody knows what the others cost."""
+"""If a server fails more of its requests, the cost of the others is not known."""
 
 
 def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int = COMPARED) -> str | None:
-    """Which server failed too many requests for any comparison, and why; None where neither did.
+    """The server that failed too many requests for any comparison, and why; None if neither did.
 
-    All starts with traffic count: those that came no farther than their warm-up say most about what fails.
+    All starts with traffic count: starts that ended in their warm-up say most about failures.
     """
     for name, places in zip(names, ((BASELINE, -1), (target,)), strict=True):
         loads = [traffic_of(start) for start in starts if start.traffic is not None]
@@ -37,13 +37,13 @@ def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int
 
 
 def first_failures(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:
-    """The first failure of each outcome at these places: `first timeout: no answer within 5 s`; empty for none."""
+    """The first failures by outcome at these places: `first timeout: no answer within 5 s`; empty for none."""
     text = failures_text(earliest(failure for load in loads for at in places for failure in load.targets[at].failures))
     return f"first {text}" if text else ""
 
 
 def _ended(traffic: DuetTraffic, place: int) -> Counter[str]:
-    """How the measured requests to a server ended; before any was measured, how many failed, without their kinds."""
+    """The outcomes of a server's measured requests; if none was measured, the number of failures without kinds."""
     measured = Counter(dict(traffic.targets[place].counts.outcomes))
     if measured.total():
         return measured
@@ -53,26 +53,26 @@ def _ended(traffic: DuetTraffic, place: int) -> Counter[str]:
 
 
 def is_whole(recording: DuetRecording) -> bool:
-    """Whether this start has a block that was measured, and nothing failed."""
+    """Whether a start has a measured block and no failure."""
     return recording.failure is None and recording.traffic is not None and bool(measured(recording.traffic))
 
 
 def traffic_of(recording: DuetRecording) -> DuetTraffic:
-    """The traffic of a start that was measured."""
+    """The traffic of a measured start."""
     assert recording.traffic is not None, "starts without traffic were left out"
     return recording.traffic
 
 
 def measured(traffic: DuetTraffic) -> list[DuetBlock]:
-    """Its blocks after the warm-up."""
+    """The blocks after the warm-up."""
     return [block for block in traffic.blocks if block.phase == "measure"]
 
 
 def counted(traffic: DuetTraffic, *, after_mix: bool = False) -> list[DuetBlock]:
-    """The blocks that say what a request costs, where the warm-up ended because the servers were warm.
+    """The blocks that show the cost of a request, if the warm-up ended because the servers were warm.
 
-    The last blocks of the warm-up count too, unless the engine then measured in longer slices, which cold caches make
-    cheaper.
+    The last blocks of the warm-up count too, unless the engine then measured in longer slices, in which cold caches
+    cost less.
     """
     warm = [block for block in traffic.blocks if block.phase == "warmup"][-fewest_blocks(after_mix=after_mix) // 2 :]
     after = measured(traffic)
@@ -86,7 +86,7 @@ def _median_length_ns(blocks: Sequence[DuetBlock]) -> float:
 
 
 def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
-    """Why nobody knows what a server used in most of the slices in which it answered; empty where that is known."""
+    """Why a server's CPU time is unknown in most of the slices in which it answered; empty if it is known."""
     slices = [
         slice_ for block in measured(traffic) for slice_ in block.slices if slice_.target == target and slice_.completed
     ]
@@ -99,7 +99,7 @@ def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
 
 
 def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
-    """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
+    """The CPU time per request of every server, over all of its slices; None if any is not known."""
     used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
     for slice_ in (slice_ for block in measured(traffic) for slice_ in block.slices):
         time_ns = slice_.cpu_ns[slice_.target] if slice_.cpu_ns else None

@@ -15,7 +15,7 @@ from redline.stats.distributions import t_tail
 from redline.stats.series import FEWEST_FOR_TREND, trend, two_groups
 
 FEWEST_ANSWERS = 20
-"""Answers in an interval below which one that reaches over its end weighs too much."""
+"""The fewest answers in an interval: with fewer, an answer that crosses its end weighs too much."""
 
 
 @Rule("unsteady", when="answers", warn=0.10, invalid=0.50, biases=TIME_DEPENDENT, scatters=True)
@@ -59,19 +59,19 @@ STEADINESS_UNKNOWN = Rule(
 
 def _unknown(traffic: Traffic, seen: int) -> Observation | None:
     if traffic.ended != "complete":
-        return None  # that it was cut short is a finding, and this follows from it
+        return None  # another finding reports that it was cut short, and this follows
     intervals = f"{seen} interval{'' if seen == 1 else 's'}"
     message = f"Whether it was steady is not known: {intervals} could be judged, and it takes {FEWEST_FOR_TREND}."
     return Observation(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
 
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
-    """The rate or the p50 of the measured intervals, without a last interval that is much shorter than the others."""
+    """The rates or the p50s of the measured intervals, without a much shorter last interval."""
     measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
     longest = max((interval.lasts_ns for _, interval in measured), default=0)
     whole = [(i, interval) for i, interval in measured if 0 < interval.lasts_ns >= longest / 2]
     if by_rate:
-        # Half an answer where there was none, which has no logarithm.
+        # Half an answer in place of none, since zero has no logarithm.
         return [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
     medians = trial.interval_quantiles_ns
     return [float(medians[i][0]) for i, interval in whole if interval.counts.outcomes.total >= FEWEST_SAMPLES]
@@ -107,9 +107,9 @@ SLOWING_DOWN = Rule(
 
 @judges("answers")
 def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
-    """That the server was never steady, or is slower when it is steady than it was before.
+    """Findings that the server was never steady, or is slower when steady than before.
 
-    Only where the suite wants a steady server: `unsteady` shows whether a fixed warm-up was long enough.
+    Only if the suite wants a steady server: `unsteady` shows whether a fixed warm-up was long enough.
     """
     if not cell.warmup_detect or traffic.ended != "complete":
         return None
@@ -206,7 +206,7 @@ def _changed(sizes: list[float], parts: str) -> Observation | None:
     if groups is not None and groups.apart >= abs(change):
         below, above = groups.sizes
         message = (
-            f"Right answers had {groups.upper:,.0f} bytes each in {above} {parts} and {groups.lower:,.0f} in {below}, "
+            f"Right answers had {groups.upper:,.0f} bytes in {above} {parts} and {groups.lower:,.0f} in {below}, "
             f"headers included."
         )
         return Observation(groups.apart, message)
@@ -234,7 +234,7 @@ def from_end_to_end(sizes: Sequence[float]) -> float:
 
 
 def _lengths_are_checked(cell: Cell) -> bool:
-    """Whether an answer of another length is a wrong one: then it has its own finding."""
+    """Whether an answer of another length counts as wrong, which has its own finding."""
     return all(
         (expect.body_length is not None and expect.under_load != "status")
         or (expect.body_sha256 is not None and expect.under_load == "hash")

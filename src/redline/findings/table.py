@@ -1,4 +1,4 @@
-"""The one table of findings: all rules by kind, and all functions that judge by them, from the modules by subject."""
+"""The table of findings: all rules by kind, and all functions that judge by them, from the modules by subject."""
 
 from types import ModuleType
 
@@ -19,7 +19,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "A cell": cell,
     "A duet": duet,
 }
-"""The modules by what their findings are about, in the order of the page."""
+"""The modules by the subject of their findings, in the order of the page."""
 
 
 class _Rules(dict[FindingKind, Rule]):

@@ -1,4 +1,4 @@
-"""Recordings -> findings: asks every judge of the table that can be asked; and what findings say of a trial's use."""
+"""Apply all applicable judges of the table to recordings, and decide what findings mean for a trial's use."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ from redline.stats import Trial
 
 
 def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-    """All findings about this recording; see `judge_trial`."""
+    """All findings about a recording; see `judge_trial`."""
     return judge_trial(cell, Trial(recording))
 
 
@@ -23,13 +23,13 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
         known.append("traffic")
         if traffic.ended != "failing" and traffic.counts.due > 0 and traffic.seconds > 0:
             known += ["requests", "runtime"] if trial.recording.runtime else ["requests"]
-            if traffic.counts.completed > 0:  # without an answer, when and how they came is no question
+            if traffic.counts.completed > 0:  # without answers, their timing is no question
                 known.append("answers")
     return _of_trial(cell, trial, lambda judge: judge.when in known)
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-    """What engine, machine, proxies and compilers did to a probe of a search. The search itself judges the rest."""
+    """The findings about engine, machine, proxies and compilers in a search's probe. The search judges the rest."""
     traffic = recording.traffic
     if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
         return ()
@@ -37,7 +37,7 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
 
 
 def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-    """What the first probe of a search says of the server, which stays so."""
+    """The findings about the server from a search's first probe, which hold for all probes."""
     return _of_trial(cell, Trial(recording), lambda judge: judge.probes == "first")
 
 
@@ -77,9 +77,9 @@ def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
 
 
 def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -> tuple[FindingKind, ...]:
-    """What the server did for which a load is invalid; empty where it is valid, or invalid by other causes.
+    """The findings by which the server made a load invalid; empty if it is valid, or invalid for other reasons.
 
-    A rate that was missed by a client that was itself the limit is none of it, nor is a failure of the engine.
+    A rate missed because the client was the limit does not count, nor does a failure of the engine.
     """
     grave = [finding.kind for finding in findings if finding.grade is Grade.INVALID]
     clients = {rate_missed.kind} if any(RULES[kind].blames == "client" for kind in grave) else set()
@@ -89,12 +89,12 @@ def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -
 
 
 def of_engine(failure: Failure | None) -> bool:
-    """Whether the load generator is why a trial failed, which says nothing of the server."""
+    """Whether a trial failed because of the load generator, which says nothing about the server."""
     return failure is not None and failure.kind == "engine"
 
 
 def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
-    """Whether an invalid load has true upper bounds of response times all the same: its client was late, no more.
+    """Whether an invalid load still has valid upper bounds of response times: its client was only late.
 
     Requests have to fall due by a schedule. Users who think come later if the client is late, and load the server less.
     """
@@ -106,8 +106,9 @@ def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
 
 
 def is_valid(made: int, used: int) -> bool:
-    """Whether a cell's numbers may be shown as results, with so many trials made so far and so many of them usable.
+    """Whether a cell's numbers may be shown as results, by the numbers of trials made and usable.
 
-    At least half must be usable, and at least two when two were made: what mostly fails is not described by the rest.
+    At least half must be usable, and at least two if two were made: the rest does not describe a cell that mostly
+    fails.
     """
     return used >= max(1, min(2, made)) and 2 * used >= made

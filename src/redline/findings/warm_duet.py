@@ -16,23 +16,23 @@ from redline.stats.distributions import t_quantile
 from redline.stats.duets import Floats
 
 FEWEST_BLOCKS = 20
-"""The shortest stretch that is called warm: 7 s of three servers on a JVM, whose slices are long, 2 s of others."""
+"""The shortest warm stretch: 7 s for three servers on a JVM, whose slices are long, 2 s for others."""
 FEWEST_AFTER_MIX = 10
-"""The same for a request that a warm mix of requests held: its code is compiled, and its data are in memory."""
+"""The same for a request of a mix that is already warm: its code is compiled, and its data are in memory."""
 SHARE = 1 / 4
 """Share of the blocks so far that have to be warm: compilers rest for some seconds at a time."""
 IDLE = 0.03
 """In most blocks of such a stretch, servers that are not loaded use less of a core."""
 FLAT = 0.03
-"""The halves of such a stretch have ratios that differ by less, or by less than chance would have it."""
+"""The ratios of the halves of such a stretch differ by less, or by less than chance explains."""
 FASTER = 0.05
 """A request to any server takes less CPU time in the second half than in the first by less, or by less than chance."""
 CHANCE = 1.0
 """In standard errors of the difference."""
 AHEAD = 3.0
-"""How far the ratio of servers that were warm may yet move, in what it moved from one half of a start to the other."""
+"""How far the ratio of warm servers may yet move, as a multiple of its change between the halves of a start."""
 FASTEST, SLOWEST = 0.5, 0.9
-"""What an exponential course keeps from one stretch to the next: at least, also where it hardly moves, and at most."""
+"""The least and largest fraction that an exponential course keeps from one stretch to the next."""
 SURE = 4.0
 """In standard errors: what moves by more within a start is no chance; neighbouring blocks are somewhat alike."""
 ROUNDING = 1e-6
@@ -40,21 +40,21 @@ ROUNDING = 1e-6
 SURE_OF_STARTS = 0.995
 """Quantile of Student's t beyond which the starts have a movement in common."""
 FEWEST_MEASURED, FEWEST_OF_COURSE = 4, 6
-"""Blocks of which it is known how they move: of those measured, and of the warm-up and these."""
+"""The fewest blocks that show a course: of the measured blocks, and of these with the warm-up."""
 TRIMMED = 0.1
 """Share of the blocks that is left out at each end of a mean, because steal makes outliers."""
 
 
 Cost = Callable[[DuetBlock], list[float] | None]
-"""What a request to each server costs in a block, in nanoseconds; None where that of one is not known."""
+"""The cost of a request to every server in a block, in nanoseconds; None if any is not known."""
 
 
 class DuetWarmth:
-    """Collects the blocks of a warm-up. The last server is the first one once more, as a control.
+    """Collects the blocks of a warm-up. The last server is the first once more, as a control.
 
-    `apart`: these two are separate processes; running servers are one, which is never idle. `saturates`: the servers
-    set the rate, which shows their speed where their CPU time is not known. `after_mix`: they are
-    warm in a mix that holds these requests.
+    `apart`: these two are separate processes; for running servers they are the same process, which is never idle.
+    `saturates`: the servers set the rate, which shows their speed if their CPU time is not known. `after_mix`: they are
+    already warm in a mix that contains these requests.
     """
 
     def __init__(self, *, apart: bool = True, saturates: bool = True, after_mix: bool = False) -> None:
@@ -64,7 +64,7 @@ class DuetWarmth:
         self._by_wall: list[tuple[list[float], float]] = []
 
     def is_warm(self, block: DuetBlock) -> bool:
-        """Take in a block, and say whether the servers are warm after it."""
+        """Take in a block, and return whether the servers are now warm."""
         self._blocks += 1
         idle = _idle_share(block, apart=self._apart)
         for cost, course in ((_cpu_costs, self._by_cpu), (_wall_costs, self._by_wall)):
@@ -79,7 +79,7 @@ class DuetWarmth:
 
 
 def fewest_blocks(*, after_mix: bool) -> int:
-    """The shortest stretch that is called warm."""
+    """The number of blocks in the shortest warm stretch."""
     return FEWEST_AFTER_MIX if after_mix else FEWEST_BLOCKS
 
 
@@ -181,13 +181,13 @@ def still_to_come(courses: Sequence[Course]) -> float:
 
 
 def _log_costs(blocks: Sequence[DuetBlock], cost: Cost) -> Floats:
-    """What a request costs in each of these blocks that knows it of all servers, as logarithms; by block and server."""
+    """The log cost of a request by block and server, for the blocks in which all servers' costs are known."""
     known = [costs for costs in map(cost, blocks) if costs is not None]
     return np.log(np.array(known)) if known else np.empty((0, 0))
 
 
 def _change(values: Floats) -> tuple[float, float]:
-    """From the first half to the second, and its standard error."""
+    """The change from the first half to the second, and its standard error."""
     halves = np.array_split(values, 2)
     error = math.sqrt(sum(_scatter(half) ** 2 / len(half) for half in halves))
     return _trimmed_mean(halves[1]) - _trimmed_mean(halves[0]), error
@@ -204,9 +204,9 @@ def _scatter(values: Floats) -> float:
 
 
 def cost_of(blocks: Sequence[DuetBlock], *, saturates: bool) -> Cost | None:
-    """What a request costs in a block: CPU time, or wall time where that is mostly unknown.
+    """The cost of a request in a block: CPU time, or wall time if CPU time is mostly unknown.
 
-    One of both for all blocks, since they do not compare. None where neither is known: a schedule sets the rate.
+    The same measure for all blocks, since the two do not compare. None if neither is known: a schedule sets the rate.
     """
     if 2 * sum(_cpu_costs(block) is not None for block in blocks) >= len(blocks):
         return _cpu_costs
@@ -214,7 +214,7 @@ def cost_of(blocks: Sequence[DuetBlock], *, saturates: bool) -> Cost | None:
 
 
 def _cpu_costs(block: DuetBlock) -> list[float] | None:
-    """CPU time of a request to each server; None where that of one is not known, or is 0."""
+    """CPU time of a request to every server; None if any is not known, or 0."""
 
     def used(mine: list[DuetSlice]) -> int:
         times = [slice_.cpu_ns[slice_.target] if slice_.cpu_ns else None for slice_ in mine]
@@ -224,7 +224,7 @@ def _cpu_costs(block: DuetBlock) -> list[float] | None:
 
 
 def _wall_costs(block: DuetBlock) -> list[float] | None:
-    """Measured time of a request to each server; None where one answered nothing."""
+    """Wall time of a request to every server; None if any server answered nothing."""
     return _costs(block, lambda mine: sum(slice_.measured_ns for slice_ in mine), lambda slice_: slice_.measured)
 
 

@@ -17,31 +17,31 @@ from redline.stats.samples import Floats
 from redline.stats.series import clipped, level_ends, noise, trend
 
 FEWEST_POINTS = 3
-"""Points of the shortest level: what is shorter is an outlier, and clipped."""
+"""Points of the shortest level: anything shorter is an outlier, and clipped."""
 
 FEWEST_SAMPLES = 20
 """Requests in an interval below which its p50 says little."""
 
 PENALTY = 15.0
-"""Times log n is what one more change has to explain, in squared noise, as Barrett et al. chose for series like these.
-White noise needs 2 (Yao 1988), but neighbouring intervals of a server are alike, and such noise looks like steps: see
+"""The penalty per change over log n, in squared noise, as Barrett et al. chose for similar series. White noise needs 2
+(Yao 1988), but neighbouring intervals of a server are alike, and such noise looks like steps: see
 `tests/studies/warming.py`."""
 
 HASTY_PENALTY = 5.0
-"""The same while a server warms up: a false change costs a moment, a missed one a trial."""
+"""The same while a server warms up: a false change costs a moment, a missed change a trial."""
 
 SAME = 0.05
-"""Levels that differ by less are one: a twentieth is what a virtual machine wanders by from second to second."""
+"""Levels that differ by less are the same: a virtual machine wanders by a twentieth from second to second."""
 
 SAME_NOISE = 2.0
-"""So many standard deviations of the noise from interval to interval are one level as well."""
+"""Levels within this many standard deviations of the noise between intervals are the same as well."""
 
 LEAST_S = 5.0
-"""A level that has lasted for less is not called steady: compilers are quiet for some seconds at a time."""
+"""A shorter level is not steady: compilers are quiet for some seconds at a time."""
 
 LEAST_SHARE = 2 / 3
-"""Share of the time that has passed: a level has to last twice as long as all before it. Compilers come in tiers: of
-five JVMs that were recorded one rested for nine seconds, from its sixth on, at a tenth of its later speed."""
+"""Share of the time that has passed: a level has to last twice as long as all before it. Compilers come in tiers: one
+of five recorded JVMs rested for nine seconds, from its sixth on, at a tenth of its later speed."""
 
 LEAST_POINTS = 8
 """Points of the shortest level that is called steady. A trend is not seen in fewer than 7."""
@@ -61,14 +61,14 @@ COMPILING = 0.1
 light-4j used and waited for 1 to 2 cores for 29 to 38 seconds on a shared core, and for less than 0.1 from then on."""
 
 JUDGED_EVERY_NS = 400_000_000
-"""The time between two judgements at least, because they take the longer the more intervals there are."""
+"""The least time between two judgements, because their cost grows with the number of intervals."""
 
 
 @dataclass(frozen=True)
 class Timeline:
     """How fast a server was, from the first request on: the log of its rate, or of 1 / p50, and when points ended.
 
-    `kept_up` is the share that was answered in each of what fell due in it; None where that says nothing.
+    `kept_up` is the answered share of due requests by point; None if it says nothing.
     """
 
     ends_ns: tuple[int, ...]
@@ -89,7 +89,7 @@ class Timeline:
 class Stretch:
     """The last level of a timeline: its first point, its level, and the fastest level before it.
 
-    `tolerance` is by how much (of logs) levels may differ and still be one. `moves`: it rises or falls all the time.
+    `tolerance` is the difference of logs within which levels are the same. `moves`: it rises or falls all the time.
     """
 
     start: int
@@ -100,7 +100,7 @@ class Stretch:
 
 
 class TimelineBuilder:
-    """A timeline that grows interval by interval, each of which is read once."""
+    """A timeline that grows interval by interval, reading every interval once."""
 
     def __init__(self, cell: Cell) -> None:
         # Otherwise the load sets the rate, and speed shows in the p50.
@@ -128,14 +128,14 @@ class TimelineBuilder:
     def _speed(self, p50_ns: int | None) -> float:
         if self._by_rate:
             answered = sum(interval.counts.completed for interval in self._waiting)
-            # Half an answer where there was none, which has no logarithm.
+            # Half an answer in place of none, since zero has no logarithm.
             return math.log(max(answered, 0.5) / (self._waiting[-1].end_ns - self._waiting[0].start_ns))
         if p50_ns is None:
             p50_ns = Histogram.merged(interval.response for interval in self._waiting).quantile_ns(0.5)
         return -math.log(max(p50_ns, 1))
 
     def timeline(self) -> Timeline:
-        """As far as it is known."""
+        """The timeline so far."""
         return Timeline(tuple(self._ends), np.array(self._speeds), None if self._by_rate else np.array(self._kept_up))
 
 
@@ -163,16 +163,16 @@ class Segment:
 
 
 def segments(values: Floats, penalty: float = PENALTY) -> list[Segment]:
-    """The levels of a series, in order and without gaps: one for a series of one level, or of too few points.
+    """The levels of a series, in order and without gaps: a single segment if it has a single level, or too few points.
 
-    `penalty` times log n, in units of the squared noise, is what each change has to explain.
+    Every change has to explain `penalty` times log n, in units of the squared noise.
     """
     ends = level_ends(values / noise(values), penalty * math.log(len(values)), FEWEST_POINTS)
     return [Segment(start, end, float(values[start:end].mean())) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def last_stretch(timeline: Timeline, *, hasty: bool = False) -> Stretch:
-    """The last level of a timeline of one point or more: back through all that is of one level with its end.
+    """The last level of a timeline of at least one point: back through all points of the same level as its end.
 
     If `hasty`, less evidence is enough for a change or a trend.
     """
@@ -185,7 +185,7 @@ def last_stretch(timeline: Timeline, *, hasty: bool = False) -> Stretch:
 
 
 def is_warm(timeline: Timeline) -> bool:
-    """Whether, by what has been seen so far, the measurement may begin."""
+    """Whether the measurement may begin, by the timeline so far."""
     if timeline.n < LEAST_POINTS or timeline.ends_ns[-1] < LEAST_S * 1e9:
         return False
     last = last_stretch(timeline, hasty=True)
@@ -200,7 +200,7 @@ def is_warm(timeline: Timeline) -> bool:
 
 
 def warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
-    """What a trial was like, its measurement included; None when it was too short, was cut, or changes by design."""
+    """Classify a trial's warm-up, including its measurement; None if it was short, cut, or changes by design."""
     traffic = trial.traffic
     if traffic is None or cell.load.changes or traffic.ended != "complete":
         return None
@@ -220,7 +220,7 @@ def warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
 
 
 def compiler_cores(trial: Trial, traffic: Traffic) -> tuple[float, float] | None:
-    """How many cores the compilers of the server's virtual machine used while it was measured, and waited for."""
+    """The cores that the compilers of the server's virtual machine used and waited for during the measurement."""
     used_ns, waited_ns = (trial.increase(f"compiler_{clock}_ns", "server") for clock in ("cpu", "wait"))
     if used_ns is None or waited_ns is None or traffic.seconds <= 0:
         return None
@@ -251,7 +251,7 @@ class WarmupDetector:
         self._compiled: list[tuple[int, int]] = []
 
     def is_warm(self, interval: Interval) -> bool:
-        """Whether it is warm now, after one more interval of the warm-up."""
+        """Take in an interval of the warm-up, and return whether the server is now warm."""
         self._seen.add(interval)
         if (compiled_ns := self._compiling_ns()) is not None:
             self._compiled.append((interval.end_ns, compiled_ns))
@@ -262,7 +262,7 @@ class WarmupDetector:
 
 
 def _joined(levels: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:
-    """The last level with all before it that is the same, short disturbances between included; and what is left."""
+    """The last level joined with earlier levels equal to it, across short disturbances; and the remaining levels."""
     *left, last = levels
     while left:
         if abs(left[-1].level - last.level) > tolerance:

@@ -46,7 +46,7 @@ def _visible(content: Any) -> Any:
 def omitted_if_default(default: Any, description: str | None = None, **more: Any) -> Any:
     """A field that is in the JSON form only if it differs from `default`; `more` goes to pydantic's Field.
 
-    So files from before the field existed have the same form as new ones, and a cell that does not use the field
+    Files from before the field existed thus have the same form as new files, and a cell that does not use the field
     keeps its id.
     """
     return Field(default=default, description=description, exclude_if=lambda value: bool(value == default), **more)

@@ -16,7 +16,7 @@ TlsVersion = Literal["1.2", "1.3"]
 Leg = Literal["h1", "h1+tls", "h2c", "h2+tls"]
 """The protocol between two neighbours of a route: HTTP/1.1 or HTTP/2, plain or over TLS."""
 
-UPSTREAM = ("upstream_host", "upstream_port", "upstream_protocol", "upstream_ca")  # of a proxy: what is behind it
+UPSTREAM = ("upstream_host", "upstream_port", "upstream_protocol", "upstream_ca")  # the server behind a proxy
 FILLED_BY_THE_LAB = ("port", "host", "folder", "bin", "cpus", "scratch", "java", "protocol", *UPSTREAM)
 JDK = "jdk"  # the option that decides what `{java}` is
 ON_PATH = "path"  # the value of that option that means the java on the PATH
@@ -46,7 +46,7 @@ def filled_names(text: str) -> tuple[str, ...]:
 
 
 def with_passed(text: str, values: Mapping[str, str], passed: Mapping[str, str]) -> str:
-    """The text with `{name}` replaced by values and `${NAME}` by what is passed, in which nothing is replaced."""
+    """The text with `{name}` replaced by values and `${NAME}` by passed variables, whose braces stay."""
     parts = _PASSED.split(text)
     return "".join(passed[part] if at % 2 else filled(part, values) for at, part in enumerate(parts))
 
@@ -79,7 +79,7 @@ def as_written(value: OptionValue) -> str:
 
 
 def is_among(value: OptionValue, values: Iterable[OptionValue]) -> bool:
-    """Membership that tells `true` from 1, unlike Python's."""
+    """Whether a value is among others; unlike Python's `in`, it distinguishes `true` from 1."""
     return any(type(value) is type(other) and value == other for other in values)
 
 
@@ -93,7 +93,7 @@ def slug_text(value: OptionValue) -> str:
 
 
 class Tool(Frozen):
-    """A tool that a build or a start needs on the PATH, and how a user gets it."""
+    """A tool that a build or a start needs on the PATH, and a hint for its installation."""
 
     command: str
     version: tuple[str, ...] = ()
@@ -103,8 +103,8 @@ class Tool(Frozen):
 class Build(Frozen):
     """How a server is built, again if the content of `inputs` (globs) has changed.
 
-    Paths are relative to `folder`, and that to the family's folder. A `target` is appended to `run`; builds that
-    differ in their target alone share a command.
+    Paths are relative to `folder`, and `folder` to the family's folder. A `target` is appended to `run`; builds that
+    differ only in their target share a command.
     """
 
     run: tuple[str, ...] = Field(min_length=1)
@@ -118,7 +118,7 @@ class Build(Frozen):
 class Start(Frozen):
     """How a built server is started.
 
-    A container of the user's has no `command`: its image says what runs in it.
+    A user's container has no `command`: its image has one.
 
     `command` and `env` may hold `{port}`, `{folder}` (of the build), `{NAME}` (an option's value), `{cpus}` (the number
     of its cores), `{scratch}` (an empty folder for the trial), `{java}` (of the JDK that the option `jdk` names) and
@@ -130,9 +130,9 @@ class Start(Frozen):
     command: tuple[str, ...] = ()
     env: dict[str, str] = {}
     needs: tuple[Tool, ...] = ()
-    env_file: str | None = omitted_if_default(None, "a file of further variables; those of `env` go before")
+    env_file: str | None = omitted_if_default(None, "a file of further variables; `env` takes precedence")
     before: str | None = omitted_if_default(None, "commands for `sh`, before each start")
-    prepare: str | None = omitted_if_default(None, "commands for `sh`, once it is ready, before it is asked")
+    prepare: str | None = omitted_if_default(None, "commands for `sh`, once it is ready, before it gets other requests")
     after: str | None = omitted_if_default(None, "commands for `sh`, once it has stopped")
 
 
@@ -145,7 +145,7 @@ class Ready(Frozen):
     within_ns: int = 10_000_000_000
 
     def within(self, ns: int) -> "Ready":
-        """The same request, which has to be answered within another time."""
+        """The same request with another time limit."""
         return self.model_copy(update={"within_ns": ns})
 
 
@@ -185,7 +185,7 @@ class Tls(Frozen):
     resumption: bool = True
 
     def accepting(self, *, anybody: bool) -> "Tls":
-        """The same, with any certificate or with valid ones alone."""
+        """The same settings, which accept any certificate or only valid certificates."""
         return self.model_copy(update={"insecure": anybody})
 
     def named(self, server_name: str | None) -> "Tls":
@@ -212,7 +212,7 @@ class Revision(Frozen):
 
 
 class Checkout(Frozen):
-    """A revision of a git repository, and how it is built in the folder `below` the topmost one of the repository."""
+    """A revision of a git repository, and its build in the folder `below` the repository's top folder."""
 
     repository: str = Field(description="its topmost folder")
     revision: Revision
@@ -221,32 +221,32 @@ class Checkout(Frozen):
 
 
 class OwnImage(Frozen):
-    """An image of the user's, which runs as it is."""
+    """A user's image, which runs as it is."""
 
     name: str
-    port: int | None = omitted_if_default(None, "where it listens in its container; absent: what the image exposes")
+    port: int | None = omitted_if_default(None, "its port in the container; absent: the port that the image exposes")
 
 
 class ComposeService(Frozen):
-    """A service of a compose file, which starts with all that the file describes, and is the one that is measured."""
+    """The measured service of a compose file, which starts with all other services of the file."""
 
     file: str
     service: str
-    port: int = Field(description="where it listens in its container")
+    port: int = Field(description="its port in the container")
 
 
 class ServerEntry(Frozen):
-    """A server that is started: of the catalogue, by its full name `family.name`, with a `build`; or the user's.
+    """A server to start: a catalogue server with its full name `family.name` and a `build`; or a user's server.
 
-    The user's command is started in `family_folder`, or, with a `checkout`, where that revision was built. In its place
-    the user may have an `image`, or a service of `compose`.
+    The user's command is started in `family_folder`, or, with a `checkout`, where that revision was built. Instead of
+    a command, the user may give an `image`, or a service of `compose`.
     """
 
     name: str
     about: str
     runtime: str
     family_folder: str
-    build: Build | None = omitted_if_default(None, "absent for a server of the user's")
+    build: Build | None = omitted_if_default(None, "absent for a user's server")
     checkout: Checkout | None = omitted_if_default(None, "the revision that it is built from, if any")
     image: OwnImage | None = omitted_if_default(None, "the image that it runs in, if the user names one")
     compose: ComposeService | None = omitted_if_default(None, "the service that it is, if the user names one")
@@ -257,8 +257,8 @@ class ServerEntry(Frozen):
     http: tuple[HttpVersion, ...] = omitted_if_default(("1.1",), "the versions of HTTP that it supports", min_length=1)
     tls: ServedTls | None = omitted_if_default(None, "its certificate; without `protocols`: if it serves TLS only")
     kind: Literal["server", "proxy"] = omitted_if_default("server")
-    protocols: tuple[Leg, ...] = omitted_if_default((), "what it can serve; empty: as `http` and `tls` say")
-    upstream: tuple[Leg, ...] = omitted_if_default((), "what a proxy can speak to the server behind it")
+    protocols: tuple[Leg, ...] = omitted_if_default((), "the legs that it can serve; empty: as `http` and `tls` say")
+    upstream: tuple[Leg, ...] = omitted_if_default((), "the legs that a proxy can use to the server behind it")
 
     def started_by(self, command: tuple[str, ...]) -> "ServerEntry":
         """The same server, started by another command."""
@@ -267,7 +267,7 @@ class ServerEntry(Frozen):
 
     @property
     def is_of_containers(self) -> bool:
-        """Whether it is an image or a service of the user's, and no command."""
+        """Whether it is a user's image or service, and not a command."""
         return self.image is not None or self.compose is not None
 
     @property
@@ -284,7 +284,7 @@ class ServerEntry(Frozen):
     def catalogue_build(self) -> Build:
         """The catalogue's build. Raises TypeError for a user's server."""
         if self.build is None:
-            raise TypeError(f"{self.name} is a server of the user's, which no catalogue builds")
+            raise TypeError(f"{self.name} is a user's server, which no catalogue builds")
         return self.build
 
     @property
@@ -316,7 +316,7 @@ class AttachedServer(Frozen):
     host: str
     port: int
     label: str = omitted_if_default("")
-    ready: Ready | None = omitted_if_default(None, "what proxies in front of it are asked until they are ready")
+    ready: Ready | None = omitted_if_default(None, "the readiness request of proxies in front of it")
 
     @property
     def name(self) -> str:

@@ -20,8 +20,8 @@ class DuetSlice(Frozen):
 
     target: int = Field(ge=0, description="0 is the first server of the start")
     start_ns: int
-    end_ns: int = Field(description="when all was answered")
-    measured_ns: int = Field(description="from the end of the guard to when the end was noticed")
+    end_ns: int = Field(description="when all requests were answered")
+    measured_ns: int = Field(description="from the end of the guard until the engine noticed the end")
     measured: int = Field(description="right answers in that time")
     completed: int = Field(description="right answers in the entire slice")
     failed: int
@@ -29,7 +29,7 @@ class DuetSlice(Frozen):
         None, "in the whole slice, heads and bodies; null in old recordings"
     )
     cpu_ns: tuple[int | None, ...] = Field(
-        description="by target, null of others that are loaded at the same time; empty if not read"
+        description="by target, null for others that are loaded at the same time; empty if not read"
     )
     engine_cpu_ns: int
     steal_ns: int | None = None
@@ -65,7 +65,7 @@ class DuetTraffic(Frozen):
     tls: AgreedTls | None = omitted_if_default(None)
     ended: Ended
     blocks: tuple[DuetBlock, ...]
-    paused_blocks: int = omitted_if_default(0, "left out because the engine stood still meanwhile")
+    paused_blocks: int = omitted_if_default(0, "blocks left out because the engine was paused meanwhile")
     targets: tuple[TargetTraffic, ...]
 
     def without_cpu(self, targets: frozenset[int]) -> "DuetTraffic":
@@ -84,14 +84,14 @@ class DuetTraffic(Frozen):
 
 
 class CpuOwner(Frozen):
-    """Processes whose CPU time was read for a server that somebody else runs."""
+    """Processes whose CPU time was read for a server that Redline did not start."""
 
     processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
-    unknown: str = Field(default="", description="why it is not known whose it is; empty where it is")
-    behind: str = Field(default="", description="processes that they asked in turn, whose CPU time is not counted")
+    unknown: str = Field(default="", description="why the owner is not known; empty if it is")
+    behind: str = Field(default="", description="processes that they called in turn, whose CPU time is not counted")
 
     def and_of(self, processes: tuple[str, ...]) -> "CpuOwner":
-        """The same, where the CPU time of these processes was read too."""
+        """The same owner, with the CPU time of these processes too."""
         return self.model_copy(update={"processes": (*self.processes, *processes)})
 
 
@@ -99,7 +99,7 @@ class DuetRecording(Frozen):
     """The raw facts of a start of all servers of a duet, without judgement.
 
     `cell_ids`, `servers` and the targets of `traffic` begin with the baseline; the last server is the control. The
-    facts of a server are None if somebody else runs it.
+    facts of a server are None if Redline did not start it.
     """
 
     format: Literal["redline.duet/1"] = DUET_FORMAT
@@ -118,7 +118,7 @@ class DuetRecording(Frozen):
     owners: tuple[CpuOwner, ...] = omitted_if_default((), "whose CPU time was read; empty if all were started here")
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
-    hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was one")
+    hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
 
     @property
     def is_complete(self) -> bool:
@@ -132,7 +132,7 @@ class DuetRecording(Frozen):
 
     @property
     def control_is_apart(self) -> bool:
-        """Whether the baseline and its control are two processes; those of a running server are one."""
+        """Whether the baseline and its control are two processes; a running server is its own control."""
         return None not in self.servers[:1]
 
     @property

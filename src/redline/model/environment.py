@@ -6,7 +6,7 @@ from redline.model.base import Frozen, omitted_if_default
 
 
 class Environment(Frozen):
-    """Properties that may affect the numbers. An empty text or None means that they are not known."""
+    """Properties that may affect the numbers. An empty text or None means that a property is not known."""
 
     redline: str = Field(description="version of the lab")
     engine: str = Field(description="version of the engine")

@@ -42,7 +42,7 @@ class Metric(StrEnum):
 
 
 SHOWN = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
-"""The metrics of tables with a column for each metric."""
+"""The metrics of tables with a column per metric."""
 
 COMPARED = (*SHOWN[:2], Metric.P90, Metric.P99, Metric.P999, Metric.CPU_PER_REQUEST, Metric.MEMORY)
 """The compared metrics; verdicts are given in the primary metrics of the load alone."""
@@ -87,7 +87,7 @@ class Estimate(Frozen):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether one end is a thousand times the other, so that a level or ratio is shown as not known."""
+        """Whether the high end is a thousand times the low end, so a level or ratio is shown as not known."""
         low, high = self.interval or (0.0, 0.0)
         return high >= low * _SAYS_NOTHING and high > low
 
@@ -95,7 +95,7 @@ class Estimate(Frozen):
 class Verdict(StrEnum):
     """The result of a comparison. For CPU per request and memory, `faster` means that less is used.
 
-    `faster` and `slower`: significant, however small. `equivalent`: not, and surely within the threshold.
+    `faster` and `slower`: significant, however small. `equivalent`: not significant, and within the threshold.
     """
 
     FASTER = "faster"
@@ -108,14 +108,14 @@ class DuetComparison(Frozen):
     """Details of a comparison by duets. Standard deviations and errors are of the logarithm of the ratio."""
 
     starts: int = Field(description="fresh starts of all servers")
-    left_out: int = omitted_if_default(0, "further starts that do not count: cold, where enough others were warm")
+    left_out: int = omitted_if_default(0, "further starts that do not count: cold starts, if enough others were warm")
     parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
-    attached: bool = omitted_if_default(default=False, description="somebody else runs them: one start is enough")
+    attached: bool = omitted_if_default(default=False, description="Redline did not start them: one start is enough")
     between_sd: float | None = Field(description="how starts differ beyond the scatter of batches; null if unknown")
-    blocks_se: float | None = Field(description="the error of one start, because its batches scatter with the machine")
+    blocks_se: float | None = Field(description="the error of a start, because its batches scatter with the machine")
     control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
-    alone: Estimate | None = Field(description="the ratio by trials of each server alone, which are the levels too")
-    unsettled: str = omitted_if_default("", "why the ratio may yet move, as its interval allows: servers were not warm")
+    alone: Estimate | None = Field(description="the ratio by trials of each server alone, which also give the levels")
+    unsettled: str = omitted_if_default("", "why the ratio may still move within its interval: servers were not warm")
     of_starts: tuple[float, ...] = omitted_if_default((), "the ratio of each start that counts, in their order")
     findings: tuple[Finding, ...]
 
@@ -143,11 +143,11 @@ class Comparison(Frozen):
     verdict: Verdict | None
     matters: bool | None = omitted_if_default(None, "of faster or slower: whether it may exceed the threshold")
     threshold: float = Field(description="the smallest relative difference that matters")
-    primary: bool = Field(default=False, description="whether a verdict is asked of this metric under this load")
+    primary: bool = Field(default=False, description="whether this metric gets a verdict under this load")
     refused: str = ""
     caveat: str = omitted_if_default("")
     rounds: int | None = omitted_if_default(None, "number of rounds, if only the ratio's n have valid trials of both")
-    p: float | None = omitted_if_default(None, "probability that equal cells differ by as much by chance")
+    p: float | None = omitted_if_default(None, "probability that equal cells differ this much by chance")
     p_adjusted: float | None = omitted_if_default(None, "p with Holm's correction for all comparisons of the family")
     family: int | None = omitted_if_default(None, "number of comparisons in the family")
     family_name: str = omitted_if_default("", "the question that the family of comparisons answers")
@@ -155,7 +155,7 @@ class Comparison(Frozen):
         None, "the larger of two one-sided p (TOST); equivalent below 0.025"
     )
 
-    duet: DuetComparison | None = omitted_if_default(None, "only of a ratio by duets, whose servers take turns")
+    duet: DuetComparison | None = omitted_if_default(None, "only for a ratio by duets, whose servers take turns")
 
     def with_verdict(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
         """The comparison with its verdict."""
@@ -195,7 +195,7 @@ class Comparison(Frozen):
 
     @property
     def resolution(self) -> float | None:
-        """The smallest relative difference that it can show: half the width of its interval, on logarithms."""
+        """The smallest relative difference that it can show: half the width of its interval of logarithms."""
         low, high = (self.ratio and self.ratio.interval) or (0.0, 0.0)
         return math.sqrt(high / low) - 1 if low > 0 else None
 

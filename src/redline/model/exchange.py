@@ -45,8 +45,8 @@ class Body(Frozen):
 class Expected(Frozen):
     """The expected answer. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
 
-    Everything is compared before the load. During it, `under_load` says what: the status; or also `json_values` and
-    the body's length or its SHA-256.
+    Everything is compared before the load. During the load, `under_load` selects the checks: the status; or also
+    `json_values` and the body's length or its SHA-256.
     """
 
     status: int = Field(default=200, ge=200, le=599)
@@ -68,7 +68,7 @@ class Expected(Frozen):
 
 
 class Timestamp(Frozen):
-    """Where an answer contains the server's clock, as the time since 1970: at a JSON Pointer, or its entire body."""
+    """The place of the server's clock, as the time since 1970, in an answer: a JSON Pointer, or the entire body."""
 
     pointer: str | None = Field(default=None, pattern=POINTER)
     unit: Literal["s", "ms", "us", "ns"]
@@ -118,16 +118,16 @@ class Request(Frozen):
 class Scenario(Frozen):
     """A named scenario: a request, or several that are drawn by weight.
 
-    `picks` are the lines of the files that `{pick:name}` names, `requires` the server options that it needs.
+    `picks` are the lines of the files in `{pick:name}`, `requires` the server options that it needs.
     """
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     about: str = ""
     request: Request
-    others: tuple[Request, ...] = omitted_if_default((), "all but the first")
+    others: tuple[Request, ...] = omitted_if_default((), "all requests but the first")
     picks: dict[str, tuple[str, ...]] = omitted_if_default({})
     requires: dict[str, str | int | bool] = {}
-    against: str | None = omitted_if_default(None, "the scenario that this one is compared with, on the same server")
+    against: str | None = omitted_if_default(None, "the scenario to compare it with, on the same server")
 
     @model_validator(mode="after")
     def _picks_are_known(self) -> "Scenario":

@@ -33,15 +33,15 @@ class FirstFailure(Frozen):
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
 
     outcome: FailedOutcome
-    reason: str = Field(description="what was wrong, and by which rule")
-    at: int | None = Field(default=None, description="where in the answer, in bytes; null if it has no place")
+    reason: str = Field(description="the mistake, and the rule that it breaks")
+    at: int | None = Field(default=None, description="its offset in the answer, in bytes; null if it has no place")
     begins: int | None = Field(default=None, alias="from", description="where `bytes_base64` begins in the answer")
-    bytes_base64: str | None = Field(default=None, description="bytes around that place; null if nothing of it came")
+    bytes_base64: str | None = Field(default=None, description="bytes around that place; null if none arrived")
     time_ns: int = Field(description="since the epoch of the load; 0 if before it")
 
     @property
     def text(self) -> str:
-        r"""The outcome, its reason and what came, on one line.
+        r"""The outcome, its reason and the received bytes, on one line.
 
         `malformed: a space follows the size of a chunk (RFC 9112, 7.1), at byte 17 of "HTTP/1.1 200 OK\r\n…"`.
         """

@@ -40,5 +40,5 @@ class Finding(Frozen):
         return self.model_copy(update={"cell_id": cell_id, "position": position})
 
     def said(self, grade: Grade, message: str) -> "Finding":
-        """The same finding with another grade and message, such as for several trials at once."""
+        """The same finding with another grade and message, for example for several trials at once."""
         return self.model_copy(update={"grade": grade, "message": message})

@@ -113,7 +113,7 @@ def _stream(payload: bytes) -> bytes:
     if not unzip.eof or cookie != _PAYLOAD_COOKIE or length != len(data) - _INNER.size:
         raise ValueError("not a V2 compressed base64 HdrHistogram: its payload is wrong or it is cut short")
     if (lowest, digits, offset, ratio) != (LOWEST_NS, DIGITS, 0, 1.0):
-        raise ValueError(f"a histogram of another range: from {lowest} with {digits} digits; ours is from 1 ns with 3")
+        raise ValueError(f"a histogram of another range: from {lowest} with {digits} digits, not from 1 ns with 3")
     return data[_INNER.size :]
 
 
@@ -137,12 +137,12 @@ def write(slots: Ints, counts: Ints) -> bytes:
 
 def _signed(data: NDArray[np.uint8], more: Ints) -> Ints:
     """The numbers of a ZigZag LEB128 stream, given the bytes after which a number goes on. Raises ValueError."""
-    # Most have a single byte, so all are read as if they had, and then the others again.
+    # Most numbers have a single byte, so all are first read as single bytes, and longer numbers again.
     ones = data[data < _MORE]
     numbers = ((ones >> 1) ^ -(ones & 1)).view(np.int8).astype(np.int64)
     final = np.flatnonzero(np.diff(more, append=-1) != 1)  # of the `more` bytes of longer numbers
     lengths = np.diff(final, prepend=-1) + 1
-    # Nine groups only occur in counts of 2**55 and more, which nobody has measured.
+    # Nine groups only occur in counts of 2**55 and more, which no measurement reaches.
     longest = int(lengths.max(initial=1))
     if longest > 8:
         raise ValueError("not a V2 compressed base64 HdrHistogram: its counts are wrong")

@@ -24,7 +24,7 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 class Histogram:
-    """A distribution of durations, from 1 ns to an hour, to three significant digits. A value: `merged` makes new ones.
+    """A distribution of durations, from 1 ns to an hour, to three significant digits. A value: `merged` makes another.
 
     In JSON it is its V2 compressed base64 text, which is decoded only when needed. `decode_all` is faster for many.
     """
@@ -51,7 +51,7 @@ class Histogram:
 
     @classmethod
     def _decode_later(cls, text: str) -> Self:
-        """As `decode`, but checks encoding, header and length alone."""
+        """As `decode`, but checks only encoding, header and length."""
         return cls(None, hdr.unpack(text))
 
     @staticmethod
@@ -106,7 +106,7 @@ class Histogram:
         return float(np.average((hdr.lowest_of(slots) + hdr.highest_of(slots)) / 2.0, weights=counts))
 
     def quantile_ns(self, q: float) -> int:
-        """The duration that a share `q` (0 to 1) of the recorded ones does not exceed; 0 when there is none."""
+        """The duration that a share `q` (0 to 1) of all durations does not exceed; 0 without durations."""
         return self.quantiles_ns((q,))[0]
 
     def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:

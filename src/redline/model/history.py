@@ -42,7 +42,7 @@ class HistoryPoint(Frozen):
 
 
 class Change(Frozen):
-    """A change point: from `run` on, the cell has another level. `ratio` is that after it over that before it.
+    """A change point: from `run` on, the cell has another level. `ratio` is the new level over the old level.
 
     Both levels reach to the neighbouring change points, or to the ends of the era.
     """
@@ -60,7 +60,7 @@ class Change(Frozen):
 class Followed(Frozen):
     """A cell in one metric from run to run, by era: its level, or its ratio to a baseline in duets."""
 
-    cell_id: str = Field(description="of a level the id of the cell; of a ratio what identifies the comparison")
+    cell_id: str = Field(description="for a level the id of the cell; for a ratio the identity of the comparison")
     slug: str
     baseline: str = omitted_if_default(
         "", description="slug of the server that the cell is compared with; empty if a level is followed"
@@ -112,7 +112,7 @@ class OtherResult(Frozen):
     requests: int | None
     failed: int | None = Field(description="as the tool counts; null if the file does not say it")
     response: tuple[Percentile, ...] = Field(description="as the tool times requests; ns")
-    unsaid: tuple[str, ...] = Field(description="what files of this kind do not say")
+    unsaid: tuple[str, ...] = Field(description="values that files of this kind do not have")
 
 
 class OtherLine(Frozen):
@@ -124,7 +124,7 @@ class OtherLine(Frozen):
     folder: str = omitted_if_default("", "of the files, where these do not say the URL")
     results: tuple[OtherResult, ...]
     dated: bool = Field(
-        description="whether they are in the order of their start; else in that in which they were named"
+        description="whether they are in the order of their start; else in the order in which they were named"
     )
 
 
@@ -137,7 +137,7 @@ class History(Frozen):
     eras: tuple[Era, ...]
     cells: tuple[Followed, ...]
     left_out: tuple[LeftOut, ...] = Field(
-        default=(), description="runs that are unreadable or measured only a capacity"
+        default=(), description="runs that are unreadable or have only measured a capacity"
     )
     foreign: tuple[str, ...] = Field(default=(), description="names of directories that hold no run")
     others: tuple[OtherLine, ...] = omitted_if_default((), "results of other tools, which are shown and not judged")

@@ -18,7 +18,7 @@ class ClockReading(Frozen):
 
     reference: str = Field(description="the server that the clock follows; empty if it follows none")
     stratum: int
-    offset_ns: int = Field(description="how far the clock is ahead of that of the reference")
+    offset_ns: int = Field(description="how far the clock is ahead of the reference's")
     root_delay_ns: int = Field(ge=0, description="round trip to the clock at the root")
     root_dispersion_ns: int = Field(ge=0, description="error that has accumulated on the way to it")
 
@@ -38,7 +38,7 @@ class UsedHost(Frozen):
 
 
 class LoadShare(Frozen):
-    """A load host's part of a load. Sums over all hosts are those of the traffic."""
+    """A load host's part of a load. The sums over all hosts are the traffic's totals."""
 
     workers: int
     connections: int
@@ -58,10 +58,10 @@ class HostFacts(Frozen):
     address: str
     clock_before: ClockReading | None = Field(default=None, description="null if no chrony runs there")
     clock_after: ClockReading | None = None
-    clock_step_ns: int | None = omitted_if_default(None, "how far its clock was set meanwhile; null if not read")
+    clock_step_ns: int | None = omitted_if_default(None, "how far its clock was set during the trial; null if not read")
     share: LoadShare | None = Field(default=None, description="of a load host, if its engine wrote a result")
     cluster_cpu_ns: int | None = Field(default=None, description="CPU time of the cluster's software in the trial")
-    cluster_rss_bytes: int | None = Field(default=None, description="memory of the same at the end")
+    cluster_rss_bytes: int | None = Field(default=None, description="memory of the cluster's software at the end")
 
     @property
     def clock_bound_ns(self) -> int | None:
@@ -72,7 +72,7 @@ class HostFacts(Frozen):
 
 
 def host_of(hosts: tuple[HostFacts, ...]) -> str:
-    """The host of a trial's server by its name; empty where nothing ran on another host."""
+    """The name of the host of a trial's server; empty if nothing ran on another host."""
     return next((host.name for host in hosts if host.role == "server"), "")
 
 

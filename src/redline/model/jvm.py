@@ -8,7 +8,7 @@ from pydantic import Field
 from redline.model.base import Frozen
 
 NO_FLAGS = "none"
-"""The name of the empty set of flags, where other servers have some."""
+"""The name of the empty set of flags, if other servers have flags."""
 
 _JAVA = "{java}"
 _ITS_COLLECTOR = re.compile(r"-XX:[+-]?(Z|G1|Shenandoah)[A-Z]\w*")
@@ -19,7 +19,7 @@ _SINCE: Mapping[str, int] = {
     "ShenandoahGCMode=generational": 24,
 }
 """JEP 450, JEP 439, JEP 404. A JVM refuses other flags that it does not know when it is started for a build."""
-_UNTIL: Mapping[str, tuple[int, str]] = {"ZGenerational": (23, "later ones ignore it: there Z is always generational")}
+_UNTIL: Mapping[str, tuple[int, str]] = {"ZGenerational": (23, "later JDKs ignore it: there Z is always generational")}
 """JEP 490."""
 
 
@@ -31,9 +31,9 @@ class FlagSet(Frozen):
 
 
 def jvm_words(command: Sequence[str]) -> int:
-    """How many words of a command start the JVM: `{java}` and the options `-X…` behind it; 0 where it has no `{java}`.
+    """The number of words that start the JVM: `{java}` and the options `-X…` behind it; 0 without `{java}`.
 
-    Further flags follow them: of contradicting ones the JVM takes the last.
+    Further flags follow them: of contradicting flags the JVM takes the last.
     """
     if not command or command[0] != _JAVA:
         return 0
@@ -41,7 +41,7 @@ def jvm_words(command: Sequence[str]) -> int:
 
 
 def without_effect(flags: Sequence[str], release: object, collector: object) -> str:
-    """Why a JVM refuses or ignores a flag, given the values of the options `jdk` and `gc`; empty if it may not."""
+    """The reason why a JVM with these options `jdk` and `gc` refuses or ignores a flag; empty if none is known."""
     for flag in flags:
         of_collector, named = _ITS_COLLECTOR.match(flag), _NAMED.match(flag)
         if of_collector and isinstance(collector, str) and of_collector[1] != collector:

@@ -27,9 +27,9 @@ class LimitAnswer(Frozen):
     passed_per_s: float | None
     failed_per_s: float | None
     confidence: float | None = Field(
-        description="of the model, studied for a queue with one worker (docs/concepts/limit.md: with several it holds "
-        "a little less often, as where starts or probes differ); null for single rates: how often those are right is "
-        "not known"
+        description="of the model, studied for a queue with one worker (docs/concepts/limit.md: with several workers "
+        "it holds a little less often, as with different starts or probes); null for single rates: how often they are "
+        "right is not known"
     )
     decided: bool = Field(description="whether the interval is as narrow as requested")
     method: Literal["queue", "single rates"] = Field(description="from the queue model, or from single rates")
@@ -66,7 +66,7 @@ class LimitProbe(Frozen):
     """A probe: some seconds of load at a rate. A percentile is null if fewer than 10 responses lie beyond it."""
 
     phase: ProbePhase = Field(
-        description="search: for the limit; curve: for that alone; confirm: at an end of the limit"
+        description="search: for the limit; curve: for the curve only; confirm: at an end of the limit"
     )
     fresh: bool = Field(description="on a server that was started to confirm the ends of the limits")
     start: int = omitted_if_default(0, "number of the start of the server, from 0", ge=0)
@@ -82,7 +82,7 @@ class LimitProbe(Frozen):
     response: Histogram = Field(description="response times of all requests that fell due")
     overloaded: bool = Field(description="its queue kept growing")
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
-    client: str = Field(description="why client or host was the limit: what the server did not meet is not known")
+    client: str = Field(description="why client or host was the limit: objectives that were not met are then not known")
     why: str = Field(default="", description="why this rate was probed")
     counts: tuple[ProbeVerdict, ...] = omitted_if_default((), "its evidence, by set of objectives")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
@@ -136,19 +136,19 @@ class BeyondMoment(Frozen):
     answered_per_s: float
     errors_per_s: float
     backlog: int = Field(description="requests that were due and had no outcome yet")
-    p50_ns: int | None = Field(description="of requests that ended in it; null if none did")
+    p50_ns: int | None = Field(description="of requests that ended in this slice; null if none did")
     p99_ns: int | None
 
 
 class Beyond(Frozen):
-    """The result of an overload test: a rate that a server sustains, a rate above its limit, and the first again."""
+    """The result of an overload test: a sustained rate, a rate above the server's limit, and the first rate again."""
 
     calm_per_s: float
     overload_per_s: float
     before_s: float
     overload_s: float
     after_s: float
-    capacity_per_s: float = Field(description="the most that it answered per second in any earlier probe")
+    capacity_per_s: float = Field(description="the highest rate that it answered in any earlier probe")
     goodput: Literal["holds", "sags", "collapses", "not known"] = Field(
         description="right answers per second under overload: at least 90% of the capacity; less; under half of it"
     )
@@ -180,7 +180,7 @@ class CellLimit(Frozen):
     load: str = Field(description="how probes are made, such as `open, poisson, 256 connections, 5 s after 1 s`")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
     runtime_version: str = Field(default="", description="as the server's runtime reports it")
-    host: str = omitted_if_default("", "on which its server ran, if that was not this machine")
+    host: str = omitted_if_default("", "the host of its server, if that was not this machine")
     ended: SearchEnd = Field(description="exhausted: no probes left, a side unknown; broken: a probe could not be made")
     reason: str = Field(default="", description="why there is no limit, if doomed, or why a probe could not be made")
     confirmed: bool = Field(description="whether new probes at both ends agreed")
@@ -195,7 +195,7 @@ class CellLimit(Frozen):
     findings: tuple[Finding, ...] = omitted_if_default((), "about probes; `position` is an index into `probes`")
 
     def with_curve(self, curve: tuple[CurvePoint, ...], knee: Knee | str, beyond: Beyond | str) -> "CellLimit":
-        """The same search with its curve, its knee and its overload test; a text says why there is none."""
+        """The same search with its curve, its knee and its overload test; a text says why a part is missing."""
         knees = {"no_knee": knee} if isinstance(knee, str) else {"knee": knee}
         tests = {"no_beyond": beyond} if isinstance(beyond, str) else {"beyond": beyond}
         return self.model_copy(update={"curve": curve, **knees, **tests})
@@ -217,7 +217,7 @@ class LimitComparison(Frozen):
     baseline: str = Field(description="slug of the baseline's cell")
     objective: str = Field(description="name of the set of objectives")
     ratio: Estimate | None = Field(description="of the logarithmic middles; null while a side is unknown")
-    confidence: float | None = Field(description="of the interval; the errors of both pass for independent")
+    confidence: float | None = Field(description="of the interval; the errors of both limits are taken as independent")
     verdict: Verdict = Field(description="slower: the server meets the objectives up to a lower rate")
     matters: bool | None = omitted_if_default(None, "of faster or slower: whether it may exceed the threshold")
     threshold: float = Field(description="the smallest relative difference that matters")
@@ -230,7 +230,7 @@ class LimitReport(Frozen):
     """`redline limit --json`: the highest rate at which each server meets its objectives, and its curve."""
 
     format: Literal["redline.limit/1"] = LIMIT_FORMAT
-    suite: str = Field(description="name of the suite, or what was searched where no suite says it")
+    suite: str = Field(description="name of the suite, or the search's target if there is no suite")
     about: str = ""
     started_unix_ns: int
     command: str
@@ -250,4 +250,4 @@ class LimitReport(Frozen):
 
 
 AnyReport = Report | LimitReport
-"""The report of a run, a comparison or a load; or that of a search."""
+"""The report of a run, a comparison or a load; or the report of a search."""

@@ -20,7 +20,7 @@ class EngineMode(Frozen):
 
 
 class Think(Frozen):
-    """How long after an answer a user's next request falls due: always `mean_ns`, or exponential with that mean."""
+    """The time from an answer to the user's next request: always `mean_ns`, or exponential with that mean."""
 
     distribution: Literal["fixed", "exponential"] = "fixed"
     mean_ns: int = Field(gt=0)
@@ -34,17 +34,17 @@ class LoadStage(Frozen):
 
 
 def check_sends_something(field: str, first: float, stages: Iterable[LoadStage]) -> None:
-    """Raises WrongValueError for `users` or a `rate` of 0 that no stage leads away from."""
+    """Raise WrongValueError for `users` or a `rate` of 0 without a stage to a higher value."""
     if first > 0 or any(stage.to > 0 for stage in stages):
         return
     if field == "users":
         raise WrongValueError("a load without users sends nothing", "give at least 1, or a stage to more", field=field)
-    hint = "give a rate above 0, such as 5000/s, or a stage to one"
+    hint = "give a rate above 0, such as 5000/s, or a stage to a rate"
     raise WrongValueError("a rate of 0 sends nothing", hint, field=field)
 
 
 class Closed(Frozen):
-    """Users with a connection and `depth` requests in flight on it each.
+    """Users with a connection each, and `depth` requests in flight on it.
 
     They send the next request after an answer: at once, after a think time, or at their own pace. `stages` change
     their number from the beginning of the measurement on.
@@ -70,11 +70,11 @@ class Closed(Frozen):
         return self
 
     def with_users(self, users: int) -> "Closed":
-        """The same with another number of users before its stages."""
+        """The same load shape with another number of users before its stages."""
         return self.model_copy(update={"users": users})
 
     def at_most(self, users: int) -> "Closed":
-        """The same with so many users at most, in its stages too."""
+        """The same load shape with at most this many users, in its stages too."""
         stages = tuple(LoadStage(to=min(stage.to, users), over_ns=stage.over_ns) for stage in self.stages)
         return self.model_copy(update={"users": min(self.users, users), "stages": stages})
 
@@ -103,7 +103,7 @@ class Share(Frozen):
 class Open(Frozen):
     """Requests fall due whatever the server does, over at most `connections` connections.
 
-    Either at `rate_per_s`, which `stages` may change, or at `replayed_ns`, both from the beginning of the measurement.
+    They fall due at `rate_per_s`, which `stages` may change, or at `replayed_ns`, from the start of the measurement.
     A rate that is a `share` of a capacity is None until the capacity has been measured.
     """
 
@@ -127,7 +127,7 @@ class Open(Frozen):
             self._check_replayed()
         elif self.share is not None:
             if self.stages:
-                hint = "leave out what changes it, or write the rate as a number"
+                hint = "leave out its stages, or write the rate as a number"
                 raise WrongValueError("a share of a capacity is a constant rate", hint, field="rate")
         elif self.rate_per_s is None:
             raise WrongValueError("`rate` is missing", "add it, such as `rate: 5000`")
@@ -139,7 +139,7 @@ class Open(Frozen):
         if self.rate_per_s is not None or self.share is not None or self.stages:
             field = "stages" if self.stages and self.rate_per_s is None and self.share is None else "rate"
             hint = "leave out the rate and its stages"
-            raise WrongValueError("replayed arrivals have times, and no rate", hint, field=field)
+            raise WrongValueError("replayed arrivals have times, not a rate", hint, field=field)
         if not self.replayed_ns:
             raise WrongValueError("there are no times to replay", "give at least one")
         if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):

@@ -30,10 +30,10 @@ Network = Literal["host", "published"]
 Design = Literal["interleaved", "duet", "parallel-duet"]
 """How servers are compared: by trials of each alone, or also by duets, whose servers are loaded in turn or at once."""
 
-COPY = "which of several builds of its servers runs, from 0"
+COPY = "number of the build of its servers that runs, from 0"
 PLACES = "numbers of the sets of cores, the control's last, if servers are loaded at the same time"
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
-WARMED_BY = "the load of the warm-up, if that is another; the cell's own then runs for 15 s before it counts"
+WARMED_BY = "the load of the warm-up, if it differs; the cell's own load then runs for 15 s before it counts"
 SETTLING_NS = 15_000_000_000
 """How long a cell's own load runs after `warmup_by` before it counts.
 
@@ -42,14 +42,14 @@ until no backlog was left; Spring Boot under 128 users became faster for 12 s.""
 
 DIRECT = "direct"
 GC = "gc"
-FLAGS, ROUTE, PLACE = "flags", "route", "in"  # axes that are no options
+FLAGS, ROUTE, PLACE = "flags", "route", "in"  # axes that are not options
 MOST_HOPS = 4
 
 
 class Route(Frozen):
     """How the load reaches a server: legs and the proxies between them, from the client on.
 
-    The `http` and `tls` of a hop are those of the leg in front of it.
+    The `http` and `tls` of a hop describe the leg in front of it.
     """
 
     name: str
@@ -67,27 +67,27 @@ class Container(Frozen):
     """A container that a server runs in. None means no limit of its own; `memory_bytes` is in bytes."""
 
     network: Network = omitted_if_default("host", "host: the machine's; published: its own, with a port of the host")
-    cpus: float | None = omitted_if_default(None, "cores' worth of CPU time, a quota", gt=0)
-    memory_bytes: int | None = omitted_if_default(None, "memory, of which none is swapped", gt=0)
+    cpus: float | None = omitted_if_default(None, "CPU time as a number of cores, a quota", gt=0)
+    memory_bytes: int | None = omitted_if_default(None, "memory, without swap", gt=0)
     pids: int | None = omitted_if_default(None, "processes and threads", gt=0)
     image: str | None = omitted_if_default(None, "a user's image to mount the build into; absent: the build alone")
 
     @property
     def slug(self) -> str:
-        """`container`, or `container-published-cpus=0.5` with what differs from its defaults."""
+        """`container`, or `container-published-cpus=0.5` with values that differ from the defaults."""
         cpus = None if self.cpus is None else f"{self.cpus:g}"
         memory = None if self.memory_bytes is None else _size(self.memory_bytes)
         limits = {"cpus": cpus, "memory": memory, "pids": self.pids}
         parts = [f"{name}={value}" for name, value in limits.items() if value is not None]
         if self.image is not None:
-            # slug_text makes a name and a hash of a path: so images of the same name stay distinct.
+            # slug_text makes a name and a hash of a path, which keeps images of the same name distinct.
             parts.append(f"image={slug_text('/' + self.image)}")
         network = [self.network] if self.network != "host" else []
         return "-".join(["container", *network, *parts])
 
 
 def _size(count: int) -> str:
-    """Exactly, in the largest binary unit of which it is a multiple: `64MiB`."""
+    """An exact size, in the largest binary unit that divides it: `64MiB`."""
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count % (1 << power) == 0:
             return f"{count >> power}{unit}"
@@ -97,7 +97,7 @@ def _size(count: int) -> str:
 class Variant(Frozen):
     """A server with its options (defaults included), protocol, route and place fixed.
 
-    `http` and `tls` are those that the load uses, on the first leg of the route.
+    `http` and `tls` are the load's, on the first leg of the route.
     """
 
     entry: ServerEntry | AttachedServer
@@ -106,10 +106,10 @@ class Variant(Frozen):
     tls: Tls | None = omitted_if_default(None)
     route: Route | None = omitted_if_default(None, "absent if the load goes to the server directly")
     container: Container | None = omitted_if_default(None, "absent if it is a process of the machine")
-    flags: FlagSet | None = omitted_if_default(None, "of its JVM, besides those of its options")
+    flags: FlagSet | None = omitted_if_default(None, "of its JVM, besides the flags from its options")
 
     def without(self, axis: str) -> "Variant":
-        """The variant without what makes it differ on an axis that is no option: `flags`, `route` or `in`."""
+        """The variant with the default on an axis that is not an option: `flags`, `route` or `in`."""
         nothing: dict[str, dict[str, object]] = {
             ROUTE: {"route": None, "http": "1.1", "tls": None},
             PLACE: {"container": None},
@@ -131,7 +131,7 @@ class Variant(Frozen):
 
     @property
     def is_of_containers(self) -> bool:
-        """Whether it is an image or a service of the user's."""
+        """Whether it is a user's image or service."""
         return isinstance(self.entry, ServerEntry) and self.entry.is_of_containers
 
     @property
@@ -163,7 +163,7 @@ class Variant(Frozen):
 
     @property
     def is_own(self) -> bool:
-        """Whether it is a server of the user's, with a name of its own."""
+        """Whether it is a user's server, with its own name."""
         return bool(self.entry.label) if isinstance(self.entry, AttachedServer) else self.entry.build is None
 
     @property
@@ -199,7 +199,7 @@ class Variant(Frozen):
 
     @property
     def place(self) -> str:
-        """`process`, or its container with what differs from the defaults."""
+        """`process`, or its container with values that differ from the defaults."""
         if self.container is None:
             return "container" if self.is_of_containers else "process"
         return self.container.slug
@@ -210,11 +210,11 @@ class Variant(Frozen):
         return self.route.hops if self.route else ()
 
     def over(self, tls: Tls | None) -> "Variant":
-        """The same with other settings of TLS."""
+        """The same variant with other TLS settings."""
         return self.model_copy(update={"tls": tls})
 
     def directly(self, http: HttpVersion, tls: Tls | None) -> "Variant":
-        """The same without a route, loaded with this protocol."""
+        """The same variant without a route, loaded with this protocol."""
         return self.model_copy(update={"http": http, "tls": tls, "route": None})
 
     @property
@@ -237,7 +237,7 @@ class Variant(Frozen):
 
     @property
     def misfit(self) -> str:
-        """Why its server cannot have these options; empty if it can."""
+        """The reason why its server cannot have these options; empty if it can."""
         for name, value in self.options.items():
             if name in self.catalogued.options and not self.catalogued.takes(name, value):
                 return self.catalogued.refusal(name, value)
@@ -253,14 +253,14 @@ class Variant(Frozen):
 
 
 class Objective(Frozen):
-    """A condition for cells, such as p99 < 200 ms or errors < 0.1%: for all of them, or those of a load or scenario."""
+    """A condition such as p99 < 200 ms or errors < 0.1%, for all cells, or the cells of a load or scenario."""
 
     metric: Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved"]
     below: bool
     limit: float = Field(description="nanoseconds for a percentile, a share (0 to 1) for errors and achieved")
     text: str
-    load: str | None = omitted_if_default(None, "the load that it is for; absent: all")
-    scenario: str | None = omitted_if_default(None, "the scenario that it is for; absent: all")
+    load: str | None = omitted_if_default(None, "the load that it applies to; absent: all loads")
+    scenario: str | None = omitted_if_default(None, "the scenario that it applies to; absent: all scenarios")
 
     def applies_to(self, cell: "Cell") -> bool:
         """Whether the cell has to meet it. Only an open load has a rate to achieve."""
@@ -274,8 +274,8 @@ class Objective(Frozen):
 class AutoTrials(Frozen):
     """From `at_least` to `Suite.trials` rounds, until comparisons are precise enough or the budget is spent.
 
-    All comparisons with baselines count, and cells without one, in the main metric of their load. `precision` is the
-    relative half width of their intervals; without it, the budget alone decides.
+    All comparisons with baselines count, and cells without a baseline, in the main metric of their load. `precision`
+    is the relative half width of their intervals; without it, only the budget decides.
     """
 
     precision: float | None = Field(default=None, gt=0, lt=1)
@@ -291,38 +291,38 @@ class Suite(Frozen):
     variants: tuple[Variant, ...]
     baseline: str | None = Field(default=None, description="slug of the variant that the others are compared with")
     baselines: dict[str, str] = omitted_if_default({}, "the baseline's slug by variant slug, if there are several")
-    ceiling: Variant | None = Field(default=None, description="the server that shows the most this machine allows")
+    ceiling: Variant | None = Field(default=None, description="the server that shows the limit of this machine")
     scenarios: tuple[Scenario, ...]
     loads: tuple[Load, ...]
     warmup_ns: int = Field(ge=0)
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
     warmup_by: Load | None = omitted_if_default(None, WARMED_BY)
-    warmup_again_ns: int | None = omitted_if_default(None, "of a start after its first; absent: as the first", ge=0)
+    warmup_again_ns: int | None = omitted_if_default(None, "of a start after its first; absent: equal", ge=0)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
     builds: int = omitted_if_default(1, "how often each server is built; rounds take them in turn", ge=1)
     seed: int = 1
     design: Design = omitted_if_default("interleaved")
     alone: bool = omitted_if_default(default=True, description="each server is also measured alone; else only in duets")
-    metric: Metric | None = omitted_if_default(None, "what verdicts are about; absent: the loads' primary metrics")
+    metric: Metric | None = omitted_if_default(None, "the metric of verdicts; absent: the loads' primary metrics")
     same_answers: bool = omitted_if_default(default=False, description="a duet whose servers answer differently fails")
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
-    profile: tuple[Profile, ...] = omitted_if_default((), "what further trials of each cell profile")
+    profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
     engine: EngineMode = omitted_if_default(EngineMode())
-    load_hosts: int = omitted_if_default(1, "hosts that load each server, where it runs on others", ge=1)
-    fit: bool = omitted_if_default(default=False, description="users are still to be cut to what the hosts hold")
-    host_retries: int = omitted_if_default(0, "of what a lost host ended, on other hosts", ge=0)
+    load_hosts: int = omitted_if_default(1, "load hosts per server, if servers run on other hosts", ge=1)
+    fit: bool = omitted_if_default(default=False, description="users will be cut to the number that the hosts can hold")
+    host_retries: int = omitted_if_default(0, "repetitions on other hosts of a trial that ended with its host", ge=0)
     screened: dict[str, int] = omitted_if_default(
-        {}, "of a screen: possible variants by server; some are in `variants`"
+        {}, "for a screen: the number of possible variants by server; some are in `variants`"
     )
 
     def within_budget(
         self, *, loads: tuple[Load, ...], trials: int, at_least: int, warm_up: tuple[int, int | None] | None
     ) -> "Suite":
-        """The suite as its budget implies. `warm_up`: the longest detected of a start's first, and of the others."""
+        """The suite with the values of its budget. `warm_up`: the maxima of a start's first and of further warm-ups."""
         first = {} if warm_up is None else {"warmup_ns": warm_up[0], "warmup_detect": True}
         again = {} if warm_up is None else {"warmup_again_ns": warm_up[1]}
         auto = self.auto and AutoTrials(at_least=at_least, budget_ns=self.auto.budget_ns)
@@ -336,7 +336,7 @@ class Suite(Frozen):
         return self.model_copy(update={"trials": trials, "auto": auto})
 
     def keeping(self, variants: tuple[Variant, ...]) -> "Suite":
-        """The suite with these of its variants; a baseline that is left out is none."""
+        """The suite with these of its variants; a baseline that is left out is dropped."""
         slugs = {variant.slug for variant in variants}
         baseline = self.baseline if self.baseline in slugs else None
         baselines = {slug: of for slug, of in self.baselines.items() if slug in slugs and of in slugs}
@@ -351,12 +351,12 @@ class Suite(Frozen):
         loads: tuple[Load, ...],
         baselines: dict[str, str],
     ) -> "Suite":
-        """The suite with what others have besides. `baselines` has every variant that is compared."""
+        """The suite joined with the items of others. `baselines` has every variant that is compared."""
         parts = {"variants": variants, "scenarios": scenarios, "loads": loads}
         return self.model_copy(update={"name": name, "baseline": None, "baselines": baselines, **parts})
 
     def screening(self, possible: dict[str, int]) -> "Suite":
-        """The suite as a fraction of so many variants by server."""
+        """The suite as a fraction of this number of possible variants by server."""
         return self.model_copy(update={"screened": possible})
 
     def asking(self, scenarios: tuple[Scenario, ...]) -> "Suite":
@@ -368,11 +368,11 @@ class Suite(Frozen):
         return self.model_copy(update={"loads": loads, "warmup_by": warmup_by})
 
     def warming_up(self, warmup_ns: int, *, detect: bool) -> "Suite":
-        """The suite with another warm-up; with `detect`, that is the longest."""
+        """The suite with another warm-up, which is the maximum with `detect`."""
         return self.model_copy(update={"warmup_ns": warmup_ns, "warmup_detect": detect})
 
     def repeated(self, trials: int) -> "Suite":
-        """The suite with just so many trials of each cell."""
+        """The suite with exactly this number of trials of each cell."""
         return self.model_copy(update={"trials": trials, "auto": None})
 
     def seeded(self, seed: int) -> "Suite":
@@ -388,7 +388,7 @@ class Suite(Frozen):
         return self.model_copy(update={"fit": False, "about": about})
 
     def for_search(self, trials: int) -> "Suite":
-        """The suite without what is for runs alone, with so many fresh starts at the ends of each answer."""
+        """The suite without keys only for runs, with `trials` fresh starts at the ends of each answer."""
         of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "alone": True, "builds": 1, "profile": ()}
         return self.model_copy(update={**of_runs, "trials": trials})
 
@@ -398,19 +398,19 @@ class Suite(Frozen):
         return self.design != "interleaved"
 
     def baseline_of(self, slug: str) -> str | None:
-        """The slug of the variant that this one is compared with; None at the bottom of a chain."""
+        """The slug of a variant's baseline; None at the bottom of a chain."""
         baseline = self.baselines.get(slug, self.baseline)
         return None if baseline == slug else baseline
 
     def chain_of(self, slug: str) -> tuple[str, ...]:
-        """Slugs of its chain, from the bottom, which is compared with nothing, to this variant."""
+        """The slugs of its chain, from the bottom, which has no baseline, to this variant."""
         chain = [slug]
         while (baseline := self.baseline_of(chain[-1])) is not None and baseline not in chain:
             chain.append(baseline)
         return tuple(reversed(chain))
 
     def group_of(self, slug: str) -> str:
-        """The bottom of its chain, which identifies its group."""
+        """The slug at the bottom of its chain, which identifies its group."""
         return self.chain_of(slug)[0]
 
 
@@ -433,11 +433,11 @@ class Cell(Frozen):
         return self.model_copy(update={"load": load, **warm})
 
     def warmed_by_its_load(self) -> "Cell":
-        """The same cell whose warm-up is its load itself."""
+        """The same cell, warmed up by its own load."""
         return self.model_copy(update={"warmup_by": None})
 
     def warming_up_for(self, warmup_ns: int) -> "Cell":
-        """The same cell with another length of its warm-up; the longest where its end is detected."""
+        """The same cell with another length of its warm-up, the maximum if its end is detected."""
         return self.model_copy(update={"warmup_ns": warmup_ns})
 
     @property
@@ -447,17 +447,17 @@ class Cell(Frozen):
 
     @property
     def slug(self) -> str:
-        """Readable and safe as a file name, whoever wrote its parts: `rust.axum.SimpleGet.saturate`."""
+        """A readable name that is safe as a file name, whatever its parts are: `rust.axum.SimpleGet.saturate`."""
         return re.sub(r"[/\0]", "_", f"{self.variant.slug}.{self.scenario.name}.{self.load.name}")
 
     @property
     def settling_ns(self) -> int:
-        """How long its own load settles after a warm-up by another load; 0 without `warmup_by`."""
+        """The time for its own load to settle after a warm-up by another load; 0 without `warmup_by`."""
         return min(SETTLING_NS, self.warmup_ns) if self.warmup_by else 0
 
     @property
     def under_profiler(self) -> "Cell":
-        """As a profiler sees it: measured twice as long, a quarter before and a quarter after the profile.
+        """The cell for a profiled trial: measured twice as long, a quarter before and a quarter after the profile.
 
         A load that changes, or that ends by count, is profiled as a whole.
         """
@@ -467,7 +467,7 @@ class Cell(Frozen):
 
     @property
     def unprofiled_ns(self) -> int:
-        """How long a cell `under_profiler` is measured before the profile begins, and after it has ended."""
+        """The measurement time of a cell `under_profiler` before its profile, and again after it."""
         return self.load.duration_ns // 4 if self.load.fits_duet else 0
 
     @property
@@ -493,7 +493,7 @@ class PlannedTrial(Frozen):
     position: int
     seed: int
     build_number: int = omitted_if_default(0, COPY)
-    profile: Profile | None = omitted_if_default(None, "its profile; its numbers count for nothing")
+    profile: Profile | None = omitted_if_default(None, "its profile; its numbers are not used")
 
     def at(self, position: int) -> "PlannedTrial":
         """The same trial at another position."""
@@ -501,10 +501,10 @@ class PlannedTrial(Frozen):
 
 
 class PlannedDuet(Frozen):
-    """Several servers that are loaded in short slices: a baseline, and what is compared with it.
+    """Several servers that are loaded in short slices: a baseline, and servers that are compared with it.
 
-    The cells differ in their variants alone; the first is the baseline's, which runs again as a control without a
-    cell. `round`, `position` and `seed` are those of a PlannedTrial. A start serves all duets of a round with the same
+    The cells differ only in their variants; the first is the baseline's, which runs again as a control without a
+    cell. `round`, `position` and `seed` are as in PlannedTrial. A start serves all duets of a round with the same
     servers, which follow each other.
     """
 
@@ -514,7 +514,7 @@ class PlannedDuet(Frozen):
     seed: int
     places: tuple[int, ...] = omitted_if_default((), PLACES)
     build_number: int = omitted_if_default(0, COPY)
-    warmup_ns: int | None = omitted_if_default(None, "the longest warm-up of a server; absent: that of its cells", ge=0)
+    warmup_ns: int | None = omitted_if_default(None, "the longest warm-up of a server; absent: as its cells say", ge=0)
 
 
 class Skipped(Frozen):
@@ -524,7 +524,7 @@ class Skipped(Frozen):
     reason: str
     cause: Literal["suite", "machine"] | None = omitted_if_default(
         None,
-        "suite: it rules the cell out; machine: something is missing here, such as a build; absent in earlier plans",
+        "suite: it rules the cell out; machine: something is missing, such as a build; absent in earlier plans",
     )
 
 
@@ -540,7 +540,7 @@ class Plan(Frozen):
     skipped: tuple[Skipped, ...] = ()
 
     def extended(self, suite: Suite, trials: tuple[PlannedTrial, ...], duets: tuple[PlannedDuet, ...]) -> "Plan":
-        """The plan with further trials and duets, of a suite that has more rounds."""
+        """The plan with further trials and duets, for a suite with more rounds."""
         return self.model_copy(
             update={"suite": suite, "trials": (*self.trials, *trials), "duets": (*self.duets, *duets)}
         )
@@ -561,5 +561,5 @@ class Plan(Frozen):
 
     @property
     def not_run_here(self) -> dict[str, str]:
-        """Why this machine could not run a cell, by slug; without cells that the suite rules out."""
+        """The reasons why this machine could not run cells, by slug; without cells that the suite rules out."""
         return {skipped.slug: skipped.reason for skipped in self.skipped if skipped.cause != "suite"}

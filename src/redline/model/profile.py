@@ -1,6 +1,6 @@
 """A profile of one trial: facts about it, and the sampled stacks as a value.
 
-The text form of stacks, gzip'd in a run's directory, is that of collapsed stacks with two additions:
+The text form of stacks, gzip'd in a run's directory, is the format of collapsed stacks with two additions:
 
     # slice 1763834400000000000 1763834400100000000 ns
     [http-worker-1 tid=4711];java/lang/Thread.run;com/acme/Handler.handle_[j];tcp_sendmsg_[k] 12
@@ -13,8 +13,8 @@ The text form of stacks, gzip'd in a run's directory, is that of collapsed stack
   without stacks counts: nothing was sampled in it. Stacks above the first slice belong to none.
 - Other lines that begin with `# ` are comments, and empty lines mean nothing.
 
-Every tool that reads collapsed stacks (flamegraph.pl, inferno, speedscope) reads what is left without the lines that
-begin with `#`. Frames stand there as the profiler named them.
+Every tool that reads collapsed stacks (flamegraph.pl, inferno, speedscope) reads the text without the lines that
+begin with `#`. Frames have the names that the profiler gave them.
 """
 
 import gzip
@@ -52,7 +52,7 @@ class Slice(NamedTuple):
 
 
 class ProfileFile(Frozen):
-    """A file that a profiler left; `stacks` is in the text form above, gzip'd."""
+    """A file of a profiler; `stacks` is in the text form above, gzip'd."""
 
     name: str = Field(description="relative to the run's directory, such as `profiles/0009-SLUG.cpu/stacks.gz`")
     form: Literal["stacks", "jfr", "speedscope", "flamegraph", "heatmap"]
@@ -72,7 +72,7 @@ class ProfileFacts(Frozen):
     subject: Subject
     profiler: str = Field(description="its name and version, such as `async-profiler 4.6`")
     event: str = Field(
-        description="what it was set to sample: `cpu-clock` by perf, `running threads` or `all threads` by py-spy, "
+        description="the sampled event: `cpu-clock` by perf, `running threads` or `all threads` by py-spy, "
         "the `kind` by async-profiler, which takes the timer that the machine has"
     )
     interval: int = Field(gt=0, description="ns of CPU or wall time between samples of a thread; `alloc`: bytes")
@@ -87,7 +87,7 @@ class ProfileFacts(Frozen):
 
     @property
     def sampled(self) -> Slice | None:
-        """When it surely sampled; None where not known, as in recordings of earlier versions."""
+        """The time in which it certainly sampled; None if not known, as in recordings of earlier versions."""
         return Slice(self.started.end, self.stopped.start) if self.started and self.stopped else None
 
     @property
@@ -160,7 +160,7 @@ class Stacks:
         try:
             text = gzip.decompress(content).decode(errors="replace")
         except (OSError, EOFError, zlib.error):
-            raise StoreError(f"{file} is no gzip'd text", hint="profile again, or remove the file") from None
+            raise StoreError(f"{file} is not gzip'd text", hint="profile again, or remove the file") from None
         return cls.from_text(text, file)
 
     def to_text(self) -> str:
@@ -182,7 +182,7 @@ class Stacks:
 def _slice(line: str, file: str, number: int) -> Slice:
     match = _SLICE.fullmatch(line)
     if not match or int(match["end"]) <= int(match["start"]):
-        raise _wrong(file, number, "no slice from START up to END")
+        raise _wrong(file, number, "not a slice from START up to END")
     return Slice(int(match["start"]), int(match["end"]))
 
 
@@ -204,18 +204,18 @@ class Library(Frozen):
     docs/concepts/profiles.md says how samples are counted.
     """
 
-    name: str = Field(min_length=1, description="what it is called in reports", examples=["tapir's interpreter"])
+    name: str = Field(min_length=1, description="its name in reports", examples=["tapir's interpreter"])
     packages: tuple[str, ...] = Field(default=(), description="packages, modules or crates", examples=[["sttp.tapir"]])
     symbols: tuple[str, ...] = Field(default=(), description="patterns of functions", examples=[["tcp_.*", "ip_.*"]])
     threads: tuple[str, ...] = Field(
-        default=(), description="patterns of threads that are its own", examples=[["GC .*"]]
+        default=(), description="patterns of its own threads", examples=[["GC .*"]]
     )
     counts_for: Literal["itself", "caller"] = Field(
-        default="itself", description="`caller`: what it does counts for the nearest library that called it"
+        default="itself", description="`caller`: its samples count for the nearest library that called it"
     )
     callees: bool = omitted_if_default(default=False, description="nameless native functions that it calls are its own")
     kernel: bool = omitted_if_default(default=False, description="its symbols are functions of the kernel")
-    runtime: LibraryRuntime | None = omitted_if_default(None, "the only runtime in whose profiles it is looked for")
+    runtime: LibraryRuntime | None = omitted_if_default(None, "the only runtime whose profiles can contain it")
 
     @model_validator(mode="after")
     def _can_be_matched(self) -> Self:
@@ -224,7 +224,7 @@ class Library(Frozen):
                 try:
                     re.compile(pattern)
                 except (re.error, RecursionError, OverflowError) as error:
-                    message, hint = f"`{pattern}` is no regular expression: {error}", "escape special characters by \\"
+                    message, hint = f"`{pattern}` is not a valid regex: {error}", "escape special characters by \\"
                     raise WrongValueError(message, hint, field=name) from None
         if not (self.packages or self.symbols or self.threads):
             raise WrongValueError(f"nothing belongs to {self.name}", "name its `packages`", field="packages")

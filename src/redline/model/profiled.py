@@ -22,7 +22,7 @@ class FrameShare(Frozen):
     """A function's shares of all samples: self, and total (with what it called)."""
 
     frame: str
-    library: str = Field(description="that its own samples count for, most of them if they differ")
+    library: str = Field(description="the library of most of its own samples")
     self_share: float
     total_share: float
 
@@ -38,12 +38,12 @@ class ThreadShare(Frozen):
 class Points(Frozen):
     """The cost that a library or a function adds, as a share of the other side's CPU time per request.
 
-    Where that is not known, `points` is the difference of shares.
+    If that is not known, `points` is the difference of shares.
     """
 
     name: str
     points: Estimate
-    p_adjusted: float | None = Field(description="probability by chance, Holm's among all libraries or functions")
+    p_adjusted: float | None = Field(description="p-value with Holm's correction for all libraries or functions")
 
 
 class ProfileChange(Frozen):
@@ -51,8 +51,8 @@ class ProfileChange(Frozen):
 
     against: str = Field(description="the other cell's id; empty for the rest of the same profile")
     ratio: Estimate | None = Field(description="of CPU time per request without a profiler; null: shares are compared")
-    libraries: tuple[Points, ...] = Field(description="those that add or save most first")
-    frames: tuple[Points, ...] = Field(description="the same of functions, of what ran in them themselves")
+    libraries: tuple[Points, ...] = Field(description="libraries with the largest difference first")
+    frames: tuple[Points, ...] = Field(description="the same for functions, by their own samples")
     shares: tuple[Points, ...] = omitted_if_default((), "with a ratio: differences of shares, largest first")
 
 
@@ -91,7 +91,7 @@ class HeatMap(Frozen):
 
     column_s: float
     totals: tuple[int, ...] = Field(description="weight of all samples in each column")
-    p99_ns: tuple[int | None, ...] = Field(description="the highest of the engine's intervals that a column touches")
+    p99_ns: tuple[int | None, ...] = Field(description="the highest of the engine's intervals that overlap a column")
     slow: tuple[bool, ...] = Field(description="whether a slow moment is in it")
     rows: tuple[HeatRow, ...]
 
@@ -119,15 +119,15 @@ class ProfileReport(Frozen):
         "empty if the load changes or is too short"
     )
     libraries: tuple[LibraryShare, ...] = Field(description="the largest first")
-    frames: tuple[FrameShare, ...] = Field(description="those that ran most themselves")
+    frames: tuple[FrameShare, ...] = Field(description="functions with the largest own share first")
     threads: tuple[ThreadShare, ...]
     change: ProfileChange | None = omitted_if_default(None, "only if it has a baseline with a profile")
     by_rate: ProfileChange | None = omitted_if_default(
-        None, "against the same server's at the lowest rate; only at the highest, if that is much higher"
+        None, "against the same server's profile at the lowest rate; only at the highest rate, if that is much higher"
     )
     slow: ProfileChange | None = omitted_if_default(None, "only if samples have times")
-    graph: SkipJsonSchema[FlameGraph] = Field(default=FlameGraph(), exclude=True)  # for pages; files have all of it
+    graph: SkipJsonSchema[FlameGraph] = Field(default=FlameGraph(), exclude=True)  # for pages; files have it all
     heat: HeatMap | None = omitted_if_default(None, "only if samples have times")
-    native: tuple[NativeMemory, ...] = omitted_if_default((), "of the first of these trials that knows it")
+    native: tuple[NativeMemory, ...] = omitted_if_default((), "from the first of these trials that has it")
     files: tuple[ProfileFile, ...]
     problem: str = omitted_if_default("", "why there are no stacks")

@@ -30,7 +30,7 @@ class Series(Frozen):
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
     - server, engine and each hop: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`,
-      `preemptions` (the involuntary ones of threads without idle priority), `run_delay_ns` (of the same threads;
+      `preemptions` (the involuntary switches of threads without idle priority), `run_delay_ns` (of the same threads;
       counters),
       `processes_started`, `processes_ended` (since the first sample; counters),
       `listen_drops` (attempts to connect that its listening sockets dropped; counter; all that is known of an attached
@@ -85,7 +85,7 @@ class Series(Frozen):
         return float((after - before) * length / (end - begin))
 
     def most(self, start_unix_ns: int, end_unix_ns: int) -> float:
-        """The largest value of a gauge in a window; without a sample in it, of the sample nearest to its middle."""
+        """The largest value of a gauge in a window; without samples in it, the value nearest to its middle."""
         first, past = bisect_left(self.times_unix_ns, start_unix_ns), bisect_right(self.times_unix_ns, end_unix_ns)
         if first < past:
             return max(self.values[first:past])
@@ -109,10 +109,10 @@ class ServerFacts(Frozen):
     cgroup: bool = Field(default=False, description="whether it had a cgroup of its own")
     ready_ns: int = Field(description="from its start to its first right answer")
     padding_bytes: int = omitted_if_default(0, "seeded addition to its environment, which moves the stack", ge=0)
-    build_number: int = omitted_if_default(0, "which of several builds of the same inputs ran, from 0", ge=0)
-    outputs: str = omitted_if_default("", "hash of what was built, if there are several builds")
+    build_number: int = omitted_if_default(0, "number of the build of the same inputs that ran, from 0", ge=0)
+    outputs: str = omitted_if_default("", "hash of the build's outputs, if there are several builds")
     hops: tuple["HopFacts", ...] = omitted_if_default((), "the proxies in front of it, the client's first")
-    runtimes: tuple[str, ...] = omitted_if_default((), "what its ready processes ran on, such as `jvm`, if known")
+    runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of its processes once ready, such as `jvm`, if known")
     beside: tuple[str, ...] = omitted_if_default((), "other services of its compose file, which are not counted")
 
     def behind(self, hops: tuple["HopFacts", ...]) -> "ServerFacts":
@@ -136,8 +136,8 @@ class HopFacts(Frozen):
     name: str = Field(description="the slug of the proxy")
     process: ServerFacts
     upstream: Leg = Field(description="the leg behind it, as the route says")
-    upstream_seen: Leg | None = Field(default=None, description="what it really spoke there before the load, if known")
-    certificate: str = Field(default="", description="what is wrong with the certificate behind it; empty if nothing")
+    upstream_seen: Leg | None = Field(default=None, description="the leg that it really used before the load, if known")
+    certificate: str = Field(default="", description="the problem of the certificate behind it; empty if none")
 
 
 class FixedWork(Frozen):
@@ -176,16 +176,16 @@ class Recording(Frozen):
     setup_ns: int = omitted_if_default(0, SETUP, ge=0)
     log_bytes: int | None = omitted_if_default(None, "bytes of server output during the load, if kept", ge=0)
     fixed_work: tuple[FixedWork, ...] = omitted_if_default((), "of the cores of server and engine; empty if not pinned")
-    runtime: RuntimeFacts | None = omitted_if_default(None, "what the runtime said of pauses, collections and memory")
-    profile: ProfileFacts | None = omitted_if_default(None, "what was profiled during the load")
-    hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was one")
-    attached_runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of a server that others run, if known")
+    runtime: RuntimeFacts | None = omitted_if_default(None, "pauses, collections and memory, as the runtime reports")
+    profile: ProfileFacts | None = omitted_if_default(None, "the profile of the load")
+    hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
+    attached_runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of a server not started here, if known")
 
     def failed(self, failure: Failure, server: ServerFacts | None = None) -> "Recording":
         """The same recording of a trial that failed, of that server if it was started."""
         return self.model_copy(update={"failure": failure, "server": server or self.server})
 
-    def loaded(  # noqa: PLR0913 - all that is seen of a load
+    def loaded(  # noqa: PLR0913 - everything observed of a load
         self,
         server: ServerFacts | None,
         traffic: Traffic | None,
@@ -202,7 +202,7 @@ class Recording(Frozen):
         seen = {"perturbed": perturbed, "failure": failure, "log_bytes": log_bytes}
         return self.model_copy(update={"traffic": traffic, **about, **seen})
 
-    def in_trial(  # noqa: PLR0913 - all that only the whole trial knows
+    def in_trial(  # noqa: PLR0913 - everything that only the whole trial knows
         self,
         *,
         started_unix_ns: int,
@@ -238,14 +238,14 @@ class Recording(Frozen):
         return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
 
     def find(self, name: str, subject: Subject) -> Series | None:
-        """The series of that name and subject, if a monitor took it, of the server's host or the first load host."""
+        """The series of that name and subject, if a monitor took it, from the server's host or the first load host."""
         matching = (series for series in self.series if series.name == name and series.subject == subject)
         return next((series for series in matching if subject == "engine" or not series.host), None)
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window, hops of the server included; None if unknown.
 
-        What the engine read at both ends of the window goes before the samples of a monitor.
+        The engine's readings at both ends of the window take precedence over the samples of a monitor.
         """
         if self.traffic is None:
             return None
@@ -262,7 +262,7 @@ class Recording(Frozen):
         return None if series is None or self.traffic is None else series.most(*self.traffic.window_unix_ns)
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
-        """The increase of a subject's counter, from the samples of a monitor alone."""
+        """The increase of a subject's counter, only from the samples of a monitor."""
         series = self.find(name, subject)
         if series is None or self.traffic is None:
             return None

@@ -31,7 +31,7 @@ class Percentile(Frozen):
 
 
 class TooFew(Frozen):
-    """A percentile that is left out, because fewer than 10 requests lie beyond it."""
+    """A percentile that is left out, because fewer than 10 requests are beyond it."""
 
     metric: Metric
     needs: int = Field(description="number of requests that it needs")
@@ -42,7 +42,7 @@ class OtherTime(Frozen):
     """A time other than response and service time, over all used trials.
 
     `to server` and `from server` are differences of two clocks and may be negative. They are no finer than
-    `resolution_ns`, that of the server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
+    `resolution_ns` of the server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
     """
 
     name: Literal["handshake", "to server", "from server"]
@@ -68,7 +68,7 @@ class Moment(Frozen):
 class ObjectiveResult(Frozen):
     """Whether a cell met a condition; `actual` has the unit of the objective's limit, None if not measured.
 
-    Errors and achieved are of all trials, percentiles of the used ones.
+    Errors and achieved are of all trials, percentiles of the used trials.
     """
 
     objective: Objective
@@ -98,7 +98,7 @@ class WarmUp(Frozen):
     kind: Warming
     steady_from_ns: int | None = Field(default=None, description="where its last level begins; null if never steady")
     measured_from_ns: int = Field(description="when the measurement began")
-    lost: float | None = omitted_if_default(None, "if slowing down: by what share it is slower than at its best")
+    lost: float | None = omitted_if_default(None, "if slowing down: the share by which it is slower than at its best")
 
 
 class TrialReport(Frozen):
@@ -147,19 +147,19 @@ class MemoryReport(Frozen):
     seconds: float = Field(description="length of their measurements")
     allocated_per_s: float | None = None
     allocated_per_request: float | None = None
-    live_bytes: int | None = Field(default=None, description="what lives, or an upper bound, in the median trial")
+    live_bytes: int | None = Field(default=None, description="the live set, or an upper bound, in the median trial")
     most_used_bytes: int | None = Field(default=None, description="of the heap, before collections, in any trial")
     heap_bytes: int | None = Field(default=None, description="the largest capacity that the heap had")
-    max_heap_bytes: int | None = Field(default=None, description="what it may grow to")
+    max_heap_bytes: int | None = Field(default=None, description="the maximum size of the heap")
     peak_rss_bytes: int | None = Field(default=None, description="resident memory of the server's processes")
     limit_bytes: int | None = omitted_if_default(None, "of its container")
     pauses: Durations
-    paused_share: float = Field(description="of the time; of several processes, of the one that paused longest")
-    to_safepoint: Durations = Field(description="the part of pauses until all threads had stopped; of a JVM alone")
+    paused_share: float = Field(description="of the time; with several processes, of the process that paused longest")
+    to_safepoint: Durations = Field(description="the part of pauses until all threads had stopped; only for a JVM")
     stalls: Durations = omitted_if_default(Durations(), "waits of threads for memory")
     collections: tuple[CollectionSum, ...] = ()
-    evacuation_failures: int = omitted_if_default(0, "collections that found no room for what lives")
-    humongous: int = omitted_if_default(0, "collections that an object of half a region or more began")
+    evacuation_failures: int = omitted_if_default(0, "collections without room for live objects")
+    humongous: int = omitted_if_default(0, "collections started by an object of half a region or more")
     collector_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_waits: float | None = Field(default=None, description="their waits for a core, in threads")
@@ -188,15 +188,15 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
-    too_few: tuple[TooFew, ...] = omitted_if_default((), "percentiles that are not given, and what they need")
+    too_few: tuple[TooFew, ...] = omitted_if_default((), "omitted percentiles, and the requests that they need")
     other_times: tuple[OtherTime, ...] = omitted_if_default((), "handshakes and one-way times, if there are any")
-    tls: tuple[AgreedTls, ...] = omitted_if_default((), "what its trials' handshakes negotiated, each once")
+    tls: tuple[AgreedTls, ...] = omitted_if_default((), "the distinct settings that its trials' handshakes negotiated")
     route: str = omitted_if_default("", "`h1 → proxy.nginx → h1`; absent if the load goes to the server")
     settings: dict[str, str] = omitted_if_default(
-        {}, "what its server's variants differ in: options, `flags`, `route`, `in`"
+        {}, "the axes on which its server's variants differ: options, `flags`, `route`, `in`"
     )
     parts: tuple[PartReport, ...] = omitted_if_default(
-        (), "the server and its proxies, each by itself; absent without a proxy. `estimates` has the sums"
+        (), "the server and its proxies, separately; absent without a proxy. `estimates` has the sums"
     )
     memory: MemoryReport | None = omitted_if_default(None, "memory and pauses, if the server's runtime reports them")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
@@ -222,8 +222,8 @@ class Precision(Frozen):
     half_width: float | None
     cell_id: str | None
     forecast: int | None = omitted_if_default(None)
-    at_most: int | None = omitted_if_default(None, "rounds that are allowed")
-    scatter: Literal["starts", "machine"] | None = omitted_if_default(None, "of a duet: what scatters more")
+    at_most: int | None = omitted_if_default(None, "the maximum number of rounds")
+    scatter: Literal["starts", "machine"] | None = omitted_if_default(None, "of a duet: the larger scatter")
     without: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     ended: Literal["precision", "budget", "no valid trial", "at most", "not yet"]
@@ -261,7 +261,7 @@ class Waterfall(Frozen):
     whole: Layer
 
     def with_whole(self, throughput: Comparison | None, cpu: Comparison | None) -> "Waterfall":
-        """The chain with other comparisons of its whole."""
+        """The chain with other comparisons of its two ends."""
         whole = self.whole.model_copy(update={"throughput": throughput, "cpu": cpu})
         return self.model_copy(update={"whole": whole})
 
@@ -273,9 +273,9 @@ class RunReport(Frozen):
     alone: bool = omitted_if_default(default=True, description="servers were also measured alone, not in duets only")
     servers: dict[str, str] = omitted_if_default({}, "the user's servers, by slug: a command, an address or a revision")
     starts: int = omitted_if_default(0, "starts of the servers of duets")
-    seconds: float = omitted_if_default(0.0, "how long these took")
+    seconds: float = omitted_if_default(0.0, "duration of these starts")
     setup_seconds: float = omitted_if_default(
-        0.0, "how long `before`, `prepare` and `after` of servers took, which no budget counts"
+        0.0, "duration of the servers' `before`, `prepare` and `after`, which no budget counts"
     )
     interrupted: bool = omitted_if_default(default=False, description="starts of a comparison are missing or cut short")
     name: str
@@ -290,7 +290,7 @@ class RunReport(Frozen):
     threshold: float
     suite_text: str
     trials_repeated: int = omitted_if_default(0, "trials and duets repeated because of steal, in them or their partner")
-    trials_moved: int = omitted_if_default(0, "trials made again on other hosts, since one was lost")
+    trials_moved: int = omitted_if_default(0, "trials repeated on other hosts, because a host was lost")
     precision: Precision | None = omitted_if_default(None, "only if the suite leaves the number of trials open")
 
 
@@ -319,7 +319,7 @@ class LevelEffect(Frozen):
 
 
 class MainEffect(Frozen):
-    """Whether an axis matters. `levels` are all of its values but the first, `reference`.
+    """Whether an axis matters. `levels` are all of its values except the first, `reference`.
 
     `matters`: its values differ, by Holm's adjusted p. `too small`: all intervals are within the threshold. No verdict:
     the metric is only described, or there are too few trials.
@@ -349,13 +349,13 @@ class MainEffects(Frozen):
     variants: int = Field(description="variants with valid trials")
     possible: int = Field(description="variants of the full matrix")
     resolution: Literal["III", "IV", "V"] = Field(
-        description="III: main effects are mixed with interactions of two axes; IV: only these with each other"
+        description="III: main effects are mixed with interactions of two axes; IV: only interactions with each other"
     )
     effects: tuple[MainEffect, ...]
     refused: str = omitted_if_default("", "why there are no effects")
 
     def having(self, effects: tuple[MainEffect, ...]) -> "MainEffects":
-        """The same with these effects."""
+        """The same report with these effects."""
         return self.model_copy(update={"effects": effects})
 
 
@@ -364,9 +364,9 @@ class Place(Frozen):
 
     rank: int = Field(ge=1)
     cell_id: str
-    estimate: Estimate = Field(description="by trials of it alone")
-    ratio: Estimate | None = omitted_if_default(None, "to its baseline, on which its place rests")
-    in_duets: bool = omitted_if_default(default=False, description="whether that ratio is of duets")
+    estimate: Estimate = Field(description="by trials of the server alone")
+    ratio: Estimate | None = omitted_if_default(None, "to its baseline; it determines the place")
+    in_duets: bool = omitted_if_default(default=False, description="whether that ratio is from duets")
 
 
 class Ranking(Frozen):
@@ -383,7 +383,7 @@ class Ranking(Frozen):
 
 
 class PairSpeed(Frozen):
-    """A pair of hosts before the run, by its server host. `ratio` is its CPU time per request over that of other pairs.
+    """A pair of hosts before the run, by its server host. `ratio` is its CPU time per request over other pairs'.
 
     Measured by duets of a server with itself.
     """
@@ -408,7 +408,7 @@ class Report(Frozen):
     effects: tuple[Effect, ...] = omitted_if_default(())
     rankings: tuple[Ranking, ...] = omitted_if_default(())
     main_effects: tuple[MainEffects, ...] = omitted_if_default((), "of a screen, or of servers that have several axes")
-    next_command: str = omitted_if_default("", "of a screen: runs the full matrix of what matters")
+    next_command: str = omitted_if_default("", "after a screen: runs the full matrix of the axes that matter")
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]

@@ -17,7 +17,7 @@ from redline.model.search import SearchTerms
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
 
 Kind = Literal["run", "comparison", "search", "load"]
-"""What a directory holds, by the command that began it: `run`, `ab`, `limit` or `load`."""
+"""The kind of a directory, by the command that created it: `run`, `ab`, `limit` or `load`."""
 
 
 class Manifest(Frozen):
@@ -32,8 +32,8 @@ class Manifest(Frozen):
     suite_text: str
     plan: Plan
     environment: Environment
-    hosts: tuple[UsedHost, ...] = omitted_if_default((), "the hosts of trials; empty if it is this one")
-    search: SearchTerms | None = omitted_if_default(None, "what a search asks; null for other kinds")
+    hosts: tuple[UsedHost, ...] = omitted_if_default((), "the hosts of trials; empty for this host alone")
+    search: SearchTerms | None = omitted_if_default(None, "the task of a search; null for other kinds")
 
     def with_plan(self, plan: Plan) -> "Manifest":
         """The same manifest with another plan."""
@@ -42,7 +42,7 @@ class Manifest(Frozen):
     @property
     def terms(self) -> SearchTerms:
         """The task of a search. Only the manifest of a search has it."""
-        assert self.search is not None, f"{self.name} is no search"
+        assert self.search is not None, f"{self.name} is not a search"
         return self.search
 
 
@@ -88,13 +88,13 @@ class StoredRecordings(Sequence[Recording]):
 
 
 class StoredProfiles:
-    """How to read stacks, by the name of their file, and the table of libraries. Both may raise RedlineError."""
+    """Readers of stacks, by the name of their file, and of the table of libraries. Both may raise RedlineError."""
 
     def __init__(self, stacks: Callable[[str], Stacks], libraries: Callable[[], tuple[Library, ...]]) -> None:
         self.stacks, self.libraries = stacks, libraries
 
     def __eq__(self, other: object) -> bool:
-        return other is None or isinstance(other, StoredProfiles)  # where they are is no part of what a run is
+        return other is None or isinstance(other, StoredProfiles)  # their location is not part of a run's identity
 
     def __hash__(self) -> int:
         return 0
@@ -104,7 +104,7 @@ class Run(Frozen):
     """A manifest and the recordings so far, in the order of the plan. Stored recordings are read on access."""
 
     manifest: Manifest
-    # Left to right: to try whether stored recordings are a tuple would read them all.
+    # Left to right: testing whether stored recordings are a tuple would read all of them.
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     duets: tuple[DuetRecording, ...] = omitted_if_default(())
     profiled: tuple[Recording, ...] = omitted_if_default((), "recordings of trials with a profiler")
@@ -128,7 +128,7 @@ class Run(Frozen):
         return frozenset(self.positions) | others
 
     def by_cell(self) -> dict[str, list[int]]:
-        """Indices into `recordings` by cell id; empty for a cell that has none."""
+        """Indices into `recordings` by cell id; empty for a cell without recordings."""
         planned = {trial.position: trial.cell_id for trial in self.manifest.plan.trials}
         indices: dict[str, list[int]] = {cell_id: [] for cell_id in self.manifest.plan.cells}
         for index, position in enumerate(self.positions):

@@ -1,6 +1,6 @@
 """Raw facts that a server's runtime (a JVM, Node, Go) reported in a trial: pauses, collections, memory.
 
-All of it is about the measurement window unless a field says otherwise. The size is bounded: only the longest pauses
+All facts are about the measurement window unless a field says otherwise. The size is bounded: only the longest pauses
 and collections are kept individually.
 """
 
@@ -23,10 +23,10 @@ NATIVE = "native"
 """The runtime of a server that was compiled ahead of time."""
 
 RECOGNISED = frozenset({"jvm", "node", "deno", "bun", "python", "pypy", "ruby", "php", "dotnet", "beam", "luajit"})
-"""Runtimes that are recognised in a running process."""
+"""Runtimes that Redline recognises in a running process."""
 
 COMPILES_WHILE_RUNNING = frozenset({"jvm", "node", "deno", "bun", "pypy", "dotnet", "luajit"})
-"""Runtimes that compile what runs often, so that a server is slow at first. Ruby, PHP and CPython must be asked to."""
+"""Runtimes with a JIT compiler by default: servers are slow at first. Ruby, PHP and CPython need an option for it."""
 
 CollectionKind = Literal["young", "mixed", "full", "cycle", "degenerated"]
 """`young` and `mixed`: of a part of the heap. `full`: of all of it, with the application stopped. `cycle`: of all of it
@@ -38,7 +38,7 @@ class Pause(Frozen):
 
     start_unix_ns: int
     duration_ns: int = Field(ge=0)
-    to_safepoint_ns: int = omitted_if_default(0, "until the last thread had stopped; part of it", ge=0)
+    to_safepoint_ns: int = omitted_if_default(0, "until the last thread had stopped; part of the duration", ge=0)
     cause: str = Field(description="as the runtime names it, such as `G1CollectForAllocation`")
 
     @property
@@ -58,7 +58,7 @@ class Collection(Frozen):
     before_bytes: int | None = Field(default=None, ge=0)
     after_bytes: int | None = Field(default=None, ge=0)
     capacity_bytes: int | None = Field(default=None, ge=0)
-    live_bytes: int | None = omitted_if_default(None, "what lives, or an upper bound, as far as known", ge=0)
+    live_bytes: int | None = omitted_if_default(None, "the live set, or an upper bound, as far as known", ge=0)
 
     @property
     def end_unix_ns(self) -> int:
@@ -96,25 +96,25 @@ class RuntimeFacts(Frozen):
 
     runtime: RuntimeName
     collector: str = Field(default="", description="such as `G1`; empty if not known")
-    max_heap_bytes: int | None = Field(default=None, description="what the heap may grow to")
+    max_heap_bytes: int | None = Field(default=None, description="the maximum size of the heap")
     pauses: Durations = Durations()
-    to_safepoint: Durations = omitted_if_default(Durations(), "the part of pauses until all had stopped")
+    to_safepoint: Durations = omitted_if_default(Durations(), "the part of pauses until all threads had stopped")
     longest_pauses: tuple[Pause, ...] = Field(default=(), max_length=MOST_PAUSES, description="in order of time")
     collections: tuple[CollectionSum, ...] = ()
     longest_collections: tuple[Collection, ...] = Field(
         default=(), max_length=MOST_COLLECTIONS, description="in order of time"
     )
     paused_ns: int | None = omitted_if_default(None, "time paused in the window, of the process that paused longest")
-    live_unix_ns: tuple[int, ...] = Field(default=(), description="when collections ended that say what lives")
-    live_bytes: tuple[int, ...] = Field(default=(), description="what lived then, or an upper bound")
-    most_used_bytes: int | None = Field(default=None, description="the most heap in use, as collections found it")
-    allocated_bytes: int | None = Field(default=None, description="what was allocated in `allocating_ns`")
+    live_unix_ns: tuple[int, ...] = Field(default=(), description="ends of collections that report the live set")
+    live_bytes: tuple[int, ...] = Field(default=(), description="the live set at these times, or an upper bound")
+    most_used_bytes: int | None = Field(default=None, description="the most heap in use before collections")
+    allocated_bytes: int | None = Field(default=None, description="bytes allocated in `allocating_ns`")
     allocating_ns: int = omitted_if_default(0, "time for which allocation is known; part of the window")
     stalls: Durations = omitted_if_default(Durations(), "waits of a thread for memory to be freed")
-    evacuation_failures: int = omitted_if_default(0, "collections that found no room for what lives")
-    humongous: int = omitted_if_default(0, "collections that an object of half a region or more began")
+    evacuation_failures: int = omitted_if_default(0, "collections without room for live objects")
+    humongous: int = omitted_if_default(0, "collections started by an object of half a region or more")
     checks: tuple[CounterCheck, ...] = ()
-    traced_bytes: int = omitted_if_default(0, "what all of this took of the server's output")
+    traced_bytes: int = omitted_if_default(0, "size of these messages in the server's output")
 
     @property
     def allocated_per_s(self) -> float | None:

@@ -17,17 +17,17 @@ class SearchTerms(Frozen):
 
     sets: dict[str, tuple[Objective, ...]] = Field(description="the objectives of each answer, by its name")
     asked: dict[str, tuple[str, ...]] = omitted_if_default(
-        {}, description="the names of the sets that a cell is asked for, by its id; absent: all sets for all cells"
+        {}, description="the names of a cell's sets, by its id; absent: all sets for all cells"
     )
     start_per_s: float | None = Field(description="the first rate of every cell; null: as its load says")
-    by_warm_up: bool = omitted_if_default(default=False, description="the first rate is by what the warm-up answered")
+    by_warm_up: bool = omitted_if_default(default=False, description="the first rate is based on the warm-up's rate")
     probes: int = Field(description="at most, per cell")
     precision: float = Field(description="the width of an answer's interval at which it is known, as a share")
     trials: int = Field(description="fresh starts at the ends of each answer")
     beyond: bool = Field(description="whether an overload test follows")
-    curve: bool = omitted_if_default(default=True, description="whether the rates that the curve lacks are probed")
+    curve: bool = omitted_if_default(default=True, description="whether missing rates of the curve are probed")
     by_probe: bool = omitted_if_default(default=False, description="servers are alive at once and take turns by probes")
-    workers: int | None = omitted_if_default(None, "of the engine; null for one on each of its cores")
+    workers: int | None = omitted_if_default(None, "of the engine; null for a worker on each of its cores")
 
 
 class ProbeRecording(Frozen):
@@ -38,16 +38,16 @@ class ProbeRecording(Frozen):
 
     format: Literal["redline.probe/1"] = "redline.probe/1"
     phase: LoadPhase = Field(
-        description="start: the server came to no load; warmup: users with zero think time on a fresh start; "
+        description="start: the server got no load; warmup: users with zero think time on a fresh start; "
         "approach: then a rate below the first probe; "
-        "search, confirm: a probe that the search asked for, the latter on a start of its own; curve: a probe for the "
-        "curve alone; overload: the overload test"
+        "search, confirm: a probe of the search, with `confirm` on a separate start; curve: a probe for the "
+        "curve only; overload: the overload test"
     )
     why: str = omitted_if_default("", "why this rate was tried")
-    load: Load = Field(description="what was put on, or would have been")
+    load: Load = Field(description="the load, also if it did not run")
     workers: int = Field(description="of the engine")
-    again: bool = omitted_if_default(default=False, description="in place of the load before, which the host disturbed")
-    retries_left: int = Field(description="how often this load, if disturbed, could still be made again")
+    again: bool = omitted_if_default(default=False, description="repeats the previous load, which the host disturbed")
+    retries_left: int = Field(description="how often this load, if disturbed, could still be repeated")
     cut: bool = omitted_if_default(default=False, description="ended early by the search: its queue only grew")
     recording: Recording
 

@@ -1,6 +1,6 @@
 """Placeholders of requests: `{seq}`, `{rand:a..b}`, `{pick:file}` in paths, header values and text bodies.
 
-Any other brace is sent as it is, so JSON needs no escaping. A placeholder in double braces is sent with single ones,
+Any other brace is sent as it is, so JSON needs no escaping. A placeholder in double braces is sent in single braces,
 unchanged.
 """
 
@@ -52,7 +52,7 @@ def with_picks(text: str, rename: Callable[[str], str]) -> str:
 
 
 def malformed(text: str) -> str | None:
-    """The first placeholder that is invalid or cannot be filled; None without any."""
+    """The first placeholder that is invalid or cannot be filled; None if there is none."""
     for part in parts(text):
         if isinstance(part, Placeholder):
             if part.high is not None and part.low > part.high:
@@ -63,7 +63,7 @@ def malformed(text: str) -> str | None:
 
 
 def as_literal(text: str) -> str:
-    """A template that stands for the text itself: what looks like a placeholder is in double braces."""
+    """A template that yields the text itself, with its apparent placeholders in double braces."""
     return _ALONE.sub(r"{\g<0>}", text)
 
 
@@ -78,7 +78,7 @@ def for_each_literal(text: str, change: Callable[[str], str]) -> str:
 
 
 def first_of(text: str, picks: Mapping[str, tuple[str, ...]]) -> str:
-    """The text of a possible request: with the first number, the lowest value, the first entry."""
+    """The text of a sample request: with the first number, the lowest value, the first entry."""
     return "".join(
         part if isinstance(part, str) else picks[part.pick][0] if part.pick else str(part.low) for part in parts(text)
     )

@@ -12,24 +12,24 @@ from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
 
 _LATE = 0.02
-"""The share of the window by which the last reading of clocks may come late: then the server may be idle."""
+"""The largest delay of the last clock reading, as a share of the window: later the server may be idle."""
 
 _COVERED = 0.9
 """The least share of the window between the two readings."""
 
 _SHRINKS, _SURE = 0.05, 4.0
-"""A load shrinks if its rate falls by at least this share, and by so many standard deviations."""
+"""A load shrinks if its rate falls by at least this share, and by this number of standard deviations."""
 
 _OFTEN = 0.5
 """From this share of requests with a new connection on, connecting is part of the load."""
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 
-_PAUSED = "for how long the engine's workers stood still: the sum over the workers"
+_PAUSED = "how long the engine's workers were paused: the sum over the workers"
 
 Phase = Literal["warmup", "measure", "drain"]
 Ended = Literal["complete", "interrupted", "deadline", "failing"]
-"""How a load ended. `failing`: early, by the lab, because every request failed from the first one on."""
+"""How a load ended. `failing`: early, by the lab, because every request failed from the first on."""
 
 
 class Outcomes(Frozen):
@@ -67,8 +67,8 @@ class Counts(Frozen):
     completed: int = Field(default=0, description="right answers received in this window, whenever they were due")
     late: int = Field(default=0, description="answered only after the measurement window had ended")
     waited: int = Field(default=0, description="requests that waited for a connection's room, or a paced user's answer")
-    retried: int = Field(default=0, description="written in vain and written again; at most twice each")
-    resent: int = omitted_if_default(0, "written again, since the server announced that it would not process them")
+    retried: int = Field(default=0, description="requests written again after a failed write; at most twice each")
+    resent: int = omitted_if_default(0, "written again, because the server announced that it would not process them")
     reconnects: int = 0
     surplus: int = omitted_if_default(0, "answers followed by bytes that nobody requested")
     handshakes: int = Field(default=0, description="TLS handshakes that were completed")
@@ -95,7 +95,7 @@ class Counts(Frozen):
 
     @property
     def outcomes_on_the_way(self) -> Outcomes:
-        """The outcomes without the connections that the engine's own side could not open: these reached no server."""
+        """The outcomes without connections that the engine's own side could not open: they reached no server."""
         return self.outcomes.model_copy(update={"connect": self.outcomes.connect - self.exhausted})
 
     def with_in_flight(self, requests: int) -> "Counts":
@@ -226,7 +226,7 @@ class Engine(Frozen):
 
 
 class AgreedTls(Frozen):
-    """What the first handshake negotiated. `insecure`: the certificate was not checked."""
+    """The settings that the first handshake negotiated. `insecure`: the certificate was not checked."""
 
     version: str
     cipher: str
@@ -255,7 +255,7 @@ class Traffic(Frozen):
     epoch_unix_ns: int
     measure_start_ns: int
     measure_end_ns: int
-    clocks: Clocks | None = omitted_if_default(None, "what was read at both ends of the window")
+    clocks: Clocks | None = omitted_if_default(None, "readings at both ends of the window")
     ended: Ended
     counts: Counts
     response: Histogram
@@ -281,7 +281,7 @@ class Traffic(Frozen):
         return self
 
     def without_server_cpu(self) -> "Traffic":
-        """The same traffic, whose server's CPU time is not known."""
+        """The same traffic, without the server's CPU time."""
         clocks = self.clocks and self.clocks.model_copy(update={"server_cpu_ns": None})
         return self.model_copy(update={"clocks": clocks})
 
@@ -310,7 +310,7 @@ class Traffic(Frozen):
         return (self.measure_end_ns - self.measure_start_ns) / 1e9
 
     def clock_increase(self, name: str, subject: str) -> float | None:
-        """The increase of a counter over the window by the engine's own readings; None without timely ones."""
+        """The increase of a counter over the window by the engine's own readings; None without timely readings."""
         clocks, length = self.clocks, self.measure_end_ns - self.measure_start_ns
         if clocks is None or clocks.end_ns - self.measure_end_ns > _LATE * length:
             return None
@@ -342,9 +342,9 @@ class Traffic(Frozen):
 
     @property
     def backlog(self) -> int:
-        """Right answers within the window beyond its own: the server caught up with what was due before.
+        """Right answers within the window beyond its own requests: the server caught up with earlier requests.
 
-        A load that shrinks carries more requests into a window than out of it anyway.
+        A load that shrinks always carries more requests into a window than out of it.
         """
         return 0 if self._shrinks else max(0, self.carried_in - self.carried_out)
 
@@ -362,10 +362,10 @@ class Traffic(Frozen):
 
     @property
     def answered(self) -> int:
-        """Right answers to requests due within the window, or to as many due before it as are pending at its end."""
+        """Right answers to requests due in the window, or due before it up to the number that is pending at its end."""
         return self.counts.completed - self.backlog
 
     @property
     def rate_per_s(self) -> float:
-        """Right answers per second within the measurement window, without those that worked off a backlog."""
+        """Right answers per second within the measurement window, without answers that reduced a backlog."""
         return self.answered / self.seconds if self.seconds > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Other load generators, for `--like`, `selftest --peers` and `bench`: how they are called, and what they print."""
+"""Other load generators, for `--like`, `selftest --peers` and `bench`: their command lines and outputs."""
 
 from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad
 from redline.peers.calling import Peer, find_peer, find_peers, run_peer

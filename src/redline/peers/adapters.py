@@ -1,4 +1,4 @@
-"""Adapters of load generators: command lines, and the readers of `outputs`, which never fail on odd output."""
+"""Adapters of load generators: command lines, and the readers in `outputs`, which never fail on odd output."""
 
 import json
 import math
@@ -15,8 +15,8 @@ from redline.peers.outputs.reading import PeerOutput
 class PeerLoad:
     """A peer's load on `url`.
 
-    Without `rate_per_s` each connection sends its next request when the last one is answered. `cpus` are the cores that
-    the peer may use (empty: any), `scratch` is a folder for its files, and `extra` are arguments of this tool alone.
+    Without `rate_per_s` each connection sends its next request when the last is answered. `cpus` are the cores that
+    the peer may use (empty: any), `scratch` is a folder for its files, and `extra` are arguments for this tool alone.
     """
 
     url: str
@@ -36,11 +36,11 @@ class PeerLoad:
 
 @dataclass(frozen=True)
 class PeerAdapter:
-    """How one tool is called, and how its output is read.
+    """How to call a tool, and how to read its output.
 
-    `commands` gives the arguments of its calls, one after the other; the standard output of the last one is read.
-    `settles_s` is how long it sends load before it counts, `loop` says whether it can hold a rate, and `note` is what a
-    reader of its figures has to know. `tried_with` is the version whose output the reader was written for.
+    `commands` gives the arguments of successive calls; the standard output of the last call is read.
+    `settles_s` is how long it sends load before it counts, `loop` says whether it can hold a rate, and `note` warns
+    readers of its figures. `tried_with` is the version whose output the reader was written for.
     """
 
     name: str

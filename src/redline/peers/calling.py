@@ -1,4 +1,4 @@
-"""Finds peers on the PATH and runs them."""
+"""Find peers on the PATH and run them."""
 
 import re
 import shlex
@@ -22,7 +22,7 @@ _LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True)
 class Peer:
-    """An installed tool and its version; the version is empty when it prints none."""
+    """An installed tool and its version; the version is empty if it prints none."""
 
     adapter: PeerAdapter
     binary: str
@@ -30,7 +30,7 @@ class Peer:
 
 
 def find_peer(name: str, path: str | None = None) -> Peer | None:
-    """The tool of that name on `path`, by default the PATH; None when it is not installed. Raises KeyError."""
+    """Return the tool of that name on `path`, by default the PATH; None if it is not installed. Raises KeyError."""
     adapter, binary = {peer.name: peer for peer in ADAPTERS}[name], shutil.which(name, path=path)
     return Peer(adapter, binary, _version(adapter, binary)) if binary else None
 
@@ -41,7 +41,7 @@ def find_peers() -> tuple[Peer, ...]:
 
 
 def run_peer(peer: Peer, load: PeerLoad) -> PeerOutput:
-    """Run a load. Raises DriveError when the tool fails, cannot be run, or does not end in time."""
+    """Run a load. Raises DriveError if the tool fails, cannot be run, or does not end in time."""
     output = ""
     for arguments in peer.adapter.commands(load):
         output = _call([peer.binary, *arguments], load.whole_seconds + _SPARE_S, load.cpus)
@@ -65,7 +65,7 @@ def _version(adapter: PeerAdapter, binary: str) -> str:
 
 
 def _call(command: list[str], within_s: float, cpus: tuple[int, ...]) -> str:
-    """The start of the command's standard output. Raises DriveError."""
+    """Return the start of the command's standard output. Raises DriveError."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
             with on_cores(cpus):

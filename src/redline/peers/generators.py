@@ -1,4 +1,4 @@
-"""What the options of other load generators mean, as flags of `redline load`. Pure."""
+"""Translate the options of other load generators into flags of `redline load`. Pure."""
 
 import base64
 import re
@@ -11,13 +11,13 @@ from redline.peers.options import Options
 from redline.quantities import parse_duration
 
 _UNTIL_COUNTED = "10m"
-"""How long a load lasts at most that ends after a number of requests."""
+"""The longest time for a load that ends after a number of requests."""
 _NEVER = "10m"
-"""The timeout of a tool that has none."""
+"""The timeout for a tool that has none."""
 _CALIBRATION_S = 10
-"""How long wrk2 finds out its own interval, before it begins to record."""
+"""The time in which wrk2 calibrates its interval before it begins to record."""
 _AB_COUNT = 50_000
-"""After how many requests `ab -t` ends without a later `-n`."""
+"""The number of requests after which `ab -t` ends without a later `-n`."""
 
 _LIST = "write what is requested as a list: redline load --requests FILE"
 _PROXY = "load the proxy itself"
@@ -25,7 +25,7 @@ _CERTIFICATE = "a client certificate cannot be given to the engine"
 _SOCKET = "let the server listen on a port of 127.0.0.1"
 _HOST = "give the server's own address in the URL, and --host or -H 'Host: …'"
 _CLOSED = (
-    "a user waits for an answer before the next request, so while the server stalls nobody asks: "
+    "a user waits for an answer before the next request, so while the server stalls no requests are sent: "
     "times under a given rate need -R"
 )
 _MEAN = "a mean and a standard deviation say little of response times: read the percentiles"
@@ -34,9 +34,9 @@ _ALONE = "whether the load generator itself was the limit; engine lateness and t
 
 @dataclass(frozen=True)
 class Generator:
-    """A load generator: how it reads its options, the flags of `redline load` that they mean, what it does not say.
+    """A load generator: its options, the flags of `redline load` for them, and what it does not report.
 
-    `read` gets the values by name; the flags may hold `says`, more texts of what the tool does not say.
+    `read` gets the values by name; the flags may hold `says`, more texts about what the tool does not report.
     `adds_scheme`: whether it takes `host:port/` for a URL.
     """
 
@@ -56,12 +56,12 @@ def _duration(text: str | None, default: str | None = None) -> str | None:
 
 
 def _timeout(text: str | None, default: str | None = None) -> str | None:
-    """A duration, in which 0 means that there is no limit."""
+    """A duration; 0 means no limit."""
     return _NEVER if text is not None and re.fullmatch(r"0+m?s?", text) else _duration(text, default)
 
 
 def _number(text: str | None, default: int) -> int:
-    """A whole number, with a suffix such as `k` where tools take one. Raises UsageError."""
+    """A whole number, with a suffix such as `k` if the tool takes suffixes. Raises UsageError."""
     if text is None:
         return default
     match = re.fullmatch(r"([0-9]+)([kKmMgG]?)", text)
@@ -71,7 +71,7 @@ def _number(text: str | None, default: int) -> int:
 
 
 def _headers(values: Mapping[str, Any], defaults: Mapping[str, str] | None = None, **more: str) -> list[str]:
-    """Request headers: those of `-H`, those that other options set, and those that the tool adds."""
+    """Return request headers: from `-H`, from other options, and those that the tool adds."""
     given = [*(values.get("headers") or [])]
     given += [f"{name.replace('_', '-')}: {value}" for name, key in more.items() if (value := values.get(key))]
     if values.get("user") is not None:
@@ -81,7 +81,7 @@ def _headers(values: Mapping[str, Any], defaults: Mapping[str, str] | None = Non
 
 
 def _body(tool: str, values: Mapping[str, Any]) -> str | None:
-    """The body, as a text or `@file`. Raises UsageError for a text that begins with `@`."""
+    """Return the body, as a text or `@file`. Raises UsageError for a text that begins with `@`."""
     text, file = values.get("body"), values.get("body_file")
     if file is not None:
         return f"@{file}"
@@ -91,7 +91,7 @@ def _body(tool: str, values: Mapping[str, Any]) -> str | None:
 
 
 def _until(values: Mapping[str, Any], default: int | None) -> dict[str, object]:
-    """How long the load lasts: for a time, or until a number of requests was due."""
+    """Return the length of the load: a time, or the number of due requests that ends it."""
     lasts = _duration(values.get("lasts"))
     if lasts is not None:
         return {"duration": lasts}
@@ -102,7 +102,7 @@ def _until(values: Mapping[str, Any], default: int | None) -> dict[str, object]:
 
 
 def _at_least(tool: str, flags: dict[str, object]) -> dict[str, object]:
-    """Raise UsageError for fewer requests than connections, which the tool refuses."""
+    """Raise UsageError for fewer requests than connections, as the tool does."""
     count, connections = flags.get("count"), flags["connections"]
     if isinstance(count, int) and isinstance(connections, int) and count < connections:
         raise _wrong(f"{tool} -n {count} -c {connections}: fewer requests than connections", f"{tool} refuses it too")
@@ -114,7 +114,7 @@ def _wrk(values: Mapping[str, Any]) -> dict[str, object]:
     if not 1 <= threads <= max(connections, 1):
         raise _wrong(f"wrk -t{threads} -c{connections}: each thread needs a connection", "wrk refuses it too")
     opened = connections // threads * threads
-    less = f"that it opens {opened} connections in place of {connections}, as many for each of its {threads} threads"
+    less = f"that it opens {opened} connections in place of {connections}: as many for every one of {threads} threads"
     return {
         "connections": opened,
         "threads": threads,
@@ -129,7 +129,7 @@ def _wrk(values: Mapping[str, Any]) -> dict[str, object]:
 
 def _wrk2(values: Mapping[str, Any]) -> dict[str, object]:
     if values.get("rate") is None:
-        raise _wrong("wrk2 needs a rate", "add one, such as -R2000")
+        raise _wrong("wrk2 needs a rate", "add it, such as -R2000")
     flags = _wrk(values)
     recorded_s = parse_duration(str(flags["duration"])) / 1e9 - _CALIBRATION_S
     calibrated = {"warmup": f"{_CALIBRATION_S}s", "duration": f"{recorded_s:.12g}s"} if recorded_s > 0 else {}
@@ -142,7 +142,7 @@ def _hey(values: Mapping[str, Any]) -> dict[str, object]:
     says: tuple[str, ...] = ()
     if isinstance(count, int) and isinstance(workers, int) and count % max(workers, 1):
         flags["count"] = count // workers * workers
-        says = (f"that it sends {flags['count']} requests in place of {count}, as many for each of its workers",)
+        says = (f"that it sends {flags['count']} requests in place of {count}: the same number for each worker",)
     compressed = {} if values.get("uncompressed") else {"Accept-Encoding": "gzip"}
     return flags | {
         "pace": values.get("pace"),
@@ -171,7 +171,7 @@ def _oha(values: Mapping[str, Any]) -> dict[str, object]:
     if version not in {None, "1.1", "2", "2.0"}:
         raise _wrong(f"oha --http-version {version} has no counterpart", "the engine speaks HTTP/1.1 and HTTP/2")
     if "count" in values and "lasts" in values:
-        raise _wrong("oha takes -n or -z, and not both", "leave out one of the two")
+        raise _wrong("oha takes -n or -z, and not both", "leave out either")
     compressed = {} if values.get("uncompressed") else {"Accept-Encoding": "gzip, compress, deflate, br"}
     return {
         "connections": _number(values.get("connections"), 50),
@@ -238,7 +238,7 @@ def _vegeta(values: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _vegeta_rate(text: str) -> str:
-    """Requests per second of `100`, `100/s`, `300/1m` or `5/100ms`. Raises UsageError."""
+    """Read `100`, `100/s`, `300/1m` or `5/100ms` as requests per second. Raises UsageError."""
     match = re.fullmatch(r"([0-9]+)(?:/([0-9]*)(ms|s|m|h))?", text)
     if match is None or int(match[1]) == 0 or (match[2] and int(match[2]) == 0):
         hint = "write it as -rate=100/s; -rate=0 sends as fast as it can: use redline load -c N"
@@ -303,7 +303,7 @@ GENERATORS = {
             refused=_WRK_SCRIPT,
         ),
         _wrk2,
-        ("a rate that is not reached is not said in so many words", _ALONE),
+        ("a rate that is not reached is not reported as such", _ALONE),
     ),
     "hey": Generator(
         Options(
@@ -371,7 +371,7 @@ GENERATORS = {
                 "--cert= --key=": _CERTIFICATE,
                 "--unix-socket= --vsock-addr=": _SOCKET,
                 "--connect-to=": _HOST,
-                "--aws-session= --aws-sigv4=": "requests cannot be signed one by one",
+                "--aws-session= --aws-sigv4=": "requests cannot be signed individually",
                 "--debug --dump-urls=": "it makes no load: leave it out",
             },
         ),

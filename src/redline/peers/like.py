@@ -1,6 +1,6 @@
-"""`--like`: the command line of another load generator, as flags of `redline load`. Pure.
+"""`--like`: translate the command line of another load generator into flags of `redline load`. Pure.
 
-The options and defaults are those that the tools document. None of the tools is run.
+The options and defaults are as the tools document them. None of the tools is run.
 """
 
 import re
@@ -16,16 +16,16 @@ from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url
 _FLAG = "--like"
 _SETS = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
 _BEFORE = frozenset({"docker", "env", "nice", "nohup", "numactl", "podman", "sudo", "taskset", "time"})
-"""Programs that run the load generator that follows them, and do not change its load."""
+"""Programs that run the load generator after them, and do not change its load."""
 _TARGETS = "write the targets as a list: redline load --requests FILE"
 
 
 @dataclass(frozen=True)
 class Like:
-    """What a command line of another tool means here.
+    """The meaning of another tool's command line.
 
-    `flags` are fields of `LoadFlags` with their values. `says` is what the tool does not say of such a load,
-    `ignored` the options that have no counterpart here and need none, as written.
+    `flags` are fields of `LoadFlags` with their values. `says` is what the tool does not report of such a load,
+    `ignored` the options, as written, that have no counterpart here and need none.
     """
 
     tool: str
@@ -35,7 +35,7 @@ class Like:
 
 
 def read_like(text: str) -> Like:
-    """The flags of `redline load` that make the load of this command line. Raises UsageError."""
+    """Return the flags of `redline load` that make the load of this command line. Raises UsageError."""
     name, words, pasted = _generator(text)
     tool = GENERATORS[name]
     read = tool.options.read(name, words)
@@ -56,7 +56,7 @@ def _texts(value: object) -> Sequence[str]:
 
 
 def _generator(text: str) -> tuple[str, tuple[str, ...], Pasted]:
-    """The load generator of a pipeline, the words after it, and the pipeline. Raises UsageError."""
+    """Return the load generator of a pipeline, the words after it, and the pipeline. Raises UsageError."""
     pasted = read_pasted(text, _FLAG)
     for at, command in enumerate(pasted.commands):
         words = _bare(command)
@@ -85,7 +85,7 @@ def _before(pasted: Pasted, at: int) -> Pasted:
 
 
 def _bare(command: Sequence[str]) -> list[str]:
-    """The words of the load generator, without what is before it: variables, and programs such as `taskset`."""
+    """Return the words from the load generator on, without variables and programs such as `taskset` before it."""
     words = list(command)
     while words and _SETS.fullmatch(words[0]):
         words.pop(0)
@@ -96,7 +96,7 @@ def _bare(command: Sequence[str]) -> list[str]:
 
 
 def _name(word: str) -> str:
-    """The program of a path or of a container's image."""
+    """Return the program of a path or of a container's image."""
     return word.rpartition("/")[2].partition(":")[0]
 
 
@@ -109,7 +109,7 @@ def _check_set(command: Sequence[str]) -> None:
 
 
 def _url(name: str, tool: Generator, rest: Sequence[str]) -> dict[str, object]:
-    """The URL among the words that are no options. Raises UsageError for several, and for any other word."""
+    """Return the URL among the words that are no options. Raises UsageError for several, and for any other word."""
     if name == "k6":
         return {}
     late = [word for word in rest if word.startswith("-")]
@@ -117,7 +117,7 @@ def _url(name: str, tool: Generator, rest: Sequence[str]) -> dict[str, object]:
         hint = f"{name} reads no options after the URL: write {late[0]} before it"
         raise UsageError(f"{_FLAG}: {late[0]} stands after the URL", hint=hint)
     if len([word for word in rest if is_url(word)]) > 1:
-        raise UsageError(f"{_FLAG}: {name} is given {len(rest)} URLs", hint="a load here has one; see --requests")
+        raise UsageError(f"{_FLAG}: {name} is given {len(rest)} URLs", hint="a load takes a single URL; see --requests")
     urls = []
     for word in rest:
         if is_url(word):
@@ -131,7 +131,7 @@ def _url(name: str, tool: Generator, rest: Sequence[str]) -> dict[str, object]:
 
 
 def _closing(flags: dict[str, object]) -> dict[str, object]:
-    """A header that asks for the connection's end, which the engine does by itself."""
+    """Replace a header that asks to close the connection by the flag with which the engine does so."""
     headers = flags.get("headers")
     if not isinstance(headers, list):
         return flags
@@ -146,7 +146,7 @@ def _closing(flags: dict[str, object]) -> dict[str, object]:
 
 
 def _targeted(flags: dict[str, object], before: Pasted) -> dict[str, object]:
-    """The flags with the target that is written to vegeta, as its text: method and URL, headers, `@` and a file."""
+    """Add the target that is piped to vegeta: method and URL, headers, `@` and a file."""
     if before.reads is not None:
         raise UsageError(f"{_FLAG}: vegeta reads its targets from {before.reads}", hint=_TARGETS)
     if not before.commands:

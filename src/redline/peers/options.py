@@ -1,4 +1,4 @@
-"""The options of a command line, as its program reads them. Pure."""
+"""Read the options of a command line as its program reads them. Pure."""
 
 import getopt
 from collections.abc import Callable, Mapping, Sequence
@@ -12,14 +12,14 @@ _TRUE, _FALSE = {"true", "t", "1"}, {"false", "f", "0"}
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a program, each with its spellings: `-c --connections`.
+    """The options of a program, with all their spellings: `-c --connections`.
 
-    `values` and `switches` are by spellings, and give names. `shown` and `unneeded` list the spellings of what
-    concerns the program's output alone, and of what has no counterpart and needs none; `refused` says what to do in
-    place of an option. There, a spelling ends in `=` where a value follows. `repeated` are names of several values.
+    `values` and `switches` map spellings to names. `shown` and `unneeded` list the spellings of options that
+    concern only the program's output, and of options that have no counterpart and need none; `refused` says what to do
+    instead of an option. There, a spelling ends in `=` if a value follows. `repeated` are names of several values.
 
-    `style`: `mixed` options may follow the words, `first` stand before them, `go` are those of Go's `flag`, which
-    stand before them too.
+    `style`: `mixed` options may follow the words, `first` options stand before them; `go` is the style of Go's `flag`,
+    whose options stand before them too.
     """
 
     style: Literal["mixed", "first", "go"]
@@ -31,7 +31,7 @@ class Options:
     repeated: frozenset[str] = frozenset({"headers"})
 
     def read(self, program: str, words: Sequence[str]) -> "Read":
-        """Raises UsageError for an option that is refused, unknown, or lacks its value."""
+        """Read words as options. Raises UsageError for an option that is refused, unknown, or lacks its value."""
         takes = {spelling: True for spellings in self.values for spelling in spellings.split()}
         takes |= {spelling: False for spellings in self.switches for spelling in spellings.split()}
         for text in (self.shown, self.unneeded, *self.refused):
@@ -55,7 +55,7 @@ class Options:
             elif name in self.repeated:
                 values.setdefault(name, []).append(value)
             elif name is not None:
-                values.pop(name, None)  # the last counts, and in what order they were given
+                values.pop(name, None)  # the last value counts, and the order in which they were given
                 values[name] = value
         return Read(values, tuple(unneeded), tuple(rest))
 
@@ -88,7 +88,7 @@ def _getopt(style: str) -> _Splits:
 
 
 def _go(takes: Mapping[str, bool], words: Sequence[str]) -> _Pairs:
-    """Read as Go's package `flag` does: with one dash or two, `-on=false`, up to the first word that is no option."""
+    """Read words as Go's package `flag` does: one dash or two, `-on=false`, up to the first word that is no option."""
     pairs: list[tuple[str, Any]] = []
     rest = list(words)
     while rest and rest[0].startswith("-") and rest[0] != "-":

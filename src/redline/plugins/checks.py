@@ -26,7 +26,7 @@ _FIRST_REFUSAL = 400
 class Checked(Frozen):
     """The answer to a request, or why there is none. Without a complete answer `status`, headers and body are None.
 
-    Length and SHA-256 are those of the whole body, `body_base64` its beginning. `outcome` is that of a load.
+    Length and SHA-256 are those of the whole body, `body_base64` is its beginning. `outcome` is as under load.
     """
 
     event: Literal["checked"]
@@ -51,7 +51,7 @@ class Checked(Frozen):
 
     @property
     def wrong(self) -> str:
-        """What was wrong: outcome, reason, place and bytes; empty if the answer is right."""
+        """The error: outcome, reason, place and bytes; empty if the answer is right."""
         if self.failure is not None:
             return self.failure.text
         return "" if self.outcome == "ok" else self.outcome.replace("_", " ")
@@ -62,7 +62,7 @@ class Checked(Frozen):
         return self.status is not None and self.status >= _FIRST_REFUSAL
 
     def header(self, name: str) -> str:
-        """The value of the first header of that name, in lower case; empty without any."""
+        """Return the first header of that name, in lower case; empty if there is none."""
         return next((value for key, value in self.headers or () if key == name), "")
 
 
@@ -74,9 +74,9 @@ class CheckProcess:
         self._kills = procfs.oom_kills()
 
     def ask(self, check: dict[str, Any]) -> Checked:
-        """The answer to a check (see docs/reference/engine-protocol.md). Raises DriveError when the engine gives none.
+        """Answer a check (see docs/reference/engine-protocol.md). Raises DriveError if the engine gives no answer.
 
-        The engine keeps to the check's timeout; it is not waited for any longer.
+        The engine keeps to the check's timeout; the lab does not wait any longer.
         """
         say(self._process, json.dumps(check), more=True)
         line = self._line(check["timeout_ns"] / 1e9 + _BEYOND_TIMEOUT_S)
@@ -93,7 +93,7 @@ class CheckProcess:
         return DriveError(str(ending), hint=ending.hint)
 
     def _line(self, within_s: float) -> str:
-        """The engine's next line; empty if it ended."""
+        """Return the engine's next line; empty if it ended."""
         assert self._process.stdout is not None
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)
@@ -107,7 +107,7 @@ class CheckProcess:
 
 @contextmanager
 def checking(engine: Path) -> Iterator[CheckProcess]:
-    """Checks by a process that ends with the block. Raises DriveError when the engine cannot be started."""
+    """Yield a process for checks that ends with the block. Raises DriveError if the engine cannot be started."""
     descriptor = os.memfd_create("redline-engine.log")
     with os.fdopen(descriptor, "w") as log:
         process = start_engine(engine, log, "check")

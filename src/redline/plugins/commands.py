@@ -1,6 +1,6 @@
-"""Commands that the lab runs and reads line by line, such as builds, and file locks that last as long as they run.
+"""Run commands, such as builds, read them line by line, and hold file locks for as long as they run.
 
-A lock is that of an open file (flock(2)), which whatever is started under it shares. So when the lab is killed, the
+A lock belongs to an open file (flock(2)), which every process started under it shares. If the lab is killed, the
 lock is held until the last process of its build has ended.
 """
 
@@ -34,8 +34,8 @@ def started(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a command behind a supervisor, with both outputs in the same pipe, or in the open file `output`.
 
-    It ends with all that it started when the block is left before, or when the lab is killed. Until then it holds
-    the locks that the lab holds. Raises OSError when it cannot be run.
+    It ends, with all processes that it started, if the block is left early or the lab is killed. Until then it holds
+    the locks that the lab holds. Raises OSError if it cannot be run.
     """
     stdin, alive = os.pipe()
     failed, failing = os.pipe()
@@ -72,7 +72,7 @@ def started(
 
 
 def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
-    """Its lines as it prints them; a line without an end, such as a progress bar, in pieces of 64 KiB."""
+    """Yield a process's lines as it prints them; a line without an end, such as a progress bar, in pieces of 64 KiB."""
     while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
         yield raw
 
@@ -81,7 +81,7 @@ def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
 def locked(descriptor: int, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Hold the lock of an open file, which is closed at the end. Raises OSError.
 
-    Calls `waiting` first where somebody else holds it.
+    Calls `waiting` first if another process holds it.
     """
     try:
         try:
@@ -96,7 +96,7 @@ def locked(descriptor: int, waiting: Callable[[], object] = lambda: None) -> Ite
         finally:
             with _changing:
                 _held.discard(descriptor)
-            # To close it would not do: a daemon that a build left has inherited it.
+            # Closing is not enough: a daemon that a build left has inherited it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)

@@ -1,7 +1,7 @@
-"""Find the line of a command's output that names the error, which is seldom the last. Pure.
+"""Find the line of a command's output that names the error, which is seldom the last line. Pure.
 
-Below it there are advice (`hint:`, `To add an exception …, call:`), what a runtime says of itself (`Node.js v20`),
-frames of a stack, and what outer commands say of inner ones (`make: *** … Error 1`).
+It is followed by advice (`hint:`, `To add an exception …, call:`), a runtime's own messages (`Node.js v20`),
+frames of a stack, and outer commands' messages about inner commands (`make: *** … Error 1`).
 """
 
 import re
@@ -15,7 +15,7 @@ _CRASH = re.compile(
     r"|\s*Caused by: |Exception in thread |(?:Error|panic|fatal error|terminate called|Unhandled exception\.?): ?\S"
     r"|thread '.*' (?:\(\d+\) )?panicked at "
 )
-"""How a process of Python, the JVM, Node, Go, Rust or C++ says why it ends: the last such line counts."""
+"""How a process of Python, the JVM, Node, Go, Rust or C++ reports why it ends: the last such line counts."""
 _ERROR = re.compile(
     r"(?:\S+: )?(?:fatal|error|ERROR|FATAL|Error|E|npm ERR!|npm error)(?:\[\w+\])?(?::| +|$)"
     r"|\[(?:ERROR|FATAL|error)\]"
@@ -23,32 +23,32 @@ _ERROR = re.compile(
     r"|(?:\S+: )?(?:docker|Error response from daemon): "
     r"|WARNING: \w+ not found for kernel"
 )
-"""The same for git, compilers, apt, Maven, npm, perf and container engines: the first such line counts."""
+"""Error lines of git, compilers, apt, Maven, npm, perf and container engines: the first such line counts."""
 _PREFIX = re.compile(
     r"^(?:(?:fatal|error|Error|ERROR|E|docker|Error response from daemon|WARNING|npm ERR!|npm error): |\[ERROR\] )+"
 )
 _BARE = re.compile(r"(?:fatal|error|ERROR|Error|FATAL):?|\[ERROR\]|thread '.*' (?:\(\d+\) )?panicked at .*:")
-"""The error is in the next line."""
+"""Lines after which the error is in the next line."""
 _OF_NOTHING = re.compile(
     r"(?:g?make|ninja)(?:\[\d+\])?: |exit status \d+$|Node\.js v\d|(?:hint|note|help|[Uu]sage|[Ww]arning|WARN): ?"
     r"|See '|Run '|Try '|goroutine \d|Aborted|[})\]^~|\s]+$|BUILD FAIL|\[INFO\]|Error: (?:Could not create|A fatal exc)"
 )
-"""Lines that say little about the cause. They count where there is nothing else."""
+"""Lines that say little about the cause. They count only if there are no others."""
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines that are not empty, at most 500 characters long, without colours and control characters."""
+    """Return the lines that are not empty, at most 500 characters long, without colours and control characters."""
     plain = (_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n"))
     return [line for line in plain if line]
 
 
 def decisive(text: str) -> str:
-    """The line that names the error, else the last line that may; empty without output."""
+    """Return the line that names the error, else the last line that may; empty without output."""
     said = lines_of(text)
     lines = [line for line in said if not _OF_NOTHING.match(line)] or said
     crashes = [at for at, line in enumerate(lines) if _CRASH.match(line)]
     errors = [at for at, line in enumerate(lines) if _ERROR.match(line)]
-    # What is indented is a part of something else, such as a frame of a stack.
+    # Indented lines belong to something else, such as a stack trace.
     others = [at for at, line in enumerate(lines) if not line[0].isspace()] or list(range(len(lines)))
     candidates = [*crashes[-1:], *errors[:1], *others[-1:]]
     if not candidates:
@@ -58,6 +58,6 @@ def decisive(text: str) -> str:
 
 
 def reason(text: str) -> str:
-    """The same without the words by which a tool marks its errors, such as `fatal:`."""
+    """Return the decisive line without the words by which a tool marks its errors, such as `fatal:`."""
     line = decisive(text)
     return _PREFIX.sub("", line, count=1).strip() or line

@@ -1,4 +1,4 @@
-"""The engine as a process: where its binary is, how it is started and ended, and what it wrote."""
+"""The engine as a process: find its binary, start and end it, and read its log."""
 
 import contextlib
 import errno
@@ -17,11 +17,11 @@ ENGINE = "redline-engine"
 ORACLE = "redline-oracle"
 """The server with known answers, which is installed beside the engine."""
 INSTALL = "run `make build` in a checkout; elsewhere install redline again, which brings its engine"
-"""How the engine is installed, for messages."""
+"""How to install the engine, for messages."""
 
 
 def find_engine() -> Path:
-    """The engine in the folder of this Python, or on the PATH. Raises DriveError when there is none."""
+    """Return the engine in the folder of this Python, or on the PATH. Raises DriveError if there is none."""
     installed = Path(sys.executable).with_name(ENGINE)
     path = str(installed) if installed.is_file() else shutil.which(ENGINE)
     if path is None:
@@ -30,7 +30,7 @@ def find_engine() -> Path:
 
 
 def installed_folder() -> Path:
-    """The folder of the engine, and of the oracle, which is installed with it. Raises DriveError when there is none."""
+    """Return the folder of the engine and of the oracle, installed together. Raises DriveError if there is none."""
     return find_engine().absolute().parent
 
 
@@ -45,7 +45,7 @@ def check_version(engine: Path, version: str) -> None:
 
 
 def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Popen[str]":
-    """Start it; it ends with the calling thread. Raises DriveError."""
+    """Start the engine; it ends with the calling thread. Raises DriveError."""
     try:
         return subprocess.Popen(
             [engine, *arguments],
@@ -76,7 +76,7 @@ def say(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
 
 
 def end_engine(process: "subprocess.Popen[str]") -> None:
-    """Kill it if it still runs, and close its pipes."""
+    """Kill the engine if it still runs, and close its pipes."""
     if process.poll() is None:
         process.kill()
     process.wait()
@@ -87,7 +87,7 @@ def end_engine(process: "subprocess.Popen[str]") -> None:
 
 
 def log_tail(log: Path) -> str:
-    """The end of what an engine wrote to its log."""
+    """Return the end of an engine's log."""
     try:
         text = log.read_text(errors="replace").strip()
     except OSError:

@@ -1,22 +1,22 @@
-"""Reads the git repository that a folder is in, without side effects on it."""
+"""Read the git repository that contains a folder, without side effects on it."""
 
 import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-# Nothing of ours is imported: the script uses this also where it only completes words, without pydantic.
+# Import nothing of ours: the script also uses this module for completing words, without pydantic.
 NAMES_A_REPOSITORY = (
-    # What `git rev-parse --local-env-vars` lists, in any version of git.
+    # The output of `git rev-parse --local-env-vars`, in any version of git.
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"),
     *("GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX"),
     *("GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE"),
     "GIT_WORK_TREE",
-    # What git gives to its hooks, or reads, besides.
+    # Further variables that git gives to its hooks, or reads.
     *("GIT_ATTR_SOURCE", "GIT_INDEX_VERSION", "GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_REFLOG_ACTION"),
     *("GIT_GLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_LITERAL_PATHSPECS", "GIT_NOGLOB_PATHSPECS"),
 )
-"""Variables that mean a certain repository, its index or a part of it, whatever folder a git command is started in."""
+"""Variables that select a repository, its index or a part of it, whatever folder a git command is started in."""
 _WITHOUT_SIDE_EFFECTS = (
     "--no-optional-locks",  # `git status` would write the index
     *("-c", "core.hooksPath=/dev/null"),  # they are for people who commit and change branches
@@ -29,25 +29,25 @@ _WITHOUT_SIDE_EFFECTS = (
 def leave_the_callers_repository() -> None:
     """Remove these variables from the environment of this process, and so of all that it starts.
 
-    Git sets them for its hooks, aliases and `rebase --exec`. A build, or a server, that calls git in a checkout of
-    its own would read and write the caller's index with them.
+    Git sets them for its hooks, aliases and `rebase --exec`. With them, a build or a server that calls git in its own
+    checkout would read and write the caller's index.
     """
     for name in NAMES_A_REPOSITORY:
         os.environ.pop(name, None)
 
 
 def git_command(folder: Path, *args: str) -> list[str]:
-    """The command with options that leave the repository and its users' settings alone."""
+    """Return a command with options that leave the repository and its users' settings alone."""
     return ["git", "-C", str(folder), *_WITHOUT_SIDE_EFFECTS, *args]
 
 
 def git(
     folder: Path, *args: str, env: Mapping[str, str] | None = None, within_s: float | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """Run git in a session of its own, which a Ctrl-C does not reach. Raises FileNotFoundError and TimeoutExpired."""
+    """Run git in its own session, which a Ctrl-C does not reach. Raises FileNotFoundError and TimeoutExpired."""
     return subprocess.run(
         git_command(folder, *args),
-        env={**os.environ, "LC_ALL": "C", **(env or {})},  # its reasons are read, and shown among English words
+        env={**os.environ, "LC_ALL": "C", **(env or {})},  # messages are parsed, and shown among English words
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

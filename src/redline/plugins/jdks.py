@@ -1,6 +1,6 @@
 """JDKs of this machine, by their homes and `release` files, and pinned runtimes for releases that it lacks.
 
-A runtime is fetched into the lab's cache whole or not at all, and from then on used without a network.
+A runtime is fetched into the lab's cache whole or not at all, and then used without a network.
 """
 
 import os
@@ -89,13 +89,13 @@ def _vendor(release: dict[str, str]) -> str:
 
 
 def on_path() -> Jdk | None:
-    """The JDK of the `java` on the PATH; None without `java`, or where it is a script outside of any JDK."""
+    """Return the JDK of the `java` on the PATH; None without `java`, or if it is a script outside of any JDK."""
     java = shutil.which("java")
     return read_home(Path(java).resolve().parent.parent) if java else None
 
 
 def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
-    """The distinct JDKs of this machine: in JAVA_HOME, in the usual places, and on the PATH."""
+    """Return the distinct JDKs of this machine: in JAVA_HOME, in the usual places, and on the PATH."""
     named = os.environ.get("JAVA_HOME")
     homes = [Path(named)] if named else []
     for root in roots:
@@ -110,7 +110,7 @@ def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
 
 
 def best(jdks: Iterable[Jdk], feature: int) -> Jdk | None:
-    """The best JDK of that feature release: released before early access, then the newest, then the first."""
+    """Return the best JDK of that feature release: released before early access, then the newest, then the first."""
     fitting = [jdk for jdk in jdks if jdk.feature == feature]
     # The update before the build: 17.0.9 of build 9 is older than 17.0.10 of build 1, and 17 older than 17.0.1.
     return max(fitting, key=lambda jdk: (jdk.ga, jdk.numbers[:-1], jdk.numbers[-1]), default=None)
@@ -156,7 +156,7 @@ Install = Callable[[Path, str, Progress], None]
 
 
 def by_hand(feature: int) -> str:
-    """How a user gets a JDK when the lab cannot."""
+    """Say how a user gets a JDK if the lab cannot fetch it."""
     named = os.environ.get("JAVA_HOME")
     home = f"set JAVA_HOME (now {named}) to its home" if named else "set JAVA_HOME to its home"
     return (
@@ -199,7 +199,7 @@ class FetchError(Exception):
 
 
 def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
-    """Install a pinned package below `target`. uv refuses a file of another content. Raises FetchError."""
+    """Install a pinned package below `target`. uv refuses a file with other content. Raises FetchError."""
     listed = target / "requirements.txt"
     listed.write_text(requirement + "\n")
     command = [find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
@@ -220,14 +220,14 @@ def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
 
 
 def _last_words(lines: Iterable[str]) -> str:
-    """The message of uv from its line `error: ...` on, without hints about uv."""
+    """Return uv's message from its line `error: ...` on, without hints about uv."""
     said = [line for line in lines if line and not line.startswith("hint:")]
     starts = [index for index, line in enumerate(said) if line.startswith("error:")]
     return " ".join(said[starts[-1] if starts else 0 :]).removeprefix("error:").strip()
 
 
 def _share_classes(home: Path) -> None:
-    """Make the archive of shared classes, which jlink leaves out. JVMs start faster with it, and run without it too."""
+    """Make the archive of shared classes, which jlink leaves out. JVMs start faster with it, but run without it too."""
     with suppress(OSError, subprocess.TimeoutExpired), started([str(home / "bin/java"), "-Xshare:dump"]) as process:
         process.communicate(timeout=_SHARING_WITHIN_S)
 
@@ -268,9 +268,9 @@ class Jdks:
         self._refused: dict[tuple[str, ...], str] = {}
 
     def provide(self, variant: Variant, progress: Progress) -> Jdk | None:
-        """The JDK of a variant, fetched if there is none; None for a variant without the option. Raises BuildError.
+        """Return the JDK of a variant, fetched if missing; None for a variant without the option. Raises BuildError.
 
-        What failed before fails for all the variants that need it, without waiting for a network again.
+        An attempt that failed fails again for all variants that need the JDK, without waiting for a network.
         """
         option = variant.options.get(JDK, "")
         if option in self._failed:
@@ -283,7 +283,7 @@ class Jdks:
         return _fitting(variant, jdk)
 
     def find(self, variant: Variant) -> Jdk | None:
-        """The JDK of a variant, which has to be there; None for a variant without the option. Raises BuildError."""
+        """Return the JDK of a variant, if it is there; None for a variant without the option. Raises BuildError."""
 
         def missing(feature: int) -> Jdk:
             raise BuildError(f"there is no JDK {feature} on this machine", hint=f"build first; or {by_hand(feature)}")
@@ -291,7 +291,7 @@ class Jdks:
         return _fitting(variant, self._for(variant, missing))
 
     def check_settings(self, variant: Variant) -> None:
-        """Start the JVM of a variant with its settings alone. Raises BuildError where it refuses them."""
+        """Start the JVM of a variant with its settings alone. Raises BuildError if the JVM refuses them."""
         jdk, command = self.find(variant), variant.catalogued.start.command
         values = {name: option_text(value) for name, value in variant.options.items()}
         words = command[1 : jvm_words(command)]
@@ -313,7 +313,7 @@ class Jdks:
         return self._known[option]
 
     def _look(self, option: OptionValue) -> Jdk | None:
-        """The JDK on this machine, or None. Raises BuildError where an earlier attempt to fetch it has failed."""
+        """Return the JDK on this machine, or None. Raises BuildError if an earlier attempt to fetch it has failed."""
         if isinstance(option, str):
             if option == ON_PATH:
                 named, what = on_path(), "the `java` on the PATH"
@@ -329,7 +329,7 @@ class Jdks:
 
 
 def _refusal(command: tuple[str, ...]) -> str:
-    """The message of a JVM that does not start; an empty text where it does, or where it does not end."""
+    """Return the message of a JVM that does not start; empty if it starts, or does not end."""
     try:
         ended = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_VERSION_WITHIN_S, check=False

@@ -27,12 +27,12 @@ def plan_placement() -> Placement:
 
 
 def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
-    """Separate server and engine. `cores` has for every physical core its usable CPUs (hardware threads).
+    """Separate server and engine. `cores` lists the usable CPUs (hardware threads) of every physical core.
 
     - One CPU: nothing is pinned, there is nothing to separate.
-    - One core of several threads: it is all there is, so its threads are taken for cores.
-    - Two cores: the server gets the first, the engine the last, and the lab shares the engine's: when it is in the way,
-      the engine's lateness shows it, while on the server's core it would look like a slow server.
+    - One core of several threads: its threads are treated as cores.
+    - Two cores: the server gets the first, the engine the last, and the lab shares the engine's: if it disturbs the
+      engine, lateness shows it, while on the server's core it would look like a slow server.
     - Three: the same, with the middle core for the lab.
     - Four or more: the first is left to the lab and to the kernel's own work (interrupts fall there first); the others
       are halved, and the server gets the odd core. Threads of a core are never split between the two.
@@ -49,7 +49,7 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
 
 
 def read_environment(engine_version: str, engine_sha256: str, placement: Placement) -> Environment:
-    """Reads this machine; takes a fifth of a second, to see what else is running."""
+    """Read this machine; takes a fifth of a second, to see what else is running."""
     host, limits = Host(), read_limits()
     steal, busy = sample_shares(_SAMPLE_S)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -94,9 +94,9 @@ def read_environment(engine_version: str, engine_sha256: str, placement: Placeme
 
 
 def sample_shares(seconds: float) -> tuple[float | None, float | None]:
-    """Shares of all cores' time over `seconds` that were stolen, and used by other processes.
+    """Return the shares of all cores' time over `seconds` that were stolen, and used by other processes.
 
-    None where the kernel does not say.
+    None if the kernel does not say.
     """
     host = Host()
     before, own_before = host.cpu_times(), time.process_time_ns()
@@ -108,7 +108,7 @@ def sample_shares(seconds: float) -> tuple[float | None, float | None]:
 
 
 def shares(before: CpuTimes, after: CpuTimes, own_ns: int) -> tuple[float | None, float | None]:
-    """Shares of all cores' time that were stolen, and used by other processes; None without a tick."""
+    """Return the shares of all cores' time that were stolen, and used by other processes; None without a tick."""
     total = after.total_ns - before.total_ns
     if total <= 0:
         return None, None
@@ -124,7 +124,7 @@ def _os_name() -> str:
 
 
 def _commit(own_file: Path) -> str:
-    """The commit of the checkout that this file is tracked in; empty when it is installed otherwise."""
+    """Return the commit of the checkout that tracks this file; empty if it is installed otherwise."""
     if not _git(own_file, "ls-files", "--error-unmatch", "--", str(own_file)):
         return ""
     commit = _git(own_file, "rev-parse", "HEAD")

@@ -1,4 +1,4 @@
-"""Revisions of a git repository: checked out in temporary worktrees, and built there."""
+"""Check out revisions of a git repository in temporary worktrees, and build them there."""
 
 import errno
 import os
@@ -33,8 +33,8 @@ _NO_NETWORK = re.compile(
     r"|dial tcp|UnknownHostException|failed to lookup address|connection timed out|max retries exceeded",
     re.IGNORECASE,
 )
-"""What curl, pip, npm, Go, cargo, Maven and git say where a server does not answer, or its name is not known."""
-_OFFLINE = "it asked for something by a network that does not answer: fetch that before, or build where there is one"
+"""Messages of curl, pip, npm, Go, cargo, Maven and git if a server does not answer, or its name is unknown."""
+_OFFLINE = "it used a network that does not answer: fetch what it needs before, or build on a network"
 _SHOWN_LINES = 20
 _BY_HAND = "check it out and build it by hand, with `build` of redline.yaml"
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -48,16 +48,16 @@ class Repository:
 
     @classmethod
     def around(cls, folder: Path) -> "Repository":
-        """The repository that a folder is in. Raises UsageError."""
+        """Return the repository that contains a folder. Raises UsageError."""
         done = _git(folder, "rev-parse", "--show-toplevel")
         if done.returncode != 0:
             raise _no_work_tree(folder, done.stderr)
         return cls(Path(done.stdout.rstrip("\n")))
 
     def range(self, written: str) -> tuple[Revision, Revision]:
-        """The two different ends of a range, as `git diff` reads it. Raises UsageError.
+        """Return the two different ends of a range, as `git diff` reads it. Raises UsageError.
 
-        `A..B`: both; `A...B`: what B has changed since it left A; `A`: A and the tracked files of the work tree.
+        `A..B`: both; `A...B`: the changes of B since it left A; `A`: A and the tracked files of the work tree.
         """
         left, dots, right = written.partition("...") if "..." in written else written.partition("..")
         first = self.revision(left or "HEAD")
@@ -83,15 +83,15 @@ class Repository:
         return first, second
 
     def _work_tree(self) -> Revision:
-        """A commit of the tracked files as they are now; the last commit where they have not changed.
+        """Return a commit of the tracked files as they are now; the last commit if they have not changed.
 
-        It has no name, so git removes it some day. The index is a copy: the user's stays as it is, also when a
+        It has no name, so git removes it eventually. The index is a copy: the user's stays as it is, even if a
         `git commit` that waits for its hook has locked it. Raises UsageError.
         """
         with tempfile.TemporaryDirectory() as own:
             index = Path(own, "index")
             with suppress(FileNotFoundError):  # nothing was ever added
-                # With its time, by which git knows which files may have changed unseen.
+                # Keep its time, by which git knows which files may have changed unseen.
                 shutil.copy2(Path(self._said("rev-parse", "--absolute-git-dir"), "index"), index)
             env = {"GIT_INDEX_FILE": str(index), **_NOBODY}
             self._said("add", "--update", env=env)
@@ -102,7 +102,7 @@ class Repository:
         return Revision(name=WORK_TREE, commit=commit)
 
     def _said(self, *args: str, env: Mapping[str, str] | None = None) -> str:
-        """The output of git. Raises UsageError where it fails."""
+        """Return the output of git. Raises UsageError if it fails."""
         done = _git(self.folder, *args, env=env)
         if done.returncode != 0:
             raise self._unreadable(done)
@@ -115,7 +115,7 @@ class Repository:
         )
 
     def revision(self, name: str) -> Revision:
-        """The revision of a name; of `WORK_TREE`, a commit of the tracked files as they are now. Raises UsageError."""
+        """Return the revision of a name; for `WORK_TREE`, a commit of the current tracked files. Raises UsageError."""
         return self._work_tree() if name == WORK_TREE else self._revision(name)
 
     def has_changes(self) -> bool:
@@ -144,7 +144,7 @@ class Repository:
         try:
             with temporary_folder(parent) as folder:
                 self._forget(parent)
-                # All names have the same length: paths take room in a process, and that moves what it measures.
+                # All names have the same length: paths take memory in a process, which changes the measurement.
                 self._check_out(revision, folder / "worktree")
                 yield folder / "worktree"
         finally:
@@ -156,7 +156,7 @@ class Repository:
             said = process.communicate()[0].decode(errors="replace").strip()
         if process.returncode != 0:
             lines = "".join(f"\n    {line}" for line in said.splitlines()[-_SHOWN_LINES:])
-            # Git removes what it has written, so whether there was no room only git can say.
+            # Git removes what it has written, so only git can say whether the disk was full.
             hint = f"`git worktree add --detach DIR {revision.commit[:9]}` does the same by hand"
             if _FULL.search(said):
                 hint = f"make room in {folder.parent}; {elsewhere()}"
@@ -172,7 +172,7 @@ class Repository:
 
 
 def _no_work_tree(folder: Path, stderr: str) -> UsageError:
-    """The error where git finds no work tree around a folder."""
+    """Return the error if git sees no work tree around a folder."""
     said = reason(stderr) or "git gives no reason"
     if trusting := next((line.strip() for line in stderr.splitlines() if "--add safe.directory" in line), None):
         return UsageError(f"git does not trust the repository of {folder}: {said}", hint=trusting)

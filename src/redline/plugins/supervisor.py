@@ -1,4 +1,4 @@
-"""Runs a command for the lab, and ends it with its descendants when the lab says so or is gone.
+"""Run a command for the lab, and end it with its descendants when the lab says so or is gone.
 
 A process of its own: see `commands.py`.
 
@@ -7,7 +7,7 @@ A process of its own: see `commands.py`.
 - The descriptor gets the errno of a command that cannot be executed. Its end means that the command runs.
 - stdout and stderr are the command's, which also inherits the locks that the lab holds.
 
-It ends as the command ended. What the command left running, such as a compiler's daemon, goes on.
+It ends as the command ended. Processes that the command left running, such as a compiler's daemon, go on.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ from redline.plugins.launchers.warden import (
 
 
 def main() -> None:
-    """Run the command in a session of its own."""
+    """Run the command in its own session."""
     failed, command = int(sys.argv[2]), sys.argv[3:]
     os.set_inheritable(failed, False)  # noqa: FBT003
     libc = ctypes.CDLL(None)
@@ -62,7 +62,7 @@ def _become(command: list[str], failed: int, libc: ctypes.CDLL, supervisor: int)
 
 
 def _watched(child: int, wake: int) -> int | None:
-    """The command's exit status, or None when the lab is gone or wants it to end."""
+    """Return the command's exit status, or None if the lab is gone or wants it to end."""
     poll = select.poll()
     for fd in (0, wake):
         poll.register(fd, select.POLLIN)

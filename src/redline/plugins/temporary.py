@@ -16,7 +16,7 @@ from redline.plugins.commands import locked
 
 _GUARD = ".lock"
 _LOCK = ".lock"
-# What mkstemp makes of the prefix and the suffix below. Whatever else is there is somebody's, and left alone.
+# The names that mkstemp makes of the prefix and the suffix below. Other files belong to somebody else.
 _OURS = re.compile(rf"redline-\d+-[a-z0-9_]{{8}}{re.escape(_LOCK)}")
 
 
@@ -27,7 +27,7 @@ def elsewhere() -> str:
 
 
 def private_folder(name: str) -> Path:
-    """`redline-NAME-UID` in the folder for temporary files. Raises OSError, with advice, unless it is only this user's.
+    """Return `redline-NAME-UID` in the temporary folder. Raises OSError, with advice, unless it is only this user's.
 
     Names in it are predictable, so whoever can replace it could change what is built and started there.
     """
@@ -51,9 +51,9 @@ def private_folder(name: str) -> Path:
 
 
 def _who_can_replace(folder: os.stat_result) -> str | None:
-    """Who else can replace entries of this folder; None if only this user and root can.
+    """Return who else can replace entries of this folder; None if only this user and root can.
 
-    A group with the number of the folder's owner is taken for that user's alone: most systems give every user such a
+    A group with the number of the folder's owner counts as that user's own: most systems give every user such a
     group, and let it write (umask 002).
     """
     if folder.st_uid not in (0, os.geteuid()):
@@ -67,9 +67,9 @@ def _who_can_replace(folder: os.stat_result) -> str | None:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """An empty folder in `parent`, removed when the block ends. Raises OSError when it cannot be made.
+    """Yield an empty folder in `parent`, removed when the block ends. Raises OSError if it cannot be made.
 
-    It is in use while the file next to it is locked, since the kernel releases locks however their holders end. The
+    It is in use while the file next to it is locked: the kernel releases locks however their holders end. The
     process id in its name is for people. Not every file system can lock a folder (NFS).
     """
     parent.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""What is shown: numbers and loads in words, and the renderers that turn a report into bytes."""
+"""Reports for people and programs: numbers and loads in words, and renderers that turn a report into bytes."""

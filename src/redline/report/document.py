@@ -1,7 +1,7 @@
-"""What is shown, before it is drawn: sections of text, tables and figures. Renderers know these, and no reports.
+"""Documents before they are drawn: sections of text, tables and figures. Renderers know these, and no reports.
 
 A block says on which media it appears (`on`). Every renderer draws text, items and tables. Only the page has folds,
-tabs and figures: whatever a figure shows also stands in a table, and text shows what folds and tabs hold.
+tabs and figures: a figure's content also stands in a table, and text shows the content of folds and tabs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from redline.report.scales import Scale
 
 
 class Medium(Flag):
-    """Where a report is read."""
+    """A medium on which a report is read."""
 
     TERMINAL = auto()
     MARKDOWN = auto()
@@ -26,10 +26,10 @@ class Medium(Flag):
 
 
 Look: TypeAlias = Verdict | fmt.VerdictSign | Grade | Literal["", "dim", "strong", "met", "missed", "unknown"]
-"""How a text looks: verdicts and grades have colours of their own."""
+"""The look of a text: verdicts and grades have their own colours."""
 
 STATE_LOOKS: dict[ObjectiveState, Look] = {"met": "met", "missed": "missed", "not known": "unknown"}
-"""How what became of an objective looks."""
+"""The looks of objectives, by state."""
 
 
 @dataclass(frozen=True)
@@ -45,32 +45,32 @@ Line: TypeAlias = tuple[Span, ...]
 
 
 def line(*parts: str | tuple[str, Look]) -> Line:
-    """A line from texts, alone or with looks; empty texts are left out."""
+    """Make a line from texts, alone or with looks; empty texts are left out."""
     spans = (Span(part) if isinstance(part, str) else Span(*part) for part in parts)
     return tuple(span for span in spans if span.text)
 
 
 def key(text: str) -> Line:
-    """A line of explanation, in which `**words**` are strong. For texts of ours alone."""
+    """Make a line of explanation, in which `**words**` are strong. Only for our own texts."""
     parts = enumerate(text.split("**"))
     return tuple(Span(part, "strong" if at % 2 else "dim") for at, part in parts if part)
 
 
 @dataclass(frozen=True)
 class TextCell:
-    """A cell of a table: some lines of text. For the page also, folded, what a server printed."""
+    """A table cell with some lines of text. The page also has, folded, what a server printed."""
 
     lines: tuple[Line, ...]
     output: str = ""
 
 
 def words(*texts: str, look: Look = "") -> TextCell:
-    """A cell with a line per text that is not empty."""
+    """Make a cell with a line per text that is not empty."""
     return TextCell(tuple((Span(text, look),) for text in texts if text))
 
 
 class ObjectiveText(NamedTuple):
-    """An objective as it was written, whether it was met, and why that is so where that says more."""
+    """An objective as written, whether it was met, and the reason if that adds something."""
 
     text: str
     state: ObjectiveState
@@ -79,9 +79,9 @@ class ObjectiveText(NamedTuple):
 
 @dataclass(frozen=True)
 class ServerCell:
-    """A cell of a table that names a server of a group, with what else is to be known of it.
+    """A table cell that names a server of a group, with further facts about it.
 
-    `against` and `load` are empty where the group has a single baseline and load. `series` is its colour in charts,
+    `against` and `load` are empty if the group has a single baseline and load. `series` is its colour in charts,
     `rank` its place among the servers that it is ranked with.
     """
 
@@ -103,7 +103,7 @@ class ServerCell:
 
 @dataclass(frozen=True)
 class InvalidCell:
-    """In place of all numbers of a row: why there are none, and what to do about it."""
+    """A cell in place of all numbers of a row: why there are none, and what to do about it."""
 
     reason: str
     advice: tuple[str, ...] = ()
@@ -111,11 +111,11 @@ class InvalidCell:
 
 @dataclass(frozen=True)
 class ChangeCell:
-    """A cell of a table with a change, or why there is none: `note` is the number of the table's reason.
+    """A table cell with a change, or the reason why there is none: `note` is its number below the table.
 
-    A change that is only described has no verdict. `brief` is the text without decimals that say little at a glance,
+    A described change has no verdict. `brief` is the text without insignificant decimals,
     and `size` the absolute relative change. `remark` stands behind the verdict. The page has `chances`, a hint, and
-    `times`, the change as a multiple. In text a `stacked` change has its interval in a line of its own.
+    `times`, the change as a multiple. In text a `stacked` change has its interval on its own line.
     """
 
     text: str = ""
@@ -151,7 +151,7 @@ class ChangeCell:
 
     @property
     def sign(self) -> str:
-        """The verdict's, or nothing."""
+        """The verdict's sign, or an empty text."""
         return self.verdict.mark if self.verdict else ""
 
     @property
@@ -168,10 +168,10 @@ class ChangeCell:
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """A cell of a table with a metric: the texts of its value and of its interval.
+    """A table cell with a metric: the texts of its value and of its interval.
 
-    `value` is empty where nothing was measured. `spread` is for a glance, `bounds` are those of the interval. The page
-    has the change against the baseline, too, and sorts rows by `place`.
+    `value` is empty if nothing was measured. `spread` is for a glance, `bounds` are the interval's. The page
+    also has the change against the baseline, and sorts rows by `place`.
     """
 
     value: str = ""
@@ -182,7 +182,7 @@ class ScoreCell:
 
     @classmethod
     def of(cls, estimate: Estimate | None, change: ChangeCell | None = None, place: float | None = None) -> "ScoreCell":
-        """An estimate as texts."""
+        """Format an estimate."""
         if estimate is None:
             return cls(change=change, place=place)
         amount = fmt.amount(estimate.value, estimate.unit)
@@ -191,9 +191,9 @@ class ScoreCell:
 
 @dataclass(frozen=True)
 class Strip:
-    """A picture in a cell of a table: a value and its interval, on a scale that all rows share.
+    """A picture in a table cell: a value and its interval, on a scale that all rows share.
 
-    A point has a whisker for its interval. A span reaches from `low` to `high`, or to the scale's end where a side is
+    A point has a whisker for its interval. A span reaches from `low` to `high`, or to the scale's end if a side is
     unknown; a ring marks its `value`. `dots` are the trials behind the interval.
     """
 
@@ -211,7 +211,7 @@ TableCell: TypeAlias = str | TextCell | ServerCell | ScoreCell | InvalidCell | C
 
 
 def lines_of(cell: TableCell) -> tuple[Line, ...]:
-    """A cell of text, or of a change, as lines; none of a picture and of what renderers lay out themselves."""
+    """Return a cell of text, or of a change, as lines; empty for pictures and what renderers lay out themselves."""
     match cell:
         case str():
             return (line(cell),)
@@ -227,10 +227,10 @@ def lines_of(cell: TableCell) -> tuple[Line, ...]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column. Where there is little room it may stand above its rows as a heading, or below them.
+    """A column. In a narrow layout it may stand above its rows as a heading, or below them.
 
-    Columns of a `group` stand under a heading of that name. A `merged` column shows a cell once for all successive
-    rows that have the same object in it. Only the page has hints, and the axis of the scale below the column's strips.
+    Columns of a `group` stand under a heading of that name. A `merged` column shows the same object in successive rows
+    once. Only the page has hints, and the axis of the scale below the column's strips.
     """
 
     title: str
@@ -243,16 +243,16 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """Its title with its group's: `SimpleGet · saturate`."""
+        """The title with the group's: `SimpleGet · saturate`."""
         return " · ".join(part for part in (self.title, self.group) if part)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells in the order of columns; a `InvalidCell` is a row's last cell and stands for all that are missing.
+    """Rows of cells in the order of columns; an `InvalidCell` is a row's last cell and replaces all that are missing.
 
-    For the page: `look` is the style of the whole table; `total` sets the last row apart; `muted` are the rows, from 0,
-    of which nothing was used; `more` is what rows rest on, or None, folded below them.
+    For the page: `look` is the style of the whole table; `total` sets the last row apart; `muted` are the indices
+    of unused rows; `more` is the evidence of rows, or None, folded below them.
     """
 
     columns: tuple[Column, ...]
@@ -265,13 +265,13 @@ class Table:
     on: Medium = Medium.EVERYWHERE
 
     def in_text(self) -> "Table":
-        """The table without the columns that hold pictures alone."""
+        """The table without its columns of pictures."""
         kept = [at for at, column in enumerate(self.columns) if column.title or not column.scale]
         rows = tuple(tuple(row[at] for at in kept if at < len(row)) for row in self.rows)
         return replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 
     def shown_rows(self) -> Iterator[tuple[TableCell, ...]]:
-        """The rows, with nothing in merged columns that show the row before them already."""
+        """The rows; merged columns are empty where they repeat the row before."""
         before: TableCell | None = None
         for row in self.rows:
             repeats = row[0] is before
@@ -292,7 +292,7 @@ class Prose:
     def of(
         cls, texts: Iterable[str], look: Look = "", *, listed: bool = False, on: Medium = Medium.EVERYWHERE
     ) -> "Prose":
-        """A line per text that is not empty, all of the same look."""
+        """Make a line per text that is not empty, all of the same look."""
         return cls(tuple((Span(text, look),) for text in texts if text), listed, on)
 
 
@@ -300,7 +300,7 @@ class Prose:
 class Item:
     """The head of an item, and the lines that belong to it.
 
-    `more` are other texts like its first line, which the page folds and others only count. The page alone has an
+    `more` are other texts like its first line, which the page folds and text counts. Only the page has an
     anchor, a hint, and `output`: what a server printed.
     """
 
@@ -313,13 +313,13 @@ class Item:
 
 
 def more_like_it(item: Item) -> str:
-    """` (And 3 more like it.)`, or nothing."""
+    """` (And 3 more like it.)`, or an empty text."""
     return f" (And {len(item.more)} more like it.)" if item.more else ""
 
 
 @dataclass(frozen=True)
 class Items:
-    """A list of items, of which the page shows heads and first lines where they are `folded`."""
+    """A list of items; if `folded`, the page shows heads and first lines."""
 
     items: tuple[Item, ...]
     folded: bool = False
@@ -328,9 +328,9 @@ class Items:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks under a heading. On the page they are folded; `open` is None where they cannot be.
+    """Blocks under a heading. On the page they are folded; `open` is None if they cannot be.
 
-    Text has the heading and the blocks. If the whole fold is for the page alone, text has the line `instead`, if any.
+    Text has the heading and the blocks. If the whole fold is only for the page, text has the line `instead`, if any.
     """
 
     title: Line
@@ -343,7 +343,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Tabs:
-    """Blocks of which the page shows one choice at a time, with titles and hints; `first` is shown first.
+    """Blocks of which the page shows a single choice, with titles and hints; `first` is shown first.
 
     Text has the blocks of all choices in turn.
     """
@@ -355,14 +355,14 @@ class Tabs:
 
 
 class PageBlock:
-    """A block that the page alone has."""
+    """A block that only the page has."""
 
     on: ClassVar[Medium] = Medium.PAGE
 
 
 @dataclass(frozen=True)
 class Facts(PageBlock):
-    """Names and values; `brief` ones stand in columns."""
+    """Names and values; `brief` facts stand in columns."""
 
     facts: tuple[tuple[str, str], ...]
     brief: bool = True
@@ -370,7 +370,7 @@ class Facts(PageBlock):
 
 @dataclass(frozen=True)
 class Code(PageBlock):
-    """A text to be copied, such as a command."""
+    """A text to copy, such as a command."""
 
     text: str
     label: str
@@ -378,7 +378,7 @@ class Code(PageBlock):
 
 @dataclass(frozen=True)
 class Choices(PageBlock):
-    """What all plots show: the name and text of choices, the values and texts of their options, and the first value."""
+    """The controls of all plots: names and texts of choices, values and texts of options, and the first value."""
 
     choices: tuple[tuple[str, str, tuple[tuple[str, str], ...], str], ...]
 
@@ -388,9 +388,9 @@ Block: TypeAlias = Prose | Items | Table | Fold | Tabs | PageBlock
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of a level from 1 to 3, a hint that text has beside it, and what stands below.
+    """A heading of a level from 1 to 3, a hint that text has beside it, and the blocks below.
 
-    For the page: its anchor; what stands beside its heading; a picture beside all of it; a number for the table of
+    For the page: its anchor; a text beside its heading; a picture beside all of it; a number for the table of
     contents.
     """
 
@@ -406,7 +406,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Head:
-    """What stands above all sections. The page alone has `brand`, `about` and `footer`."""
+    """The head of the document, above all sections. Only the page has `brand`, `about` and `footer`."""
 
     title: str
     facts: tuple[str, ...] = ()
@@ -418,7 +418,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a page's `scripts` draw its plots from, as data for JSON; and the scales of its tables."""
+    """The JSON data from which a page's `scripts` draw its plots, and the scales of its tables."""
 
     data: object
     scripts: tuple[str, ...]
@@ -435,7 +435,7 @@ class Page:
 
 
 def filled(*blocks: Block | None) -> Iterator[Block]:
-    """The blocks that have something to show."""
+    """Yield the blocks that have something to show."""
     for block in blocks:
         match block:
             case Prose(lines=()) | Items(items=()) | Table(rows=()) | None:
@@ -445,7 +445,7 @@ def filled(*blocks: Block | None) -> Iterator[Block]:
 
 
 def on_medium(blocks: Iterable[Block | None], medium: Medium) -> Iterator[Block]:
-    """The blocks that appear there and have something to show; of folds and tabs text has what is in them."""
+    """Yield the blocks that appear on a medium and have something to show; text has the content of folds and tabs."""
     for block in filled(*blocks):
         match block:
             case Fold() if medium not in block.on:
@@ -467,7 +467,7 @@ def on_medium(blocks: Iterable[Block | None], medium: Medium) -> Iterator[Block]
 
 
 def _headed(title: Line, blocks: tuple[Block, ...]) -> Iterator[Block]:
-    """Blocks below a heading, which is the title of a table that comes first and has none."""
+    """Yield blocks below a heading, which becomes the title of a first table without a title."""
     first, *others = blocks
     if isinstance(first, Table) and not first.title:
         yield replace(first, title=title)
@@ -477,10 +477,10 @@ def _headed(title: Line, blocks: tuple[Block, ...]) -> Iterator[Block]:
 
 
 def _strong(title: Line) -> Line:
-    """A heading within text, which stands out from what is below it."""
+    """Make a heading within text stand out from the blocks below it."""
     return tuple(replace(span, look=span.look or "strong") for span in title)
 
 
 def refused(reasons: Iterable[str]) -> Prose:
-    """Why changes are refused, numbered from 1 as in `ChangeCell.note`."""
+    """Reasons why changes are refused, numbered from 1 as in `ChangeCell.note`."""
     return Prose.of((f"[{number}] refused: {reason}" for number, reason in enumerate(reasons, 1)), "dim", listed=True)

@@ -1,4 +1,4 @@
-"""The figures of a page. Whatever a figure shows also stands in a table."""
+"""The figures of a page. Their content also stands in tables."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ from redline.report.scales import Scale
 
 @dataclass(frozen=True)
 class Bar:
-    """From where to where, with the interval of its end and the trials behind it; no `verdict`: it is no change."""
+    """A bar with its start, its end and the end's interval, and the trials behind it; no change, so no `verdict`."""
 
     start: float
     end: float
@@ -64,7 +64,7 @@ class Plots(PageBlock):
 class Stacked:
     """A bar of a length up to 1, with its value as text, and its parts, which add up to 1: colour, share and name.
 
-    Colour -1 is that of all that have none.
+    Colour -1 is for all parts without a colour.
     """
 
     name: str
@@ -97,10 +97,10 @@ class Heat(PageBlock):
 
 @dataclass(frozen=True)
 class RunCourse:
-    """A number from run to run: `points` are its value and its interval's ends, or None where a run has none.
+    """A number from run to run: `points` are its value and its interval's ends, or None for a run without it.
 
-    `eras` are the points at which another era begins; `changes` those since which it is at another level. `first` and
-    `last` name the runs at its ends, `ticks` are values of the scale, as numbers and as text, the lowest first.
+    `eras` are the points at which another era begins; `changes` the points from which the level differs. `first` and
+    `last` name the first and the last run, `ticks` are values of the scale, as numbers and as text, the lowest first.
     """
 
     title: str
@@ -124,7 +124,7 @@ class Courses(PageBlock):
 
 @dataclass(frozen=True)
 class Flames(PageBlock):
-    """The flame graphs of the page's data, of which its script draws one at a time."""
+    """The flame graphs of the page's data; its script draws a single graph at a time."""
 
     title: str
 

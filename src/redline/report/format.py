@@ -1,4 +1,4 @@
-"""Quantities as people read them, and the words, intervals and signs that belong to a report.
+"""Format quantities for people, and the words, intervals and signs of a report.
 
 All functions are pure. The exact values are in the JSON and CSV of a report; these texts are for people.
 """
@@ -25,7 +25,7 @@ from redline.quantities import amount, duration, integer, percent, rate, ratio, 
 
 
 class VerdictSign(StrEnum):
-    """A verdict as it is shown: a significant difference that does not matter has a mark and a colour of its own."""
+    """A verdict for display: a significant difference that does not matter has its own mark and colour."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -45,7 +45,7 @@ class VerdictSign(StrEnum):
 
     @property
     def mark(self) -> str:
-        """The sign in tables: `▲`; hollow where the difference does not matter."""
+        """The sign in tables: `▲`; hollow if the difference does not matter."""
         return _SIGNS[self][0]
 
     @property
@@ -68,7 +68,7 @@ GRADE_NOUNS = {Grade.NOTE: "notes", Grade.WARN: "warnings", Grade.INVALID: "reas
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
 
 IN_TIMES = 1.1
-"""From this ratio on a difference is said in times, below in percent."""
+"""Ratios from this on are written as multiples, smaller ratios in percent."""
 _AMOUNTS = {
     Metric.THROUGHPUT: ("as many", "fewer", "requests"),
     Metric.CPU_PER_REQUEST: ("as much", "less", "CPU"),
@@ -88,19 +88,19 @@ def count(number: int, noun: str) -> str:
 
 
 def slug_of(cell_id: str) -> str:
-    """The slug in a cell's id, which eight hex digits follow."""
+    """Return the slug of a cell id, which ends in eight hex digits."""
     return cell_id.rpartition("-")[0]
 
 
 def label(metric: Metric) -> str:
-    """The metric's name in running text: `throughput`, `p99`, `CPU per request`."""
+    """Return the metric's name in running text: `throughput`, `p99`, `CPU per request`."""
     return metric.words
 
 
 def interval(estimate: Estimate) -> str:
-    """The interval in the value's unit, to two digits of its own half width; empty when there is none.
+    """Format the interval in the value's unit, to two digits of its own half width; empty if there is none.
 
-    `not known` where it says nothing: its digits would look like knowledge. So do all texts of intervals.
+    `not known` if it says nothing: digits would look like knowledge. All texts of intervals do so.
     """
     if estimate.low is None or estimate.high is None:
         return ""
@@ -115,13 +115,13 @@ def interval(estimate: Estimate) -> str:
 
 
 def change(ratio_estimate: Estimate, *, whole_from: float = 1.0) -> str:
-    """A ratio as what it adds or takes away: such as `+3.1%`; no decimal from `whole_from` (1 is 100%) on."""
+    """Format a ratio as a change, such as `+3.1%`; no decimal from `whole_from` (1 is 100%) on."""
     places = int(abs(ratio_estimate.value - 1) < whole_from)
     return f"{signed((ratio_estimate.value - 1) * 100, places)}%"
 
 
 def change_bounds(ratio_estimate: Estimate) -> str:
-    """The interval of a change: `[+1.2, +5.0]`, in percent; empty when there is none."""
+    """Format the interval of a change: `[+1.2, +5.0]`, in percent; empty if there is none."""
     if ratio_estimate.low is None or ratio_estimate.high is None:
         return ""
     if ratio_estimate.says_nothing:
@@ -137,9 +137,9 @@ def with_bounds(ratio_estimate: Estimate) -> str:
 
 
 def times(comparison: Comparison, *, named: bool = False) -> str:
-    """`1.6 times fewer`, `2.1 times as many`, with `named` also of what: `1.6 times fewer requests`.
+    """`1.6 times fewer`, `2.1 times as many`; with `named` also the noun: `1.6 times fewer requests`.
 
-    Empty below 1.1 times, where percent say it better, and where the interval contains 1.
+    Empty below 1.1 times, where percent is clearer, and if the interval contains 1.
     """
     value = comparison.ratio.value if comparison.ratio and comparison.differs else 0.0
     factor = max(value, 1 / value) if value > 0 else 1.0
@@ -153,7 +153,7 @@ def times(comparison: Comparison, *, named: bool = False) -> str:
 
 
 def signed(value: float, places: int) -> str:
-    """`+1.2`, `-1,200` with a true minus sign; no sign where it would be rounded to zero."""
+    """`+1.2`, `-1,200` with a true minus sign; no sign if it rounds to zero."""
     text = f"{abs(value):,.{places}f}"
     if not text.strip("0."):
         return text
@@ -161,14 +161,14 @@ def signed(value: float, places: int) -> str:
 
 
 def quantile_name(q: float) -> str:
-    """`p50`, `p99.9`; `max` for the largest."""
+    """`p50`, `p99.9`; `max` for 1."""
     return "max" if q >= 1 else f"p{q * 100:.6g}"
 
 
 def spread(estimate: Estimate) -> str:
-    """Half of the interval's width against the value: `±0.7%`, `±12%`; empty when there is no interval.
+    """Half of the interval's width relative to the value: `±0.7%`, `±12%`; empty if there is no interval.
 
-    Beyond ±100% its ends, in the value's unit: `0.56\u201312` behind 2.63 ms.
+    Beyond ±100% the interval's ends, in the value's unit: `0.56\u201312` for 2.63 ms.
     """
     half = estimate.relative_half_width
     if half is None or estimate.low is None or estimate.high is None:
@@ -188,7 +188,7 @@ def with_spread(estimate: Estimate) -> str:
 
 
 def chances(comparison: Comparison) -> str:
-    """`p 0.012, 0.048 adjusted for 4 comparisons`: how likely equal cells come out as far apart; empty without."""
+    """`p 0.012, 0.048 adjusted for 4 comparisons`: how likely equal cells differ that much; empty if unknown."""
     if comparison.p is None:
         return ""
     text = f"p {_chance(comparison.p)}"
@@ -198,7 +198,7 @@ def chances(comparison: Comparison) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """`▼ slower`, `▽ slower, within the 2% that do not matter`, `? inconclusive (p 0.12 among 20)`; empty without."""
+    """`▼ slower`, `▽ slower, within the 2% that do not matter`, `? inconclusive (p 0.12 among 20)`; may be empty."""
     sign = VerdictSign.of(comparison)
     if sign is None or comparison.verdict is None:
         return ""
@@ -206,19 +206,19 @@ def verdict(comparison: Comparison) -> str:
 
 
 def immaterial(comparison: Comparison) -> str:
-    """`, within the 2% that do not matter` behind a significant difference of that size; empty behind every other."""
+    """`, within the 2% that do not matter` for a significant difference of that size; else empty."""
     return f", within the {percent(comparison.threshold)} that do not matter" if comparison.matters is False else ""
 
 
 def family(comparison: Comparison) -> str:
-    """`CPU per request against rust.hyper, 12 comparisons`: what a verdict is adjusted for; empty without a verdict."""
+    """`CPU per request against rust.hyper, 12 comparisons`: the family of a verdict; empty without a verdict."""
     if comparison.family is None:
         return ""
     return f"{comparison.family_name}, {count(comparison.family, 'comparison')}"
 
 
 def held_back(comparison: Comparison) -> str:
-    """`(p 0.12 among 20)` behind a verdict that the interval alone would not give; empty behind every other."""
+    """`(p 0.12 among 20)` for a verdict that the interval alone would not give; else empty."""
     if not comparison.held_back or comparison.p_adjusted is None:
         return ""
     return f"(p {_chance(comparison.p_adjusted)} among {integer(comparison.family or 1)})"
@@ -229,7 +229,7 @@ def _chance(p: float) -> str:
 
 
 def actual(result: ObjectiveResult) -> str:
-    """What an objective is held against: `435 µs`, `0.1%`, `at most 435 µs`, or `no number`."""
+    """The measured value of an objective: `435 µs`, `0.1%`, `at most 435 µs`, or `no number`."""
     if result.actual is None:
         return "no number"
     number = percent(result.actual) if result.objective.metric in ("errors", "achieved") else duration(result.actual)
@@ -237,7 +237,7 @@ def actual(result: ObjectiveResult) -> str:
 
 
 def bound(objective: Objective) -> str:
-    """What an objective asks of its metric: `< 50 ms`."""
+    """The bound of an objective: `< 50 ms`."""
     return re.sub(r"(?<=\d)(?=[a-zµ])", " ", objective.text.removeprefix(objective.metric).strip())
 
 
@@ -252,7 +252,7 @@ def instant(unix_ns: int) -> str:
 
 
 def other_time(time: OtherTime) -> str:
-    """`handshake: p50 1.24 ms, p99 3.10 ms, max 4.20 ms (1,024 of them)`; of one-way times how fine they are."""
+    """`handshake: p50 1.24 ms, p99 3.10 ms, max 4.20 ms (1,024 of them)`; one-way times also with their resolution."""
     p99 = "" if time.p99_ns is None else f", p99 {duration(time.p99_ns)}"
     text = f"{time.name}: p50 {duration(time.p50_ns)}{p99}, max {duration(time.max_ns)} ({integer(time.count)} of them"
     if time.resolution_ns is None:

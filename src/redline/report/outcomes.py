@@ -1,4 +1,4 @@
-"""What a report says, as the outcomes of checks: what a CI server shows of it. Pure."""
+"""Turn a report into outcomes of checks, as CI servers show them. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
@@ -12,13 +12,13 @@ from redline.report.sections.limit_ratios import ratio_sentence
 from redline.report.sections.views import invalid_reason
 
 State = Literal["passed", "failed", "undecided", "unknown"]
-"""Undecided: measured, without a verdict that is sure enough. Unknown: not measured, or by cold servers."""
+"""Undecided: measured, without a sure verdict. Unknown: not measured, or measured on cold servers."""
 
 _STATES: dict[str, State] = {"met": "passed", "missed": "failed", "not known": "unknown"}
 
 
 class Outcome(NamedTuple):
-    """A check: what it is about, its name, what became of it, and a sentence about that."""
+    """A check: its subject, its name, its state, and a sentence about it."""
 
     subject: str
     name: str
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
 
 def outcomes(report: AnyReport) -> tuple[Outcome, ...]:
-    """A check for every pair that is compared, every objective, and every cell that has no result or no pair."""
+    """Yield a check for every compared pair, every objective, and every cell without a result or a pair."""
     return tuple(_of_search(report) if isinstance(report, LimitReport) else _of_run(report))
 
 
@@ -50,11 +50,11 @@ def _of_run(report: Report) -> Iterator[Outcome]:
 def _of_search(report: LimitReport) -> Iterator[Outcome]:
     cells = {cell.slug: cell for cell in report.cells}
     for cell in report.cells:
-        found: State = "passed" if cell.ended == "converged" else "unknown"
+        ended: State = "passed" if cell.ended == "converged" else "unknown"
         for answer in cell.limits:
-            yield Outcome(cell.slug, answer.name, found, limit_sentence(cell, answer))
+            yield Outcome(cell.slug, answer.name, ended, limit_sentence(cell, answer))
         if not cell.limits:
-            yield Outcome(cell.slug, "limit", found, cell.reason or f"the search ended: {cell.ended}")
+            yield Outcome(cell.slug, "limit", ended, cell.reason or f"the search ended: {cell.ended}")
     for comparison in report.comparisons:
         cell, base = cells[comparison.slug], cells[comparison.baseline]
         state: State = "unknown" if comparison.ratio is None else _verdict([comparison])
@@ -65,7 +65,7 @@ def _of_search(report: LimitReport) -> Iterator[Outcome]:
 
 
 def _state(said: Said) -> State:
-    """Unknown where a verdict is asked for and could not be given, unless another says slower."""
+    """Return unknown if a verdict could not be given, unless another comparison is slower."""
     judged = _verdict(said.judged)
     if judged == "failed":
         return judged

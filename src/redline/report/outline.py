@@ -11,9 +11,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Chapter(Generic[R]):
-    """A chapter of a report: what makes its sections, and where these appear.
+    """A chapter of a report: the function that makes its sections, and the media they appear on.
 
-    Chapters that lead come first on the page and in Markdown, and last on a terminal, where a reader's eyes are.
+    Leading chapters come first on the page and in Markdown, and last on a terminal, where a reader's eyes are.
     """
 
     build: Callable[[R], Iterable[Section]]
@@ -23,7 +23,7 @@ class Chapter(Generic[R]):
 
 @dataclass(frozen=True)
 class Outline(Generic[R]):
-    """How a kind of report is laid out; `headed` are the media on which text begins with the head."""
+    """The layout of a kind of report; `headed` are the media on which text begins with the head."""
 
     head: Callable[[R], Head]
     chapters: tuple[Chapter[R], ...]
@@ -31,7 +31,7 @@ class Outline(Generic[R]):
     headed: Medium = Medium.TEXT
 
     def text(self, report: R, medium: Medium) -> Iterator[Section]:
-        """The report for a terminal, or in Markdown, where the facts of the head stand last: a phone shows little."""
+        """Return the report for a terminal, or in Markdown, where the head's facts come last: a phone shows little."""
         if medium not in self.headed:
             yield from self.sections(report, medium)
             return
@@ -43,11 +43,11 @@ class Outline(Generic[R]):
             yield Section("", (facts,))
 
     def page(self, report: R) -> Page:
-        """The report as a page."""
+        """Return the report as a page."""
         return Page(self.head(report), tuple(self.sections(report, Medium.PAGE)), self.figures(report))
 
     def sections(self, report: R, medium: Medium) -> Iterator[Section]:
-        """The sections that appear on a medium, in the order in which they stand there."""
+        """Yield the sections that appear on a medium, in their order there."""
         shown = [chapter for chapter in self.chapters if medium in chapter.on]
         leading, others = ([chapter for chapter in shown if chapter.leads is leads] for leads in (True, False))
         ordered = (*others, *reversed(leading)) if medium is Medium.TERMINAL else (*leading, *others)

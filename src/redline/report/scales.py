@@ -1,4 +1,4 @@
-"""Scales of figures: where a value stands on an axis, and which values are marked there."""
+"""Scales of figures: the position of a value on an axis, and the marked values."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from redline.model import Comparison
 from redline.quantities import rate, scale_of
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_FARTHEST_END = 1.4  # an interval that reaches so many times as far as the longest bar is cut there
+_FARTHEST_END = 1.4  # intervals are cut at this multiple of the longest bar
 _MOST_RATES = 6
 _PARTS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
 _RATIOS = (
@@ -21,10 +21,10 @@ _RATIO_REACH = 0.9
 
 @dataclass(frozen=True)
 class Scale:
-    """From `low` to `high`, linear or `log`.
+    """An axis from `low` to `high`, linear or `log`.
 
-    `ticks` are values with their labels. `origin` is where nothing changes, and `band` around it what is too little to
-    matter. What all strips of a `name` have in common is drawn once.
+    `ticks` are values with their labels. `origin` is where nothing changes, and `band` around it the differences too
+    small to matter. Strips with scales of the same `name` share its axis, which is drawn once.
     """
 
     low: float
@@ -36,26 +36,26 @@ class Scale:
     name: str = ""
 
     def at(self, value: float) -> float:
-        """Percent of the axis, held to its ends."""
+        """Return the position in percent of the axis, clamped to its ends."""
         held = min(self.high, max(self.low, value))
         if self.log:
             return round(100 * math.log(held / self.low) / math.log(self.high / self.low), 2)
         return round(100 * (held - self.low) / (self.high - self.low), 2)
 
     def holds(self, value: float) -> bool:
-        """Whether the value is on the axis, and is not cut at its end."""
+        """Whether the value is on the axis, and not cut at its end."""
         return self.low <= value <= self.high
 
 
 def percent_of(ratio: float) -> float:
-    """A ratio as a change in percent."""
+    """Convert a ratio to a change in percent."""
     return (ratio - 1) * 100
 
 
 def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str = "") -> Scale:
-    """Ratios, log and symmetric about 1, wide enough for all; for intervals up to twice as far as the farthest ratio.
+    """Scale for ratios, log and symmetric about 1, wide enough for all; intervals up to twice the farthest ratio.
 
-    Labelled are 1 and the farthest pair of round ratios that fits.
+    Labels are 1 and the farthest pair of round ratios that fits.
     """
     band = math.log1p(threshold)
     ratios = [c.ratio for c in comparisons if c.ratio is not None and c.ratio.value > 0]
@@ -70,7 +70,7 @@ def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str =
 
 
 def amount_scale(values: Sequence[float], ends: Sequence[float], unit: str) -> Scale:
-    """From zero to the largest of these amounts, and not much farther to the ends of their intervals."""
+    """Scale from zero to the largest of these amounts, and not much farther to the ends of their intervals."""
     longest = max(values, default=0.0)
     top = max(longest, min(max(ends, default=0.0), _FARTHEST_END * longest)) or 1.0
     size, name = scale_of(top, unit)
@@ -79,7 +79,7 @@ def amount_scale(values: Sequence[float], ends: Sequence[float], unit: str) -> S
 
 
 def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
-    """Rates per second, log, wide enough for all, with as many round ones as there is room for; None for no rate."""
+    """Scale for rates per second, log, wide enough for all, with as many round rates as fit; None without a rate."""
     known = [per_s for per_s in rates if per_s > 0]
     if not known:
         return None
@@ -96,12 +96,12 @@ def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
 
 
 def _round_values(low: float, high: float) -> list[float]:
-    """Multiples of a round step, about four beside zero."""
+    """Return multiples of a round step, about four beside zero."""
     rough = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(step * power for step in _STEPS if step * power >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step * (1 + 1e-9)), math.floor(high / step * (1 + 1e-9))
-    # An end that should be among them may differ in its last digit.
+    # An end that should be included may differ in its last digit.
     return [min(max(step * n, low), high) for n in range(first, last + 1)]
 
 

@@ -1,1 +1,1 @@
-"""Executing plans and searches: trials, probes, sessions, and the plugins that they run with."""
+"""Execute plans and searches: trials, probes, sessions, and the plugins that they run with."""

@@ -1,4 +1,4 @@
-"""Ends loads early if more time would tell nothing more; the engine reports what it has, as after Ctrl-C."""
+"""End loads early if more time would tell nothing more; the engine reports what it has, as after Ctrl-C."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ FEWEST_FAILED = 5
 
 
 class LoadAbort(Generic[Seen]):
-    """Interrupts an engine on this machine once its reports are enough; in this class, they never are."""
+    """Interrupts an engine on this machine once its reports are enough; this base class never does."""
 
     def __init__(self) -> None:
         self._pid: int | None = None
         self.done = False
 
     def started(self, pid: int) -> None:
-        """The engine runs as this process."""
+        """Note the engine's process."""
         self._pid = pid
 
     def seen(self, reported: Seen) -> None:
@@ -44,7 +44,7 @@ class LoadAbort(Generic[Seen]):
 
 
 class OverloadAbort(LoadAbort[Interval]):
-    """Ends a hopeless probe. `patience_s` is how long a server may answer nothing at all."""
+    """Ends a hopeless probe. `patience_s` is how long a server may give no answer at all."""
 
     def __init__(self, patience_s: float) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class FailingAbort(LoadAbort[Interval]):
         return right == 0 and self._outcomes.errors >= FEWEST_FAILED and interval.end_ns >= PATIENCE_NS
 
     def ended(self, traffic: Traffic) -> tuple[Traffic, Failure | None]:
-        """The traffic, and why the load failed if this ended it."""
+        """Return the traffic, and why the load failed if this ended it."""
         if not self.done:
             return traffic, None
         text = failures_text(traffic.failures) or listed(self._outcomes)
@@ -103,7 +103,7 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
         return next((at for at, (failed, right) in counts if failed >= FEWEST_FAILED and right == 0), None)
 
     def ended(self, traffic: DuetTraffic, names: Sequence[str]) -> tuple[DuetTraffic, Failure | None]:
-        """The traffic, and why the duet failed if this ended it; `names` are those of its servers."""
+        """Return the traffic, and why the duet failed if this ended it; `names` are the names of its servers."""
         if not self.done:
             return traffic, None
         target = self._failing or 0
@@ -112,5 +112,5 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
 
 
 def _failed(requests: str, why: str) -> Failure:
-    hint = "fix what the failure names; the load ended early, because measuring for longer would tell no more"
+    hint = "fix what the failure names; the load ended early, because a longer measurement would tell no more"
     return Failure(stage="load", kind="wrong_answer", message=f"{requests} failed: {why}", hint=hint)

@@ -1,4 +1,4 @@
-"""Puts the built-in plugins together: what trials on this machine are made with."""
+"""Put the built-in plugins together: the tools for trials on this machine or other hosts."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -33,14 +33,14 @@ from redline.suite.fitting import Hosts, fitted
 
 @dataclass(frozen=True)
 class Workbench:
-    """The tools of a run, and the environment that they were read in. With `pairs`, its trials run on other hosts."""
+    """The tools of a run, and the environment in which they were created. With `pairs`, trials run on other hosts."""
 
     tools: Tools
     environment: Environment
     pairs: tuple[PairTools, ...] = ()
 
     def executor(self, plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True) -> Executor:
-        """What runs the trials of a plan. `log_is_kept` says whether a user will find their logs afterwards."""
+        """Return the executor of a plan. `log_is_kept` says whether users can read the logs afterwards."""
         if self.pairs:
             return HostsExecutor(plan, self.pairs, store, listener)
         return LocalExecutor(plan, self.tools, store, listener, log_is_kept)
@@ -68,9 +68,9 @@ def builds_servers(suite: Suite) -> bool:
 
 
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
-    """The tools on this machine; `stack` removes worktrees of revisions. Raises DriveError when there is no engine."""
+    """Return the tools on this machine; `stack` removes worktrees of revisions. Raises DriveError without an engine."""
     driver = EngineDriver(find_engine())
-    # Where nothing is started, all cores are the load's; in a duet they are divided as for any other.
+    # If nothing is started, the load gets all cores; in a duet they are divided as usual.
     is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
     tools = Tools(
         launcher=RouteLauncher(ServersLauncher(ProcessLauncher(catalogue, cache), RevisionLauncher(stack))),
@@ -87,7 +87,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
 
 
 def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench:
-    """For servers of a catalogue, on other hosts. Raises DriveError when there is no engine, and HostLostError."""
+    """Return the tools on other hosts, for a catalogue. Raises DriveError without an engine, and HostLostError."""
     driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
@@ -99,7 +99,7 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where sessions run: the cluster at an address, connected until `stack` ends, or else this machine.
+    """The place where sessions run: the cluster at an address, connected until `stack` ends, or else this machine.
 
     `places` gives the catalogue and the cache of a suite's file, and may raise UsageError.
     """
@@ -109,12 +109,12 @@ class Workplace:
     places: Callable[[Path], tuple[Path, Path]]
 
     def bench(self, file: Path, suite: Suite) -> Workbench:
-        """What a new session of a suite's file is made with. Raises UsageError, DriveError and HostLostError."""
+        """Return the tools of a new session of a suite's file. Raises UsageError, DriveError and HostLostError."""
         pairs, (catalogue, cache) = self._pairs(suite), self._places(file, suite)
         return on_hosts(pairs, catalogue, cache) if pairs else workbench(suite, catalogue, cache, self.stack)
 
     def prepare(self, file: Path, suite: Suite) -> tuple[Workbench, Suite, tuple[str, ...]]:
-        """What a new session is made with, its suite as the hosts can hold it, and what changed. Raises as `bench`."""
+        """Return a new session's tools, its suite as the hosts can hold it, and the changes. Raises as `bench`."""
         bench = self.bench(file, suite)
         pairs = [
             Hosts(pair.pair.server.report.environment, tuple(host.report.environment for host in pair.pair.loads))
@@ -123,21 +123,21 @@ class Workplace:
         return bench, *fitted(suite, pairs or [Hosts(bench.environment)])
 
     def bench_for(self, manifest: Manifest) -> Workbench:
-        """What a stored session is resumed with. Raises as `bench`."""
+        """Return the tools to resume a stored session. Raises as `bench`."""
         suite, file = manifest.plan.suite, Path(manifest.suite_file)
         if self.address and not manifest.suite_file:
             raise UsageError("what runs behind a URL was searched from here", hint="resume it without --on")
         return self.bench(file, suite)
 
     def _places(self, file: Path, suite: Suite) -> tuple[Path, Path]:
-        """The catalogue and the cache; a suite without any server of a catalogue needs none."""
+        """Return the catalogue and the cache; a suite without a catalogue's servers needs neither."""
         if builds_servers(suite):
             return self.places(file)
-        # What is fetched for servers of the user's, such as a profiler, is for all of their projects.
+        # Tools that are fetched for users' servers, such as a profiler, serve all of their projects.
         return Path("catalogue"), user_cache()
 
     def _pairs(self, suite: Suite) -> tuple[Pair, ...]:
-        """Pairs of hosts; none to run it on this one."""
+        """Return pairs of hosts; empty to run on this machine."""
         if self.address is None:
             if suite.load_hosts > 1:
                 raise UsageError(
@@ -150,7 +150,7 @@ class Workplace:
 
         proxies = any(variant.hops for variant in suite.variants)
         pairs = self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
-        # A server behind a URL is one for all pairs, and must not be loaded by several at once.
+        # All pairs would share a server behind a URL, which several must not load at once.
         return pairs[:1] if any(variant.is_attached for variant in suite.variants) else pairs
 
 
@@ -160,7 +160,7 @@ def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
 
 
 def _environment(driver: EngineDriver, placement: Placement) -> Environment:
-    """This machine with the engine, which has to be of the lab's version. Raises DriveError and UsageError."""
+    """Return this machine with the engine, which must have the lab's version. Raises DriveError and UsageError."""
     version = driver.version()
     check_version(find_engine(), version)
     return read_environment(version, driver.sha256(), placement)

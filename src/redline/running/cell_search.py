@@ -1,11 +1,11 @@
-"""The search on one cell: servers started fresh, verified, warmed up, probed and stopped. Its order is the method.
+"""The search on a cell: servers started fresh, verified, warmed up, probed and stopped. Its order is the method.
 
 1. On a fresh server the search brackets and narrows.
-2. Both ends of every answer are probed on further fresh starts, where the search asks for them.
-3. On the last start follow the rates that the curve lacks, and once an overload test.
+2. Both ends of every answer are probed on further fresh starts, if the search asks for them.
+3. The last start then takes the rates that the curve lacks, and a single overload test.
 
-A server that was already running has one start, and nothing follows its answer. A turn is a start, or a probe: between
-turns other cells are searched, so that what changes with time is in all answers.
+A server that was already running has one start, and nothing follows its answer. A turn is a start, or a probe: other
+cells are searched between turns, so that changes over time affect all answers.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ AGAIN = "again: the host had taken CPU time"
 WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
 """Waits before disturbed probes of a search are repeated, in seconds: hosts are busy for a moment or for minutes."""
 MOST_OF_ONE = 3
-"""Waits that one probe may use: a busy first minute must not take what the probes near the limit need."""
+"""The waits of a single probe: a busy first minute must not use up the waits of the probes near the limit."""
 
 
 class SearchListener(Protocol):
@@ -40,10 +40,10 @@ class SearchListener(Protocol):
         """A server is about to be started, the `number`-th of this cell from 0."""
 
     def seen(self, interval: Interval) -> None:
-        """The engine reported one more interval."""
+        """The engine reported another interval."""
 
     def warmed(self, start: LimitStart) -> None:
-        """The server that was started last is warm, or has been loaded for as long as it may be."""
+        """The server that was started last is warm, or has been warmed up for the maximum time."""
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
         """The `number`-th probe of this cell, from 1, was made."""
@@ -54,9 +54,9 @@ class SearchListener(Protocol):
 
 @dataclass
 class CellSearch:
-    """A search, from where its stored recordings leave it. What it has seen is stored before it goes on.
+    """A search that continues from its stored recordings. It stores every observation before it goes on.
 
-    Where servers take turns by probes, the server stays alive after a turn: the caller calls `stop` in the end. Once
+    If servers take turns by probe, the server stays alive after a turn: the caller finally calls `stop`. Once
     `is_over`, the next load is an interrupt.
     """
 
@@ -109,7 +109,7 @@ class CellSearch:
                 self.stop()
             self._probe(step, "confirm" if step.fresh_start else "search")
             if self.state.terms.by_probe and self._prober is not None:
-                self._prober.let_drain()  # a backlog would be in the way of the server whose turn is next
+                self._prober.let_drain()  # a backlog would disturb the server whose turn is next
                 return True
         for rate_per_s in self.state.curve_left():
             self._probe(Proposal(rate_per_s, "for the curve"), "curve")
@@ -133,12 +133,12 @@ class CellSearch:
             step = replace(step, why=AGAIN)
 
     def _rate_of(self, step: Proposal) -> float:
-        """The warm-up may have changed where the search begins."""
+        """Return the rate of a step; the warm-up may have changed where the search begins."""
         begins = self.state.next()
         return begins.rate_per_s if isinstance(begins, Proposal) and not self.state.probes else step.rate_per_s
 
     def _warm_prober(self, first_per_s: Callable[[], float]) -> Prober:
-        """The prober of a server that runs and is warm; `first_per_s` is asked when its users have loaded it."""
+        """Return the prober of a running, warm server; `first_per_s` is called after its users have loaded it."""
         prober = self._prober = self._prober or self._start_fresh()
         if self._cold and self.cell.warmup_ns:
             for made in prober.warm(first_per_s):
@@ -149,7 +149,7 @@ class CellSearch:
 
     def _start_fresh(self) -> Prober:
         """Start a server and verify it. Raises LaunchError and DriveError, also stored."""
-        # A server that somebody else runs is the same one when its search is resumed.
+        # A server that somebody else runs is still the same when its search is resumed.
         number, self._cold = 0 if self.cell.variant.is_attached else self.state.next_start, True
         self.listener.started(number)
         logs = self.store.create_folder(f"logs/{self.cell.slug}/start-{number}")
@@ -182,7 +182,7 @@ class CellSearch:
         self.listener.seen(interval)
 
     def _keep(self, made: ProbeRecording) -> Evidence | None:
-        """Store a load and hear what it showed. Raises DriveError when the search cannot go on after it."""
+        """Store a load and return its evidence. Raises DriveError if the search cannot go on."""
         evidence = self._store(made)
         if evidence is not None:
             self.listener.probed(evidence, made.why, len(self.state.probes))
@@ -196,7 +196,7 @@ class CellSearch:
         return self.state.add(made)
 
     def _not_loaded(self, start: int, failure: Failure) -> ProbeRecording:
-        """The recording of a start that came to no load."""
+        """Return the recording of a start without a load."""
         planned = PlannedTrial(cell_id=self.cell.id, round=start, position=self.state.loads, seed=self._seed)
         return ProbeRecording(
             phase="start",

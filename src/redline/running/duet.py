@@ -1,4 +1,4 @@
-"""A duet: several servers started afresh, all alive at once, loaded in short slices; then all over again."""
+"""A duet: several fresh servers, all alive at once, loaded in short slices; then again on new starts."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class DuetStart:
     log_is_kept: bool = True
 
     def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
-        """The cells of a duet, and the baseline's again as a control; after the `first` duet they warm up for less."""
+        """Return a duet's cells, and the baseline's again as control; after the `first` duet they warm up for less."""
         cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
         if planned.warmup_ns is not None and not first:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
@@ -57,7 +57,7 @@ class DuetStart:
         )
 
     def was_warm(self, made: DuetRecording) -> bool:
-        """Whether the servers of a duet were seen to be warm before its measurement."""
+        """Whether the servers of a duet were warm before its measurement."""
         cell = self.cells[made.cell_ids[0]]
         if made.traffic is None or not cell.warmup_detect:
             return False
@@ -71,7 +71,7 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
     Failures of servers and loads are in the recordings. If servers die under load, the remaining duets get a start of
     their own; if they do not start, all duets have that failure. After an interrupt there are no further recordings.
 
-    The first recording's time includes the launch, the last one's the stop. Raises KeyboardInterrupt, unless
+    The first recording's time includes the launch, the last recording's the stop. Raises KeyboardInterrupt, unless
     interrupted duets are kept, StoreError if a log cannot be written, and UsageError if there are too few cores.
     """
     left = start.planned
@@ -86,7 +86,7 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
-    """The recordings of the first duets, until servers die."""
+    """Yield the recordings of the first duets, until servers die."""
     warm, setup_ns = list[DuetRecording](), list[int]()
     with ExitStack() as running:
         for number, duet in enumerate(planned):
@@ -119,7 +119,7 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
 
 @dataclass(frozen=True)
 class _Turn:
-    """A duet among those of its start. `after_mix`: the servers were warm in a mix that holds its requests."""
+    """A duet among those of its start. `after_mix`: the servers were warm in a mix that contains its requests."""
 
     planned: PlannedDuet
     is_first: bool = False
@@ -139,7 +139,7 @@ class _Served:
 def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Served], DuetRecording]:
     """Begin a duet. The returned function ends it, and makes its recording.
 
-    `setup_ns` grows by what each command around the starts of servers took.
+    `setup_ns` grows by the time that each command around the starts of servers took.
     """
     planned, set_up_ns = turn.planned, sum(setup_ns)
     hosts, began_ns, began_unix_ns = tools.hosts(), time.monotonic_ns(), time.time_ns()
@@ -169,7 +169,7 @@ def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Ser
 def _launched(
     start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack, on_setup: Callable[[int], object]
 ) -> tuple[RunningServer, ...]:
-    """The servers of all duets, which `running` stops; their logs are with the first duet's. Raises LaunchError."""
+    """Launch the servers of all duets; `running` stops them. Logs are with the first duet's. Raises LaunchError."""
     cells, logs = start.cells_of(first), start.logs(first)
     where, _ = _placements(first, tools.placement, 0)
     launches = [
@@ -243,7 +243,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
 
 
 class _Watches:
-    """A watch over each server; servers at one address share theirs."""
+    """A watch over each server; servers at the same address share a watch."""
 
     def __init__(self, servers: Sequence[RunningServer], watch: Callable[[RunningServer], ServerWatch]) -> None:
         self._endpoints = [server.endpoint for server in servers]
@@ -258,7 +258,7 @@ class _Watches:
             watch.look()
 
     def finish(self, traffic: DuetTraffic | None) -> tuple[DuetTraffic | None, tuple[CpuOwner, ...]]:
-        """The traffic without CPU time that may not be the server's, and the owners of CPU time, if worth a word."""
+        """Return the traffic without CPU time that may not be the server's, and notable owners of CPU time."""
         known = {endpoint: watch.finish() for endpoint, watch in self._watches.items()}
         owners = tuple(known[endpoint] for endpoint in self._endpoints)
         unknown = frozenset(target for target, owner in enumerate(owners) if owner.unknown)
@@ -273,9 +273,9 @@ def _drive(
     turn: _Turn,
     cpus: tuple[int, ...],
 ) -> Drive:
-    """The load on the first server, for the time that all of them have."""
+    """Return the load on the first server, for the time of all servers together."""
     first, number = cells[0].settling if cells[0].warmup_by else cells[0], len(cells)
-    apart = servers[0].facts is not None  # not where the control is the same process
+    apart = servers[0].facts is not None  # not if the control is the same process
     entire = first.under(first.load.lasting(first.load.duration_ns * number), warmup_ns=first.warmup_ns * number)
     drive = Drive.of(options, entire, servers[0].endpoint, turn.planned.seed, cpus)
     if not first.warmup_detect:
@@ -287,7 +287,7 @@ def _drive(
 def _placements(
     planned: PlannedDuet, alone: Placement, connections: int
 ) -> tuple[tuple[Placement, ...], tuple[int, ...]]:
-    """The placement of each server, and the engine's CPUs, in a parallel duet in the order of its workers."""
+    """Return the placement of each server, and the engine's CPUs; in a parallel duet in the order of its workers."""
     if not planned.places:
         return (alone,) * (len(planned.cell_ids) + 1), alone.engine_cpus
     places = sides(alone.cores, len(planned.places))
@@ -296,12 +296,12 @@ def _placements(
 
 
 def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: Driver) -> Failure | None:
-    """Where the last server answers differently from the first one."""
+    """Say how the last server answers differently from the first."""
     cell, first, other = cells[0], servers[0].endpoint, servers[-1].endpoint
     names = cell.variant.slug, cells[-1].variant.slug
     try:
         difference = driver.differ(cell, names, (first, other)) if len(servers) > 1 else None
-        own = difference and driver.differ(cell, ("its first answer", "its second one"), (first, first))
+        own = difference and driver.differ(cell, ("its first answer", "its second answer"), (first, first))
     except DriveError as error:
         return failure_of("verify", "engine", error)
     if difference is None:

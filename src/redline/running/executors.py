@@ -1,4 +1,4 @@
-"""Executors: where trials run. Pairs of hosts run trials at the same time."""
+"""Execute trials, here or on pairs of hosts. Pairs run trials at the same time."""
 
 import itertools
 import queue
@@ -24,7 +24,7 @@ from redline.storage.runs import RunStore
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Trials and duets of a plan on this machine, with their logs in the run's directory."""
+    """Runs trials and duets of a plan on this machine, with their logs in the run's directory."""
 
     plan: Plan
     tools: Tools
@@ -33,7 +33,7 @@ class LocalExecutor:
     log_is_kept: bool = True
 
     def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
-        """Run them in order. Yields their recordings."""
+        """Run steps in order. Yields their recordings."""
         for start in starts_of(steps, self.plan):
             yield from self.run(start)
 
@@ -69,7 +69,7 @@ class LocalExecutor:
 
 
 def cells_of(plan: Plan, step: Step) -> tuple[Cell, ...]:
-    """The cell of a trial, or the cells of a duet, the baseline's first."""
+    """Return the cell of a trial, or the cells of a duet, the baseline's first."""
     ids = (step.cell_id,) if isinstance(step, PlannedTrial) else step.cell_ids
     return tuple(plan.cells[cell_id] for cell_id in ids)
 
@@ -91,7 +91,7 @@ def starts_of(steps: Sequence[Step], plan: Plan) -> Iterator[Start]:
 
 
 class Shares:
-    """Work left to do, by pair. With `retries`, other pairs take over the work of a lost one."""
+    """Work left to do, by pair. With `retries`, other pairs take over the work of a lost pair."""
 
     def __init__(self, shares: Sequence[Sequence[Start]], retries: int) -> None:
         self._left = [deque(share) for share in shares]
@@ -102,7 +102,7 @@ class Shares:
         self._changed = threading.Condition()
 
     def take(self, pair: int) -> Start | None:
-        """The next start of a pair, waiting while another pair may still leave some; None if there is no more."""
+        """Return the next start of a pair, waiting while another pair may leave some; None if no work is left."""
         with self._changed:
             self._busy.discard(pair)
             self._changed.notify_all()
@@ -116,10 +116,10 @@ class Shares:
             return None
 
     def leave(self, pair: int, left: Start) -> bool | None:
-        """Give the work of a pair that was lost during a step to the others, and the step too if it may be retried.
+        """Give the other pairs the work of a pair that was lost during a step, and the step too if it may be retried.
 
-        `left` is that step and what its start had still to serve. Returns whether others repeat the step; None if there
-        are no others, so that the pair goes on.
+        `left` is that step and the rest of its start. Returns whether others repeat the step; None if there
+        are no other pairs, so that the pair goes on.
         """
         with self._changed:
             if self._alive == {pair} or not self._retries:
@@ -137,7 +137,7 @@ class Shares:
             return again
 
     def end(self) -> None:
-        """Nothing more is to be done."""
+        """Note that no work is left."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -145,7 +145,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class HostsExecutor:
-    """Trials and duets of a plan on pairs of hosts, with their logs in the run's directory."""
+    """Runs trials and duets of a plan on pairs of hosts, with their logs in the run's directory."""
 
     plan: Plan
     pairs: tuple[PairTools, ...]
@@ -155,7 +155,7 @@ class HostsExecutor:
     """Pairs that get no more work."""
 
     def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
-        """Run them, in order on each pair. An interrupt ends the loads; unfinished steps have no recording."""
+        """Run steps, in order on each pair. An interrupt ends the loads; unfinished steps have no recording."""
         pairs = [pair for pair in self.pairs if pair not in self.lost]
         if len(pairs) == 1:
             for start in starts_of(steps, self.plan):
@@ -222,7 +222,7 @@ def check_for_hosts(suite: Suite) -> None:
         (
             any(variant.is_own and not variant.is_attached for variant in suite.variants),
             "servers by their commands, containers or revisions",
-            "start them yourself, and write `url: http://HOST:PORT` for each; or measure them without --on",
+            "start them yourself, and give every server a `url: http://HOST:PORT`; or measure them without --on",
         ),
         (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
         (
@@ -239,7 +239,7 @@ def check_for_hosts(suite: Suite) -> None:
 
 
 def _is_of_here(server: AttachedServer) -> bool:
-    """Whether the address means this machine alone: a loopback or unspecified address, or one with a zone."""
+    """Whether the address is only for this machine: a loopback or unspecified address, or an address with a zone."""
     host = server.host.rstrip(".").lower()
     address: IPv4Address | IPv6Address
     try:
@@ -255,7 +255,7 @@ def _is_of_here(server: AttachedServer) -> bool:
 
 
 def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ...], ...]:
-    """The steps of each pair, in order. Compared cells share a pair in a round, and move to another in the next.
+    """Assign steps to pairs, in order. Compared cells share a pair in a round, and move to another in the next.
 
     So the pair cancels in the ratio of two servers, and every group of cells visits every pair.
     """
@@ -265,7 +265,7 @@ def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple
         return step.round, cell.scenario.name, cell.load.name
 
     names = dict.fromkeys((cell.scenario.name, cell.load.name) for cell in plan.cells.values())
-    numbers = {name: number for number, name in enumerate(names)}  # those of the plan: a round may be done in part
+    numbers = {name: number for number, name in enumerate(names)}  # the plan's numbers: a round may be run in part
     shares: list[list[Step]] = [[] for _ in range(pairs)]
     for (round_, scenario, load), members in itertools.groupby(sorted(steps, key=group), key=group):
         shares[(numbers[scenario, load] + round_) % pairs] += members
@@ -273,7 +273,7 @@ def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple
 
 
 def _until_all_ended(made: "queue.Queue[Made | BaseException | None]", running: int) -> Iterator[Made]:
-    """Yield the recordings of so many threads. Raises what a thread raised."""
+    """Yield recordings until `running` threads have ended. Raises what a thread raised."""
     while running:
         item = made.get()
         if isinstance(item, BaseException):

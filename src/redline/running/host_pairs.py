@@ -35,11 +35,11 @@ LOST_AFTER_S = 5.0
 READ_WITHIN_NS = 1_000_000
 """The largest error of comparing two clocks: a busy host may pause between reading them."""
 STARTS = 3
-"""On each pair; fewer have no useful variance."""
+"""Starts on each pair; fewer give no useful variance."""
 LOAD = Load(name="calibration", shape=Closed(users=16), duration_ns=1_000_000_000)
 """The load of both copies of the server."""
 WARM_UP_NS = 2_000_000_000
-"""The warm-up of both. A JVM is still cold by then, but equally so on all pairs, which is enough."""
+"""The warm-up of both copies. A JVM is still cold then, but equally so on all pairs, which is enough."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class PairTools:
         )
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
-        """The processes of a server, and of its proxies if they are on its host."""
+        """Return the processes of a server, and of its proxies if they are on its host."""
         if not isinstance(server, RemoteServer):
             return ()
         processes = (_or_none(self.pair.server, "processes", pid) for pid in server.started.pids)
         return tuple(chain.from_iterable(filter(None, processes)))
 
     def compilers_of(self, server: RunningServer) -> Callable[[], int | None]:
-        """A reader of the time for which the compilers of these processes have run or waited for a core."""
+        """Return a reader of the time that these processes' compilers have run or waited for a core."""
         pids = tuple(sorted(self.processes_of(server)))
         return lambda: _or_none(self.pair.server, "compilers_ns", pids)
 
@@ -88,7 +88,7 @@ class PairTools:
         return replace(self.tools, launcher=self.launcher.on(self.pair.server))
 
     def watch(self, server: RunningServer) -> ServerWatch:
-        """A watch over a server, whose processes are known."""
+        """Watch a server, whose processes are known."""
         return KnownProcesses(self.processes_of(server))
 
     def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
@@ -103,7 +103,7 @@ class PairTools:
 
     @property
     def is_lost(self) -> bool:
-        """Whether a host does not answer any more."""
+        """Whether a host no longer answers."""
         try:
             for host in self.pair.hosts:
                 call(host, "lacking", (), within_s=LOST_AFTER_S)
@@ -135,7 +135,7 @@ def calibrate(pairs: Sequence[PairTools], plan: Plan, logs: Path) -> tuple[DuetR
 
 
 def reference(plan: Plan) -> Cell | None:
-    """The cell of the calibration's server: the first that is not on a JVM, since a JVM warms up slowly."""
+    """Return the cell of the calibration's server: the first that is not on a JVM, since a JVM warms up slowly."""
     subjects = [cell for cell in plan.cells.values() if cell.role == "subject"]
     native = (cell for cell in subjects if "jvm" not in cell.variant.runtimes)
     first = next(native, subjects[0] if subjects else None)
@@ -152,7 +152,7 @@ def _start(pair: PairTools, cell: Cell, position: int, logs: Path) -> DuetRecord
 
 @dataclass(frozen=True)
 class _Reading:
-    """Readings of a host: chrony's report, its clock minus a monotonic one, and the cost of its agent."""
+    """Readings of a host: chrony's report, the difference of its clock and a monotonic clock, and its agent's cost."""
 
     clock: ClockReading | None
     ahead_ns: int | None
@@ -160,13 +160,13 @@ class _Reading:
 
 
 def _reading(host: RemoteHost) -> _Reading:
-    """Readings of a host; None for those of a lost host."""
+    """Read a host; the fields of a lost host are None."""
     clock, ahead_ns = _or_none(host, "clock") or (None, None)
     return _Reading(clock, ahead_ns, _or_none(host, "usage"))
 
 
 def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]:
-    """The facts of hosts whose load has just ended."""
+    """Return the facts of hosts whose load has just ended."""
     shares = pair.driver.shares
     facts = []
     for host, first in zip(pair.pair.hosts, before, strict=True):
@@ -189,7 +189,7 @@ def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]
 
 
 def _step_ns(first: _Reading, last: _Reading) -> int | None:
-    """How far a clock was set between two readings; None if unknown."""
+    """Return how far a clock was set between two readings; None if unknown."""
     if first.ahead_ns is None or last.ahead_ns is None:
         return None
     moved_ns = last.ahead_ns - first.ahead_ns

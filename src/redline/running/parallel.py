@@ -1,4 +1,4 @@
-"""Where a parallel duet runs: each server on its own cores, and its load on others."""
+"""Assign cores in a parallel duet: each server runs on its own cores, and its load on others."""
 
 from redline.errors import UsageError
 from redline.model import Plan
@@ -6,7 +6,7 @@ from redline.ports import Placement
 
 
 def sides(cores: tuple[tuple[int, ...], ...], servers: int) -> tuple[Placement, ...]:
-    """Divide cores among servers; of its share, a server gets half or one more, and its load the rest.
+    """Divide cores among servers; a server gets half of its share, rounded up, and its load the rest.
 
     `cores` lists the usable CPUs of each physical core. The first core, and a remainder, are left to the lab and the
     kernel. Raises UsageError if there are too few cores.
@@ -14,7 +14,7 @@ def sides(cores: tuple[tuple[int, ...], ...], servers: int) -> tuple[Placement, 
     needed, size = 1 + 2 * servers, (len(cores) - 1) // servers
     if size < 2:
         raise UsageError(
-            f"a parallel duet of {servers} servers needs {needed} cores, one for each server, one for the load of each,"
+            f"a parallel duet of {servers} servers needs {needed} cores: one for each server, one for each load,"
             f" and one for the lab; this machine has {len(cores) or 'too few'}",
             hint="load them in turn: `design: duet`, or `redline ab` without --parallel",
         )
@@ -26,7 +26,7 @@ def sides(cores: tuple[tuple[int, ...], ...], servers: int) -> tuple[Placement, 
 
 
 def check_cores(plan: Plan, cores: tuple[tuple[int, ...], ...]) -> None:
-    """Raise UsageError if a parallel duet of the plan needs more cores than there are."""
+    """Raise UsageError if a parallel duet of the plan needs more cores than this machine has."""
     sizes = [len(duet.places) for duet in plan.duets if duet.places]
     if sizes:
         sides(cores, max(sizes))

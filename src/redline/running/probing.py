@@ -26,11 +26,11 @@ WARM_SHARE = 0.7
 """The last warm-up's share of the first rate that a start is probed at: near its limit a server drains slowly."""
 
 _AFTER_NS = 500_000_000
-"""What a load measures where only its warm-up is wanted: one more interval of what is watched."""
+"""The measurement of a load that only warms up: one more interval of what is watched."""
 
 
 def unserved_s(traffic: Traffic, room_for: int, most_s: float) -> float:
-    """How many seconds a server may still work on requests that have timed out, at the rate at which it answered.
+    """Return for how many seconds a server may still work on timed-out requests, at the rate at which it answered.
 
     If requests were never sent, all connections were in use: `room_for` requests were in flight.
     """
@@ -43,10 +43,10 @@ def unserved_s(traffic: Traffic, room_for: int, most_s: float) -> float:
 
 @dataclass
 class Prober:
-    """Puts loads on one start of a server, and records them. `cell` says all but the rate and the arrivals' seed.
+    """Puts loads on one start of a server, and records them. `cell` sets all but the rate and the arrivals' seed.
 
     `logs` is the folder of this start, `start` its number. `loads` counts the loads of the cell: no two have the same
-    arrivals. A load raises KeyboardInterrupt when it was ended from outside, or `is_over`; and StoreError.
+    arrivals. A load raises KeyboardInterrupt if it was ended from outside, or `is_over`; and StoreError.
     """
 
     cell: Cell
@@ -66,10 +66,10 @@ class Prober:
     def warm(self, first_per_s: Callable[[], float]) -> Iterator[ProbeRecording]:
         """Warm up a start, for as long as its cell says or until it is steady.
 
-        First by users with zero think time, the suite's or one on each connection: they ask for as much as the server
-        can do, and no more. A rate would be too much for a cold server, or show little of a warm one: its answers are
-        quick long before it can give as many of them. Then by an open load below the first rate, for as long as a probe
-        at most: it has new connections, and another pattern. `first_per_s` may depend on what the users got.
+        Users with zero think time come first, the suite's or one per connection: they ask for as much as the server
+        can do, and no more. A rate would be too high for a cold server, or show little of a warm server: its answers
+        are quick long before it reaches that rate. Then an open load below the first rate, no longer than a probe,
+        brings new connections and another pattern. `first_per_s` may depend on the throughput of the users.
         """
         cell, shape = self.cell, self.cell.load.open_shape
         shared = shape.model_dump(include={"depth", "requests_per_connection"})
@@ -85,8 +85,8 @@ class Prober:
     def probe(self, step: Proposal, phase: LoadPhase, *, retries_left: int = 0, again: bool = False) -> ProbeRecording:
         """Make a probe, and end it early when it is hopeless.
 
-        After a probe without a right answer the server is asked once, without load: a server that is gone would pass
-        for one at its limit.
+        After a probe without a right answer the server is asked once, without load: a dead server would look like
+        a server at its limit.
         """
         load = self.cell.load.at_rate(step.rate_per_s)
         interval_ns = max(load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
@@ -142,7 +142,7 @@ class Prober:
         )
 
     def _record(self, cell: Cell, interval_ns: int | None, abort: LoadAbort[Interval] | None) -> tuple[Recording, bool]:
-        """The recording of a load, and whether `abort` cut it; without one, it ends where all requests fail."""
+        """Record a load, and return whether `abort` cut it; without `abort`, it ends if all requests fail."""
         self.let_drain()
         if self.is_over():
             raise KeyboardInterrupt
@@ -170,11 +170,11 @@ class Prober:
 
 @contextlib.contextmanager
 def _heard_interrupts() -> Iterator[list[int]]:
-    """Yield the signals that ask us to end: what follows our own end of a load must not be taken for one."""
+    """Yield signals that ask us to end, so that our own end of a load is not mistaken for such a signal."""
     heard: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
-    # What is ignored, or ends the process, stays as it is.
+    # Leave signals alone that are ignored, or that end the process.
     before = {number: then for number in signals if callable(then := signal.getsignal(number))}
 
     def hear(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Waiting until the machine is quiet, or until there is no hope that it will be."""
+"""Wait until the machine is quiet, or until there is no hope that it will be."""
 
 import time
 from collections.abc import Callable
@@ -10,15 +10,15 @@ from redline.plugins.machine import sample_shares
 AT_MOST_S = 300.0
 _LOOK_S = 1.0
 _QUIET_S = 3.0
-"""Quiet for so long in a row; many a machine is between two bursts."""
+"""The machine must be quiet for this long in a row; many machines are quiet between two bursts."""
 
 Shares = tuple[float | None, float | None]
-"""Shares of all cores' time: stolen by the host, and used by other processes; None where the kernel does not say."""
+"""Shares of all cores' time: stolen by the host, and used by other processes; None if the kernel does not say."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of the machine, and how long it has been waited for."""
+    """What was seen of the machine, and the time waited so far."""
 
     steal: float | None
     busy: float | None

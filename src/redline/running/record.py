@@ -1,4 +1,4 @@
-"""One load on a running server, and the recording of what was seen: every load that is measured goes through here."""
+"""Put a load on a running server, and record it. Every measured load goes through this module."""
 
 import re
 import time
@@ -52,7 +52,7 @@ class Tools:
     - `compilers_of`: returns a reader of the time in nanoseconds that the compilers of a server and its hops have run
       or waited for a core; it reads None if there are no compilers.
     - `hosts`: looks at the hosts of a remote load, and returns a function that looks again and gives their facts.
-    - `watch`: finds out which CPU time is a server's in a duet.
+    - `watch`: determines which CPU time is a server's in a duet.
     """
 
     launcher: Launcher
@@ -72,7 +72,7 @@ class Tools:
 
 
 def new_recording(planned: PlannedTrial) -> Recording:
-    """The still empty recording of a trial that begins now."""
+    """Return the empty recording of a trial that begins now."""
     return Recording(
         cell_id=planned.cell_id,
         round=planned.round,
@@ -93,7 +93,7 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
 ) -> Recording:
     """Load a running server as its cell says, watched by monitors.
 
-    It ends early by `abort` or, by default, where all requests fail. A load that failed, or a server that died, is in
+    It ends early by `abort` or, by default, if all requests fail. A failed load, or a dead server, is in
     the recording's `failure`. Raises KeyboardInterrupt, and StoreError if the engine's log cannot be written.
     """
     if cell.warmup_by is not None:
@@ -177,16 +177,16 @@ def _record(  # noqa: PLR0913 - as above
 
 
 def _why_failed(server: RunningServer, traffic: Traffic | None, error: DriveError | None) -> Failure | None:
-    """The server's death, or else the engine's error."""
+    """Return the server's death, or else the engine's error."""
     failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
     return failure or (failure_of("load", "engine", error) if error is not None else None)
 
 
 class _Profiled:
-    """Begins and ends a profile, if there is one, so that one start is measured with and without the profiler.
+    """Begins and ends a profile, if any, so that the same start is measured with and without the profiler.
 
-    A load without unprofiled ends is profiled from the beginning of its measurement: a warm-up of fixed length ends
-    with its last interval, a detected one before the first measured interval.
+    A load without unprofiled ends is profiled from the beginning of its measurement: a fixed warm-up ends with its
+    last interval, a detected warm-up before the first measured interval.
     """
 
     def __init__(self, profiler: Profiler | None, cell: Cell) -> None:
@@ -280,7 +280,7 @@ def death_soon(server: RunningServer) -> Failure | None:
 
 
 def failure_of(stage: Stage, kind: FailureKind, error: RedlineError, log_tail: str = "") -> Failure:
-    """The error in the form that recordings keep."""
+    """Return the error in the form that recordings keep."""
     return Failure(stage=stage, kind=kind, message=error.message, hint=error.hint, log_tail=log_tail)
 
 
@@ -295,7 +295,7 @@ def _processes(server: RunningServer, tools: Tools) -> tuple[int, ...]:
 
 
 def _size_of(file: Path | None) -> int | None:
-    """The size in bytes; None if it cannot be read."""
+    """Return the size in bytes; None if it cannot be read."""
     with suppress(OSError):
         return file.stat().st_size if file else None
     return None

@@ -1,9 +1,9 @@
-"""Trials and duets that steal disturbed are repeated, as a search repeats its probes.
+"""Repeat trials and duets that steal disturbed, as a search repeats its probes.
 
-What they measured is not looked at, so repeating favours no result. A trial is repeated with its partner, since
-what is compared should run side by side. Earlier recordings stay stored, and are no part of the report.
+Their measurements are not looked at, so repeating favours no result. A trial is repeated with its partner, since
+compared trials should run side by side. Earlier recordings stay stored, and are not in the report.
 
-Comparisons within a time budget repeat nothing: one more start narrows their interval more than replacing one does
+Comparisons within a time budget repeat nothing: a further start narrows their interval more than a repetition does
 (docs/concepts/statistics.md#starts-that-steal-disturbed).
 """
 
@@ -20,7 +20,7 @@ SHARE = 0.25
 
 
 class Repeats:
-    """The repetitions of a run. Earlier ones are read off its directory."""
+    """The repetitions of a run. Earlier repetitions are read from its directory."""
 
     def __init__(self, plan: Plan, store: RunStore) -> None:
         suite = plan.suite
@@ -30,7 +30,7 @@ class Repeats:
         self._left = math.ceil(SHARE * rounds * in_a_round) - len(store.repeated()) if suite.alone else 0
 
     def of_round(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The trials and duets of a whole round that are repeated, in order; their recordings are set aside."""
+        """Return the trials and duets of a whole round to repeat, in order; their recordings are set aside."""
         again: dict[int, Step] = {}
         for step in steps if self._left > 0 else ():
             if self._is_disturbed(step):
@@ -45,12 +45,12 @@ class Repeats:
     def _is_disturbed(self, step: Step) -> bool:
         if isinstance(step, PlannedDuet):
             return much_stolen_duet(self._store.duet(step.position))
-        # A ceiling is compared with nothing.
+        # A ceiling is not compared.
         is_subject = self._plan.cells[step.cell_id].role == "subject"
         return is_subject and much_stolen(self._store.recording(step.position))
 
     def _are_compared(self, first: Step, second: Step) -> bool:
-        """Whether these are two trials, of a server and of its baseline."""
+        """Whether two steps are trials of a server and of its baseline."""
         if not isinstance(first, PlannedTrial) or not isinstance(second, PlannedTrial):
             return False
         cells = [self._plan.cells[trial.cell_id] for trial in (first, second)]

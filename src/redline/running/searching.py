@@ -1,6 +1,6 @@
-"""Searches: created, resumed and executed, with their directories. A listener shows them.
+"""Create, resume and execute searches, with their directories. A listener shows them.
 
-What is left to search is read off the directory, so a search can be resumed from any point.
+The rest of a search is read from the directory, so it can be resumed from any point.
 """
 
 import threading
@@ -36,19 +36,19 @@ from redline.storage.runs import RunStore
 from redline.suite import ALL_AVAILABLE, make_search_plan
 
 _NumberedState = tuple[int, SearchState]
-"""The number of a cell, from 1, and where its search stands."""
+"""The number of a cell, from 1, and the state of its search."""
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A suite of open loads, and what is asked of its cells. `parts` are the suites that it joins, if it does."""
+    """A suite of open loads, and the questions about its cells. `parts` are the suites that it joins, if any."""
 
     suite: Suite
     terms: SearchTerms
     parts: tuple[Suite, ...] = ()
 
     def plan(self, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
-        """What is searched, without servers that are not available, by slug with the reason."""
+        """Return the plan, without unavailable servers; `unavailable` maps their slugs to reasons."""
         return make_search_plan(self.suite, self.parts or (self.suite,), unavailable)
 
 
@@ -73,7 +73,7 @@ class SearchSession:
         *,
         is_kept: bool = True,
     ) -> "SearchSession":
-        """Build the servers, and write down what was asked. Raises RedlineError."""
+        """Build the servers, and store the request. Raises RedlineError."""
         store = RunStore(folder)
         store.check_free()
         built = build_all(asked.suite, bench.tools.launcher, listener)
@@ -85,7 +85,7 @@ class SearchSession:
 
     @classmethod
     def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
-        """Open a stored search, and make sure that its servers and this machine are still what they were."""
+        """Open a stored search, and make sure that its servers and this machine have not changed."""
         store = RunStore(folder)
         store.check_parts()
         manifest = store.manifest()
@@ -99,14 +99,14 @@ class SearchSession:
         return cls(store, manifest, bench, listener)
 
     def execute(self) -> tuple[LimitReport, bool]:
-        """Search what is left, and write the views. Returns what is known, and whether it was interrupted."""
+        """Search the rest, and write the views. Returns the report, and whether the search was interrupted."""
         leave_cores(self.bench)
         with self.store.locked():
             interrupted = self._search()
             return write_search_views(self.store), interrupted
 
     def _search(self) -> bool:
-        """Search all cells. Returns whether that was interrupted."""
+        """Search all cells. Returns whether the search was interrupted."""
         cells = [self.manifest.plan.cells[cell_id] for cell_id in search_order(self.manifest.plan)]
         states = [search_state(self.manifest, cell, self.store.probes(cell)) for cell in cells]
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
@@ -122,13 +122,13 @@ class SearchSession:
                     site.is_over.set()
                 while wait(searches, 1.0).not_done:
                     self.bench.interrupt()
-            interrupted = [future.result() for future in searches]  # raises what a search raised
+            interrupted = [future.result() for future in searches]  # raises the exception of a search
             return any(interrupted)
 
     def _sites(self, left: Sequence[_NumberedState], cells: int) -> list["_SiteSearch"]:
-        """The pairs of hosts, or this machine, with their searches: those of a scenario and load are on one pair.
+        """Return the pairs of hosts, or this machine, with their searches: cells of a scenario and load share a pair.
 
-        Pairs take them by the plan's order, so that what was begun on a pair is resumed there.
+        Pairs take them in the plan's order, so that a search is resumed on its pair.
         """
         planned = self.manifest.plan.cells
         names = dict.fromkeys(_side_by_side(planned[cell_id]) for cell_id in search_order(self.manifest.plan))
@@ -146,7 +146,7 @@ def _side_by_side(cell: Cell) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _SiteSearch:
-    """The `share` of a pair of hosts, or of this machine, in so many `cells`; `is_over` interrupts the next load."""
+    """The `share` of a pair of hosts, or of this machine, in all `cells`; `is_over` interrupts the next load."""
 
     session: SearchSession
     tools: Tools
@@ -156,7 +156,7 @@ class _SiteSearch:
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def search(self) -> bool:
-        """Search the cells, at once only those of a scenario and load. Returns whether that was interrupted."""
+        """Search the cells, at the same time only those of a scenario and load. Returns whether it was interrupted."""
         if not self.session.manifest.terms.by_probe:
             return self._in_turns(self.share)
         groups: dict[tuple[str, str], list[_NumberedState]] = {}
@@ -165,7 +165,7 @@ class _SiteSearch:
         return any(map(self._in_turns, groups.values()))  # an interrupt leaves the other groups for a resume
 
     def _in_turns(self, share: Sequence[_NumberedState]) -> bool:
-        """Search some cells in turns. Returns whether that was interrupted."""
+        """Search some cells in turns. Returns whether the search was interrupted."""
         left, searches = list(share), dict[int, CellSearch]()
         session, alone = self.session, len(self.session.bench.pairs) < 2
         with ExitStack() as running:
@@ -184,9 +184,9 @@ class _SiteSearch:
                         session.listener.broken(error)
                         has_more = False
                         if self.pair is not None and self.pair.is_lost:
-                            return False  # the others of its share can be resumed when it is back
+                            return False  # the rest of its share can be resumed when the host is back
                         if session.manifest.terms.by_probe and not state.probes:
-                            return False  # nothing can be compared with it
+                            return False  # the other searches have nothing to be compared with
                     if not has_more:
                         left.remove((number, state))
         return False
@@ -210,10 +210,10 @@ def resume(
     trials: int | None = None,
     budget_ns: int | None = None,
 ) -> RunSession | SearchSession:
-    """Open what the folder holds, and make sure that its servers and this machine are what they were.
+    """Open the session in a folder, and make sure that its servers and this machine have not changed.
 
-    `trials`: as many per cell in the end, `budget_ns`: the time of all starts together; neither for a search. Raises
-    RedlineError where it cannot go on.
+    `trials` is the final number per cell, `budget_ns` the time of all starts together; a search takes neither. Raises
+    RedlineError if it cannot go on.
     """
     if RunStore(folder).kind != "search":
         return RunSession.resume(folder, bench_for, listener, trials, budget_ns)

@@ -1,7 +1,7 @@
-"""Runs: created, resumed and executed, with their directories; and what searches share. Whoever shows them listens.
+"""Create, resume and execute runs, with their directories; shared code for searches. Listeners show them.
 
-What is left to do is read off the directory, so a session can be resumed from any point. A run has one part or two:
-capacities that rates are a share of are measured first, as a run in RUN/capacity.
+The remaining work is read from the directory, so a session can be resumed from any point. A run has one part or two:
+capacities that rates are shares of are measured first, as a run in RUN/capacity.
 """
 
 import os
@@ -61,7 +61,7 @@ from redline.suite import (
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
 Bench = Callable[[Manifest], Workbench]
-"""Puts together what a stored session is resumed with."""
+"""Assembles the tools to resume a stored session."""
 Decide = Callable[[Run], Enough | None]
 """Whether the rounds so far are enough; asked after every round."""
 
@@ -73,26 +73,26 @@ class SessionListener(Protocol):
         """Servers are about to be built."""
 
     def built(self, outcome: BuildOutcome) -> None:
-        """All that can be built has been."""
+        """All servers that can be built have been."""
 
     def part(self, number: int, store: RunStore) -> None:
-        """One of the two parts of a run begins: 1 is the capacity, 2 the rest."""
+        """Part 1 or 2 of a run begins: 1 is the capacity, 2 the rest."""
 
     def calibrating(self, pairs: int) -> None:
-        """So many pairs of hosts are about to be compared."""
+        """This many pairs of hosts are about to be compared."""
 
     def skipped(self, skipped: Skipped) -> None:
         """A cell will not be run after all."""
 
     def trials(self, plan: Plan, done: int) -> AbstractContextManager[TrialListener]:
-        """The trials of a plan are about to be run; so many were before."""
+        """The trials of a plan are about to be run; `done` trials were run before."""
 
     def cell(
         self, cell: Cell, number: int, cells: int, *, alone: bool = True
     ) -> AbstractContextManager[SearchListener]:
-        """A turn of the search on a cell is about to begin: the `number`-th cell of so many.
+        """A turn of the search on a cell is about to begin: the `number`-th of `cells`.
 
-        Unless `alone`, others are searched on other hosts at the same time.
+        Unless `alone`, other cells are searched on other hosts at the same time.
         """
 
     def broken(self, error: RedlineError) -> None:
@@ -101,7 +101,7 @@ class SessionListener(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a session came from: the command line, the suite's file and text (empty for a URL), and what it makes."""
+    """The origin of a session: the command line, the suite's file and text (empty for a URL), and its product."""
 
     command: str
     file: str = ""
@@ -111,7 +111,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SessionEnd:
-    """How far a run came: the parts that have something to show, the last one last."""
+    """How far a run came: the parts that have something to show, in order."""
 
     parts: tuple[tuple[RunStore, Report], ...]
     interrupted: bool
@@ -119,7 +119,7 @@ class SessionEnd:
 
 @dataclass(frozen=True)
 class RunSession:
-    """A run that can be executed; `unavailable` says by variant slug why a server cannot be run."""
+    """A run that can be executed; `unavailable` maps slugs to the reason why a server cannot be run."""
 
     store: RunStore
     bench: Workbench
@@ -130,7 +130,7 @@ class RunSession:
     def create(
         cls, suite: Suite, source: Source, folder: Path, bench: Workbench, listener: SessionListener
     ) -> "RunSession":
-        """Build the servers, and write the manifest of the first part that there is. Raises RedlineError."""
+        """Build the servers, and write the manifest of the run's first part. Raises RedlineError."""
         store, first = RunStore(folder), capacity_store(folder)
         store.check_free()
         if first.exists:
@@ -141,7 +141,7 @@ class RunSession:
             plan, part = make_capacity_plan(suite, unavailable), first
         else:
             plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
-        is_own = all(variant.is_own for variant in suite.variants)  # what `redline list` knows nothing of
+        is_own = all(variant.is_own for variant in suite.variants)  # `redline list` does not know them
         if not plan.steps and built.failures and (is_own or not suite.alone):
             shown, *others = built.failures
             listener.built(built.failing(others))
@@ -161,10 +161,10 @@ class RunSession:
         trials: int | None = None,
         budget_ns: int | None = None,
     ) -> "RunSession":
-        """Open a stored run, and make sure that its servers are still what they were in all that was measured.
+        """Open a stored run, and make sure that its measured servers have not changed.
 
-        With `trials` it gets further rounds, until each cell has so many; with a budget, until it is spent. Raises
-        UsageError where that adds none.
+        With `trials` it gets further rounds, until each cell has this many; with a budget, until it is spent. Raises
+        UsageError if that adds no round.
         """
         store = RunStore(folder)
         runs = [part.run() for part in (capacity_store(folder), store) if part.exists]
@@ -172,7 +172,7 @@ class RunSession:
         bench = bench_for(manifest)
         refuse_other_hosts(manifest.hosts, bench.hosts)
         planned = {cell.variant.slug for run in runs for cell in run.manifest.plan.cells.values()}
-        only = planned if store.exists else None  # what is still to be planned may need the others too
+        only = planned if store.exists else None  # an unplanned second part may need the others too
         built = build_all(manifest.plan.suite, bench.tools.launcher, listener, only)
         for run in runs:
             refuse_changed(built, run, bench.environment)
@@ -183,9 +183,9 @@ class RunSession:
         return cls(store, bench, built.unavailable, listener)
 
     def execute(self, *, is_kept: bool = True) -> SessionEnd:
-        """Run what is left of it, and write the views. Messages name no log unless the directory `is_kept`.
+        """Run the rest of the session, and write the views. Messages name no log unless the directory `is_kept`.
 
-        Raises DriveError where a comparison within a budget ends without an answer: a start of it failed, or too little
+        Raises DriveError if a comparison within a budget ends without an answer: a start failed, or too little
         was measured.
         """
         first = capacity_store(self.store.folder)
@@ -208,7 +208,7 @@ class RunSession:
         return SessionEnd((*shown, (self.store, report)), interrupted)
 
     def _plan_second(self, first: RunStore) -> None:
-        """Give the other loads their rates, and write the manifest of the run itself."""
+        """Give the other loads their rates, and write the manifest of the run."""
         run = first.run()
         suite = run.manifest.plan.suite
         plan = _profilable(make_plan(suite, self.unavailable, capacities(run)), self.bench, self.listener)
@@ -228,7 +228,7 @@ class RunSession:
             store.save_calibration(calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration"))
 
     def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
-        """Run what is left of the plan. Returns whether it was interrupted."""
+        """Run the rest of the plan. Returns whether it was interrupted."""
         leave_cores(self.bench)
         with store.locked():
             plan = store.manifest().plan
@@ -245,7 +245,7 @@ class RunSession:
 
 
 def _profilable(plan: Plan, bench: Workbench, listener: SessionListener) -> Plan:
-    """The plan without profiles that cannot be made on this machine, which the listener gets."""
+    """Return the plan without profiles that cannot be made on this machine; the listener gets these."""
     profilers, missing = bench.tools.profilers, dict[tuple[str, Profile], str]()
     if profilers is None or not plan.profiled:
         return plan
@@ -264,7 +264,7 @@ def _profilable(plan: Plan, bench: Workbench, listener: SessionListener) -> Plan
 
 
 def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | None:
-    """Whether the rounds so far are enough; if not, the listener gets what is known."""
+    """Return whether the rounds so far are enough; if not, tell the listener how precise they are."""
     auto = run.manifest.plan.suite.auto
     if auto is not None and auto.precision is None:
         return enough(run)
@@ -276,13 +276,13 @@ def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | 
 
 
 def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
-    """Run every trial and duet of the plan that has no recording yet, in the plan's order, storing each as it ends.
+    """Run every trial and duet of the plan that has no recording yet, in the plan's order; store each when it ends.
 
-    What steal disturbed is repeated at the end of its round, a trial with its partner, within a budget. A suite that
-    leaves the number of trials open gets rounds until they are enough. Then come the trials with a profiler. Whatever
-    ends the session early (an interrupt, a full disk), the recordings stand and a later session runs the rest.
+    If steal disturbed them, they are repeated at the end of their round, a trial with its partner, within a budget. A
+    suite that leaves the number of trials open gets rounds until they are enough. Then come the profiled trials. If the
+    session ends early (an interrupt, a full disk), the recordings stay and a later session runs the rest.
 
-    Where servers are only compared, the first failure ends the session, and an interrupt keeps what a duet has measured
+    If servers are only compared, the first failure ends the session, and an interrupt keeps what a duet has measured
     so far; a later session makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that failure.
     """
     _run_rounds(plan, store, executor, listener, decide)
@@ -300,7 +300,7 @@ def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: Trial
     for round_, planned in groupby(plan.steps, key=lambda step: step.round):
         steps = tuple(planned)
         left = tuple(step for step in steps if step.position not in done)
-        # Asked before each round, since a session may have been cut off before it asked; never within a round.
+        # Ask before each round, since a session may have been cut off before it asked; never within a round.
         if auto and known is None and left == steps:
             known = decide(kept.run)
             if known is not None:
@@ -316,13 +316,13 @@ def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: Trial
 
 
 class _Kept:
-    """What is stored of a run; all of it is at hand too where it decides how many rounds there are."""
+    """The stored recordings of a run; all are kept in memory too if they decide the number of rounds."""
 
     def __init__(self, plan: Plan, store: RunStore, listener: TrialListener) -> None:
         self._plan, self._store, self._listener, self._manifest = plan, store, listener, store.manifest()
         self._decides = plan.suite.auto is not None
         self.done = store.positions()
-        if not plan.suite.alone:  # a failure or an interrupt ended the session: both are made again
+        if not plan.suite.alone:  # a failure or an interrupt ended the session: both steps are made again
             self.done -= {duet.position for duet in store.duets() if not duet.is_complete}
         stored: tuple[Made, ...] = (*store.recordings(), *store.duets()) if self._decides else ()
         self._made = {made.position: made for made in stored if made.position in self.done}
@@ -334,7 +334,7 @@ class _Kept:
         return Run(manifest=self._manifest, recordings=recordings, duets=duets)
 
     def keep(self, made: Made) -> None:
-        """Store what was made. Raises DriveError and KeyboardInterrupt where that ends the session."""
+        """Store a recording. Raises DriveError and KeyboardInterrupt if it ends the session."""
         cells = self._plan.cells
         if self._decides:
             self._made[made.position] = made
@@ -366,11 +366,11 @@ def build_all(
 ) -> BuildOutcome:
     """Build every variant of the suite, or `only` those slugs. Failures are in the outcome, by slug.
 
-    Unless it `tells` the listener of the outcome, the caller does.
+    Unless it `tells` the listener the outcome, the caller does.
     """
     variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
     wanted = [variant for variant in variants if only is None or variant.slug in only]
-    # A ceiling is compared with nothing, so one build of it is enough.
+    # A ceiling is not compared, so one build of it is enough.
     once = [variant for variant in wanted if suite.builds > 1 and variant not in suite.variants]
     with listener.building() as progress:
         outcome = launcher.build([variant for variant in wanted if variant not in once], progress, suite.builds)
@@ -381,9 +381,9 @@ def build_all(
 
 
 def extend(store: RunStore, trials: int) -> None:
-    """Plan further rounds of a stored run, until each cell has so many trials.
+    """Plan further rounds of a stored run, until each cell has `trials` trials.
 
-    Raises UsageError for a run that has so many already, that ends by itself, or whose rates are not known yet.
+    Raises UsageError if a run already has that many, ends by itself, or has rates that are not known yet.
     """
     if not store.exists:
         raise UsageError(
@@ -399,14 +399,14 @@ def extend(store: RunStore, trials: int) -> None:
             )
         if trials <= plan.suite.trials:
             raise UsageError(
-                f"--trials {trials} adds nothing: so many, or more, are planned of every cell in {store.folder}",
+                f"--trials {trials} adds nothing: {store.folder} already plans that many or more for every cell",
                 hint=f"give more, such as --trials {2 * plan.suite.trials}",
             )
         store.extend(with_rounds(plan, trials))
 
 
 def extend_budget(store: RunStore, budget_ns: int) -> None:
-    """Give a stored comparison a longer budget. Raises UsageError where it has none, or none that adds rounds."""
+    """Give a stored comparison a longer budget. Raises UsageError if it has no budget, or this adds no round."""
     with store.locked():
         plan = store.manifest().plan
         auto = plan.suite.auto
@@ -424,7 +424,7 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
 
 
 def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:
-    """Raise RedlineError when resuming would mix what cannot be mixed: other servers or JDKs, another engine."""
+    """Raise RedlineError if a resumed run would mix servers, JDKs or engines."""
     hint = "start a new run: trials of one run must be of one build"
     for slug in sorted({cell.variant.slug for cell in run.manifest.plan.cells.values()} & built.failures.keys()):
         raise RedlineError(f"{slug} cannot be built any more: {built.unavailable[slug]}", hint=hint)
@@ -441,26 +441,26 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
 
 def _refuse_changed_process(built: BuildOutcome, name: str, was: ServerFacts, hint: str) -> None:
     if built.hashes.get(name) != was.build:
-        raise RedlineError(f"{name} is not what it was when this run began", hint=hint)
+        raise RedlineError(f"{name} has changed since this run began", hint=hint)
     before, now = was.runtime_version or "nothing known", built.runtimes.get(name)
-    # The hash of a build knows nothing of the JDK that its server is started with.
+    # The hash of a build does not include the JDK that its server is started with.
     if now is not None and now != was.runtime_version:
         message = f"{name} ran on {before}; now it would run on {now or 'nothing known'}"
         raise RedlineError(message, hint=f"put {was.runtime_version or 'what it ran on'} back, or {hint}")
 
 
 def refuse_other_machine(was: Environment, now: Environment, begun: str) -> None:
-    """Raise RedlineError when what was begun with one engine or machine would go on with another."""
+    """Raise RedlineError if a session would be resumed with another engine or machine."""
     for name in _MUST_BE_THE_SAME:
         before, after = getattr(was, name), getattr(now, name)
         if before != after:
             changed = f"another {name.replace('_', ' ')}: {before}, now {after}"
-            hint = "start a new one: all of it must be measured with one engine on one machine"
+            hint = "start a new session: all of it must be measured with one engine on one machine"
             raise RedlineError(f"{begun} was begun with {changed}", hint=hint)
 
 
 def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) -> None:
-    """Raise RedlineError when a run that was begun on some hosts would be resumed on others."""
+    """Raise RedlineError if a run that was begun on some hosts would be resumed on others."""
     before, after = ({(host.role, host.name) for host in hosts} for hosts in (were, now))
     if before == after:
         return
@@ -476,7 +476,7 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
 def new_manifest(
     name: str, source: Source, plan: Plan, bench: Workbench, search: SearchTerms | None = None
 ) -> Manifest:
-    """The manifest of a session that begins now; `search` is what a search asks."""
+    """Return the manifest of a session that begins now; `search` is what a search asks."""
     return Manifest(
         kind=source.kind if search is None else "search",
         name=name,
@@ -498,7 +498,7 @@ def leave_cores(bench: Workbench) -> None:
 
 
 def check_left(plan: Plan, verb: str, hint: str) -> None:
-    """Raise RedlineError for a plan that has nothing that can be run."""
+    """Raise RedlineError if nothing in a plan can be run."""
     if not plan.steps:
         reasons = "; ".join(sorted({skipped.reason for skipped in plan.skipped}))
         raise RedlineError(f"nothing is left to {verb}: {reasons}", hint=hint)

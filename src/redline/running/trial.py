@@ -1,4 +1,4 @@
-"""One trial, in the order that is the method: start, verify, warm up, measure, stop."""
+"""A trial, in the order that is the method: start, verify, warm up, measure, stop."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,8 +73,8 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
     """
     empty, log, hosts = new_recording(planned), logs / "server.log", tools.hosts()
     cell = cell.under_profiler if profiler else cell
-    stages_ns: dict[Stage, int] = {}  # the budget of a suite counts the time of a stage that failed too
-    setup_ns = list[int]()  # and this not
+    stages_ns: dict[Stage, int] = {}  # a suite's budget counts the time of a failed stage too
+    setup_ns = list[int]()  # but does not count setup
 
     @contextmanager
     def timed(stage: Stage) -> Iterator[None]:
@@ -87,7 +87,7 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
     with ExitStack() as running:
         try:
             with timed("launch"):
-                seed = planned.seed + planned.position  # servers that are compared have the same arrivals
+                seed = planned.seed + planned.position  # compared servers have the same arrivals
                 env = profiler.env if profiler else {}
                 launch = Launch(
                     cell.variant, tools.placement, log, seed, planned.build_number, env, on_setup=setup_ns.append
@@ -131,7 +131,7 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
 
 
 def _profiled_interval_ns(cell: Cell) -> int:
-    """The length of an interval, 50 to 500 ms. 40 of 80 are profiled, to show slow moments and the profiler's cost."""
+    """Return the length of an interval, 50 to 500 ms. 40 of 80 are profiled, to show slow moments and overhead."""
     return min(max(cell.load.duration_ns // 80, 50_000_000), 500_000_000)
 
 
@@ -141,6 +141,6 @@ def _fixed_work_ns(tools: Tools) -> Mapping[int, int]:
 
 
 def _fixed_work(before_ns: Mapping[int, int], after_ns: Mapping[int, int]) -> tuple[FixedWork, ...]:
-    """The fixed work of cores with both measurements."""
+    """Return the fixed work of cores with both measurements."""
     both = [cpu for cpu in before_ns if cpu in after_ns]
     return tuple(FixedWork(cpu=cpu, before_ns=before_ns[cpu], after_ns=after_ns[cpu]) for cpu in both)

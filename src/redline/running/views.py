@@ -1,4 +1,4 @@
-"""The report of what is stored, and its views: made from the recordings, and made again by later rules."""
+"""The report of a stored session, and its views: made from the recordings, and made again by later rules."""
 
 from redline.analysis import build_report
 from redline.analysis.search_state import limit_report
@@ -12,18 +12,18 @@ VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 
 
 def run_report(store: RunStore) -> Report:
-    """The report of a stored run, comparison or load. Raises StoreError."""
+    """Judge a stored run, comparison or load. Raises StoreError."""
     return build_report(store.run(), str(store.folder))
 
 
 def search_report(store: RunStore) -> LimitReport:
-    """The report of a stored search. Raises StoreError."""
+    """Judge a stored search. Raises StoreError."""
     manifest = store.manifest()
     return limit_report(manifest, {cell.id: store.probes(cell) for cell in manifest.plan.cells.values()})
 
 
 def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
-    """Judge a stored run, and write its views. Its advice names the directory if it `is_kept`. Raises StoreError."""
+    """Judge a stored run, and write its views. Its advice names the directory if `is_kept`. Raises StoreError."""
     report = build_report(store.run(), str(store.folder) if is_kept else None)
     write_views(store, report)
     return report

@@ -1,4 +1,4 @@
-"""The search for the breaking point: next load to try, converged, or doomed with a reason. Pure."""
+"""The search for the breaking point: the next load to try, convergence, or failure with a reason. Pure."""
 
 from redline.search.evidence import Evidence, ProbeSlice, growth, hopeless
 from redline.search.search import Converged, Doomed, Exhausted, Limit, Proposal, Search, Settings

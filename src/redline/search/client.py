@@ -1,4 +1,4 @@
-"""Why a probe shows nothing about the server: what the load generator lacked, or the host took. Pure."""
+"""Why a probe shows nothing about the server: a limit of the load generator, or CPU time taken by the host. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,25 +10,25 @@ from redline.search.steps import too_many_errors, verdict
 from redline.stats.objectives import CONNECTS, DEPTHS, LoadTotals, excused, late_text, nothing_left
 
 SATURATED = 0.95
-"""The busy share of the workers' time from which the engine may be what holds the rate down."""
+"""The share of the workers' time above which a busy engine may limit the rate."""
 WAITED = 0.05
-"""The share of due requests that found all connections busy from which connections may be short."""
+"""The share of due requests that waited for a connection above which connections may be too few."""
 OCCUPIED = 0.5
-"""The least average share of the connections' room in use: with less, connections were short for a moment only, such as
-while the server collected its garbage. Then requests wait for it and not for a connection."""
+"""The least average share of the connections' room in use. With less, connections were short only for a moment, such as
+during a garbage collection; requests then wait for the server, not for a connection."""
 UNMOVED = 1.5
-"""The growth of service times from the calmest up to which a server is not slower: overload makes them far longer."""
+"""The growth of service times over the calmest probe up to which a server is no slower: overload adds far more."""
 FAILING = 0.05
-"""The share of due requests that failed from which service times show nothing."""
+"""The share of failed due requests above which service times show nothing."""
 _FEWEST_TIMES = 50
 LACKED = 0.001
-"""The tolerated share of due requests that the engine's own side could not connect for: they never reached a server."""
+"""The tolerated share of due requests that never reached a server because the engine's side could not connect."""
 DISTURBANCES = ("engine-paused", "cpu-steal")
 """The kinds of findings that void a probe."""
 
 
 def lacking(traffic: Traffic) -> str:
-    """Says that the engine's own side had nothing left to connect with; empty when it had."""
+    """A message if the engine's side ran out of ports, descriptors or memory; otherwise empty."""
     lacked = traffic.counts.exhausted
     if lacked <= LACKED * traffic.counts.due:
         return ""
@@ -36,22 +36,22 @@ def lacking(traffic: Traffic) -> str:
 
 
 def busy_workers(traffic: Traffic, workers: int) -> str:
-    """Says that the engine's workers had no time left; empty when they had."""
+    """A message if the engine's workers had no time left; otherwise empty."""
     busy = traffic.engine_cpu_ns / 1e9 / max(traffic.seconds * workers, 1e-9)
     advice = CONNECTS if traffic.counts.connects_often else "give -t more"
     return f"the engine was busy {percent(min(busy, 1.0))} of the time: {advice}" if busy > SATURATED else ""
 
 
 def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, room: int | None = None) -> str:
-    """Says that requests waited for a connection though the server was no slower than it is when it is calm.
+    """A message if requests waited for a connection although the server was no slower than under light load.
 
-    An overloaded server keeps connections busy by its own queue: then answers take far longer than `calm_ns`, the
-    median when it was calm. Nothing is said where that is not known, or where most connections had nothing to do.
+    An overloaded server keeps connections busy by its own queue; answers then take far longer than `calm_ns`, the
+    median under light load. The message is empty if that is unknown, or if most connections were idle.
     """
     places = room or connections
     if not _waits(traffic) or calm_ns is None or _slower(traffic, places, calm_ns):
         return ""
-    # What is under way on average is rate times time of service (Little).
+    # The mean number of requests in flight is the rate times the service time (Little).
     under_way = traffic.counts.completed / traffic.seconds * traffic.service.mean_ns / 1e9
     if traffic.service.count >= _FEWEST_TIMES and under_way < OCCUPIED * places:
         return ""
@@ -59,10 +59,10 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, 
 
 
 def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
-    """Whether the server was slower than when it is calm; so it was where no answer came.
+    """Whether the server was slower than under light load, or gave no answer.
 
-    All that was sent in the window may have been due before it. Then the answers give the mean time of service by
-    Little's law, since as much was under way as there is room for; a mean may be twice a median.
+    All requests sent in the window may have been due before it. The number of answers then gives the mean service time
+    by Little's law, since all places were in use; a mean may be twice a median.
     """
     if traffic.service.count >= _FEWEST_TIMES:
         return traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns
@@ -71,9 +71,9 @@ def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
 
 
 def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objective]) -> Evidence:
-    """The evidence, marked where the engine was late by what may be why an objective was missed.
+    """The evidence, marked if the engine's lateness may be why an objective was missed.
 
-    A backlog that grew is the engine's only up to what falls due in the time by which it was late at most.
+    The engine explains a backlog only up to the requests that fall due within its largest lateness.
     """
     lateness, grew = traffic.lateness, overloaded(evidence)
     if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
@@ -94,9 +94,10 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
 def errors_missed(
     evidence: Evidence, traffic: Traffic, objectives: Sequence[Objective], *, waited: bool = False
 ) -> frozenset[str]:
-    """The objectives of errors that the server surely missed, however late or busy the engine was.
+    """The objectives for errors that the server surely missed, however late or busy the engine was.
 
-    `waited`: it may have been so busy, or so short of connections, that what ended by waiting ended so by its doing.
+    `waited`: the engine may have been so busy, or so short of connections, that it caused timeouts and unfinished
+    requests.
     """
     errors = sum(slice_.errors for slice_ in evidence.slices)
     not_its_own = traffic.counts.exhausted + (_by_waiting(traffic) if waited else 0)
@@ -110,14 +111,14 @@ def errors_missed(
 
 
 def _is_beyond(objective: Objective, made: LoadTotals) -> bool:
-    """Whether what was measured lies beyond the limit, be it by chance."""
+    """Whether the measured value lies beyond the limit, perhaps by chance."""
     if objective.metric in DEPTHS:
         return made.response.quantile_ns(DEPTHS[objective.metric]) >= objective.limit
     return objective.metric == "achieved" and made.counts.completed <= objective.limit * made.counts.due
 
 
 def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
-    """Says that the host took much, or `some`, of the time of a load, or that the engine stood still; else empty."""
+    """A message if the host took much, or `some`, of a load's time, or the engine stood still; otherwise empty."""
     for finding in findings:
         if finding.kind in DISTURBANCES and (some or finding.grade is not Grade.NOTE):
             return finding.message[:1].lower() + finding.message[1:].rstrip(".")
@@ -127,11 +128,11 @@ def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
 def disturbed(
     evidence: Evidence, findings: Sequence[Finding], objectives: Sequence[Objective], *, patient: bool = False
 ) -> Evidence:
-    """The evidence, marked as void where the host took much of the CPU time, and an objective was not surely met.
+    """The evidence, marked as void if the host took much of the CPU time and an objective was not surely met.
 
-    What is taken only ever adds to a response time: what is met is met in spite of it. `patient`: the probe can be made
-    again, so that some is enough, unless its backlog grew without bound: that is not of a few stalls. Where the load
-    generator was the limit the host may be why, also by some. Errors are the server's in spite of it.
+    Stolen time only lengthens response times, so an objective that is met stays met. `patient`: the probe can be
+    repeated, so some stolen time is enough, unless the backlog grew without bound, which a few stalls do not cause. If
+    the load generator was the limit, even some stolen time may be the cause. Errors are still the server's.
     """
     much, some = stolen(findings), stolen(findings, some=True)
     errors = evidence.missed & {objective.text for objective in objectives if objective.metric == "errors"}
@@ -145,7 +146,7 @@ def disturbed(
 
 
 def failing(traffic: Traffic) -> bool:
-    """Whether so many requests ended wrong that service times say nothing: a refusal is fast."""
+    """Whether so many requests failed that service times say nothing: refusals are fast."""
     return traffic.counts.outcomes.errors - _by_waiting(traffic) > FAILING * traffic.counts.due
 
 
@@ -155,9 +156,9 @@ def _by_waiting(traffic: Traffic) -> int:
 
 
 def calmest_ns(traffic: Traffic, before_ns: int | None) -> int | None:
-    """The least median service time of the probes so far in which hardly a request waited; None where all did.
+    """The least median service time of the probes so far in which hardly any request waited; None if there is none.
 
-    The first moments of one that is overloaded are no calm: its connections fill up meanwhile.
+    The first moments of an overloaded probe do not count as calm: its connections are still filling up.
     """
     if _waits(traffic) or traffic.service.count < _FEWEST_TIMES:
         return before_ns

@@ -14,13 +14,13 @@ from redline.model.limits import CurvePoint, Knee, LimitProbe
 from redline.search.evidence import Floats, by_rate
 
 FEWEST_BEYOND = 10
-"""Responses that have to lie beyond a percentile before it is reported."""
+"""The fewest responses beyond a percentile for it to be reported."""
 
 FEWEST_POINTS = 3
-"""The fewest sustained rates with which there is a knee."""
+"""The fewest sustained rates that determine a knee."""
 
 FLAT = 0.95
-"""The share of the highest power that cannot be distinguished from it."""
+"""The share of the highest power from which on a power cannot be distinguished from it."""
 
 CURVE_SHARES = (0.25, 0.5, 0.75)
 """Rates at which the curve needs points, as shares of the highest sustained rate."""
@@ -39,7 +39,7 @@ def quantile_known(response: Histogram, q: float) -> int | None:
 def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
     """The points of the curve, by ascending rate. Probes that the client limited are left out.
 
-    Probes of one rate (within half a percent) that kept up are one point, and those that did not another.
+    Probes at the same rate (within half a percent) that kept up make one point, and those that did not make another.
     """
     usable = [probe for probe in probes if not probe.client and probe.seconds > 0 and probe.response.count]
     points: list[CurvePoint] = []
@@ -70,13 +70,13 @@ def _point(probes: Sequence[LimitProbe]) -> CurvePoint:
 def knee(points: Sequence[CurvePoint]) -> Knee | str:
     """The knee of a curve, or why it shows none.
 
-    Between points one over the mean response time is a straight line in the rate: exactly so for M/M/1.
+    Between points, the inverse of the mean response time is taken as linear in the rate, which is exact for M/M/1.
     """
     kept_up = sorted((point for point in points if _serves(point)), key=lambda point: point.answered_per_s)
     if len(kept_up) < FEWEST_POINTS:
         return f"the server kept up at {len(kept_up)} of the rates that were tried: a knee takes {FEWEST_POINTS}"
     rates = np.array([point.answered_per_s for point in kept_up])
-    # Weights of 1 / mean of a queue observed for so long: its variance is 4 rate / seconds, wherever it is. The
+    # The weights of 1 / mean for a queue observed for this long: its variance is 4 rate / seconds at every rate. The
     # relaxation time of a queue is about 4 rate / gap^2 (Whitt 1989), and 1 / mean is its gap.
     weights = np.array([point.seconds / point.answered_per_s for point in kept_up])
     speeds = _falling(1e9 / np.array([point.mean_ns for point in kept_up]), weights)
@@ -88,7 +88,7 @@ def knee(points: Sequence[CurvePoint]) -> Knee | str:
 
 
 def _serves(point: CurvePoint) -> bool:
-    """Whether a point shows how long a served request takes: a refusal is fast, and no speed."""
+    """Whether a point shows how long a served request takes: refusals are fast and say nothing about speed."""
     return not point.overloaded and point.answered_per_s > 0 and point.errors < point.answered_per_s * point.seconds
 
 
@@ -112,7 +112,7 @@ def _highest(rates: Floats, speeds: Floats, past: float | None) -> Knee | str:
 
 
 def _falling(values: Floats, weights: Floats) -> Floats:
-    """The values nearest to these that do not rise (pool adjacent violators): more load makes no server faster.
+    """The nearest values that do not rise (pool adjacent violators): more load makes no server faster.
 
     Source: R. E. Barlow and others, Statistical Inference under Order Restrictions, 1972.
     """
@@ -128,9 +128,10 @@ def _falling(values: Floats, weights: Floats) -> Floats:
 
 
 def rates_for_curve(points: Sequence[CurvePoint], least_per_s: float) -> tuple[float, ...]:
-    """Rates worth a probe each so that the curve has no gaps, ascending: a search probes near the limit only.
+    """The rates to probe so that the curve has no gaps, ascending: a search itself probes only near the limit.
 
-    Shares of the highest rate at which the server kept up that no probe was near; none below `least_per_s`.
+    They are shares of the highest rate at which the server kept up, without those that a probe was near. None is below
+    `least_per_s`.
     """
     kept_up = [point.rate_per_s for point in points if not point.overloaded]
     wanted = [share * max(kept_up) for share in CURVE_SHARES] if kept_up else []

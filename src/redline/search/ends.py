@@ -1,4 +1,4 @@
-"""Which ends of the answers get a fresh probe next, and which have had theirs. Pure."""
+"""Which ends of the answers get a fresh probe next, and which already had one. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Side = Literal["low", "high"]
 
 @dataclass(frozen=True)
 class End:
-    """One end of a set's answer."""
+    """An end of a set's answer."""
 
     name: str
     side: Side
@@ -18,9 +18,9 @@ class End:
 
 @dataclass(frozen=True)
 class EndCheck:
-    """A fresh probe at an end, as it was then; `probe` is its index among the evidence.
+    """A fresh probe at an end, where the end lay then; `probe` is its index in the evidence.
 
-    `start` is which fresh start it is on, from 1; with 0 nothing is started for it.
+    `start` is the number of its fresh start, from 1; 0 if no server is started for it.
     """
 
     end: End
@@ -30,9 +30,9 @@ class EndCheck:
 
 @dataclass
 class Checks:
-    """The ends of a search. On each of `starts` fresh starts every end has one, where it lies by then.
+    """The checks of a search's ends: every end gets a probe on each of `starts` fresh starts, where it lies by then.
 
-    Without fresh starts each end has one, and another one when it has moved by more than `precision` since.
+    Without fresh starts every end gets a probe, and another if it has moved by more than `precision` since.
     """
 
     precision: float
@@ -40,7 +40,7 @@ class Checks:
     made: list[EndCheck] = field(default_factory=list)
 
     def next(self, ends: Sequence[End], probe: int) -> EndCheck | None:
-        """The check to be made next, by the probe of that index, the lowest first; None when all were made."""
+        """The next check, the lowest end first, with `probe` as its index; None when all checks are made."""
         # The search never returns to an earlier start.
         first = max((check.start for check in self.made), default=min(self.starts, 1))
         for start in range(first, self.starts + 1):

@@ -1,4 +1,4 @@
-"""What one probe showed, in slices of time: enough to know how uncertain it is."""
+"""What a probe showed, in slices of time, with enough detail to know its uncertainty."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ _TOLERANCE = 0.005
 _PER_OVERLOAD = 0.02
 _BATCHES = 10
 SURE = 5.0
-"""Standard errors of the mean step: at capacity 6 in ten million at one look; a probe is looked at some fifty times."""
+"""In standard errors of the mean step: a false alarm at capacity has p = 6e-7 per look, of some fifty per probe."""
 LEAST_SHARE = 0.02
-"""The share of due requests that has to be left over: less is not hopeless, however surely it is known."""
+"""The least share of due requests left over in a hopeless probe: less is not hopeless, however certain."""
 FEWEST = 10
-"""The fewest slices of a probe that is called hopeless."""
+"""The fewest slices of a hopeless probe."""
 _LONG = 0.99
-"""What is longer than this percentile is less than `LEAST_SHARE`, and cannot make a backlog look hopeless."""
+"""Requests slower than this percentile are fewer than `LEAST_SHARE`, and cannot make a backlog look hopeless."""
 _MUCH_LEFT = 0.3
 _QUARTERS = 4
 
 
 @dataclass(frozen=True)
 class ProbeSlice:
-    """A slice of a probe's time: what fell due in it, and what became known in it, whenever that was due.
+    """A slice of a probe's time: the requests that fell due in it, and the outcomes that became known in it.
 
-    `answered` are right answers. What was known only after the last slice stands in one of no length.
+    `answered` counts right answers. Outcomes known only after the last slice are in a slice of no length.
     """
 
     seconds: float
@@ -49,12 +49,12 @@ class ProbeSlice:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One probe: the rate that was set, and what was observed. Probes are equal only if they are the same.
+    """A probe: the rate that was set, and what was observed. Probes compare by identity.
 
-    `hopeless`: ended early, since the backlog grew without bound. `client`: why the load generator or the host was the
-    limit, else empty. `lengthens`: by what only adds to response times, so that what was met stays met. `missed`: texts
-    of the objectives that the server missed by more than that. `passing`: while the host took CPU time, which may be
-    over soon. `start`: the start of the server, from 0.
+    `hopeless`: ended early because the backlog grew without bound. `client`: why the load generator or the host was the
+    limit; otherwise empty. `lengthens`: that limit only lengthens response times, so objectives that were met stay met.
+    `missed`: texts of the objectives that the server missed by more than that. `passing`: the host took CPU time, which
+    may be over soon. `start`: the start of the server, from 0.
     """
 
     rate_per_s: float
@@ -68,12 +68,12 @@ class Evidence:
 
     @cached_property
     def timed(self) -> tuple[ProbeSlice, ...]:
-        """The slices in which load was put on."""
+        """The slices with load."""
         return tuple(slice_ for slice_ in self.slices if slice_.seconds > 0)
 
     @cached_property
     def seconds(self) -> float:
-        """How long load was put on."""
+        """The length of the load in seconds."""
         return sum(slice_.seconds for slice_ in self.timed)
 
     @cached_property
@@ -83,12 +83,12 @@ class Evidence:
 
     @property
     def offered_per_s(self) -> float:
-        """What really fell due per second: with Poisson arrivals not quite the rate that was set."""
+        """Requests that fell due per second: with Poisson arrivals, not quite the rate that was set."""
         return self.due / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def answered_per_s(self) -> float:
-        """Right answers per second while load was put on."""
+        """Right answers per second of load."""
         return sum(slice_.answered for slice_ in self.timed) / self.seconds if self.seconds > 0 else 0.0
 
     @cached_property
@@ -97,26 +97,26 @@ class Evidence:
         return Histogram.merged(slice_.response for slice_ in self.slices)
 
     def counted(self, name: str) -> Floats:
-        """One count (`due`, `answered`, `errors`, `ended`) of every timed slice."""
+        """The count of this name (`due`, `answered`, `errors`, `ended`) in every timed slice."""
         return np.array([getattr(slice_, name) for slice_ in self.timed], dtype=np.float64)
 
     def all_counted(self, name: str) -> Floats:
-        """The same, with what became known only after the last timed slice spread over all of them.
+        """The same, with outcomes known only after the last timed slice spread over all of them.
 
-        A timeout may be as long as the probe: then every one ends there, whenever it was due, and all of them in one
-        slice would look like a single accident.
+        A timeout may be as long as the probe: then all requests that time out end there, whenever they were due, and
+        would look like a single accident in one slice.
         """
         counts = self.counted(name)
         later = sum(getattr(slice_, name) for slice_ in self.slices if slice_.seconds <= 0)
         return counts + later / len(counts) if len(counts) else counts
 
     def backlog(self) -> Floats:
-        """Requests that were due and had not ended, at the end of each timed slice, since the first one began."""
+        """The growth of unfinished requests since the first timed slice began, at the end of each timed slice."""
         return np.asarray(np.cumsum(self.counted("due") - self.counted("ended")))
 
 
 def by_rate(items: Iterable[T], rate_of: Callable[[T], float]) -> list[list[T]]:
-    """Groups of about the same rate, by ascending rate: within half a percent of the lowest."""
+    """Group items whose rates are within half a percent of the group's lowest, by ascending rate."""
     groups: list[list[T]] = []
     for item in sorted(items, key=rate_of):
         if groups and rate_of(item) <= rate_of(groups[-1][0]) * SAME_RATE:
@@ -128,9 +128,9 @@ def by_rate(items: Iterable[T], rate_of: Callable[[T], float]) -> list[list[T]]:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a server answered per second while it was overloaded, with the standard deviations of chance and tolerance.
+    """The answers per second of an overloaded server, with the standard deviations of chance and tolerance.
 
-    The tolerance: a server may be a little faster or slower when it is overloaded, the more so the larger the overload.
+    The tolerance: overload may make a server a little faster or slower, the more so the larger it is.
     """
 
     per_s: float
@@ -150,7 +150,7 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
     if len(answered) < _BATCHES or per_s <= 0:
         return None
     rates = batch_means(answered / np.array([slice_.seconds for slice_ in evidence.timed]), _BATCHES)
-    # Fewer than Poisson's spread only if the batches say so, and they are few: half of it at least.
+    # The spread is below Poisson's only if the batches say so. They are few, so it is at least half of Poisson's.
     least = 0.5 * np.sqrt(answered.sum()) / evidence.seconds
     chance = max(float(rates.std(ddof=1)) / np.sqrt(len(rates)), float(least))
     beyond = max(0.0, evidence.offered_per_s / per_s - 1)
@@ -158,7 +158,7 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
 
 
 def batch_means(values: Floats, batches: int) -> Floats:
-    """Means of so many stretches of equal length: neighbours are alike, stretches far less so.
+    """The means of this many stretches of equal length: stretches are far less correlated than neighbouring values.
 
     Source: Law and Kelton, Simulation Modeling and Analysis, the method of batch means.
     """
@@ -168,7 +168,7 @@ def batch_means(values: Floats, batches: int) -> Floats:
 
 @dataclass(frozen=True)
 class Growth:
-    """How the backlog grows: per second, as a share of what fell due, and in standard errors."""
+    """The growth of the backlog: per second, as a share of due requests, and in standard errors."""
 
     per_s: float
     share: float
@@ -176,7 +176,7 @@ class Growth:
 
 
 def growth(slices: Sequence[ProbeSlice]) -> Growth:
-    """The growth of the backlog over slices that all have a length."""
+    """The growth of the backlog over slices, none of which has zero length."""
     due = np.array([slice_.due for slice_ in slices], dtype=np.float64)
     steps = due - np.array([slice_.ended for slice_ in slices], dtype=np.float64)
     seconds = sum(slice_.seconds for slice_ in slices)
@@ -191,10 +191,10 @@ def growth(slices: Sequence[ProbeSlice]) -> Growth:
 
 
 def hopeless(slices: Sequence[ProbeSlice], patience_s: float = inf) -> bool:
-    """Whether more falls due than is done, surely, by enough to matter, and in each quarter of the time so far.
+    """Whether more requests surely fall due than end, by enough to matter, in every quarter of the time so far.
 
-    While nothing at all has ended that is so only after `patience_s`, in seconds: the loosest limit on a response
-    time, or the timeout.
+    While no request has ended, this holds only after `patience_s` seconds: the loosest limit on a response time, or the
+    timeout.
     """
     if not _grows(slices):
         return False
@@ -213,10 +213,10 @@ def _grows(slices: Sequence[ProbeSlice]) -> bool:
 
 
 def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:
-    """The slices in which what fell due in the probe could have ended: past the first outcome and a long response time.
+    """The slices in which requests of this probe could have ended: after the first outcome and a long response time.
 
-    Far past its capacity response times grow nearly as fast as time, and nothing would be left: where much of what
-    falls due stays, and what ends does not become more, all slices from the first outcome on.
+    Far above capacity, response times grow nearly as fast as time, which would leave no slices. So if many due requests
+    stay unfinished and no more end over time, all slices from the first outcome on count.
     """
     first = next((index for index, slice_ in enumerate(slices) if slice_.ended), len(slices))
     since = slices[first:]
@@ -235,5 +235,5 @@ def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:
 
 @lru_cache(maxsize=256)
 def overloaded(evidence: Evidence) -> bool:
-    """Whether the backlog of a probe grew without bound, or the probe was ended early for that."""
+    """Whether a probe's backlog grew without bound, including probes that were ended early for that."""
     return evidence.hopeless or hopeless(evidence.timed)

@@ -1,4 +1,4 @@
-"""Between which rates a server stops to meet an objective, from all probes so far: by the model where it holds."""
+"""The rates between which a server stops meeting an objective, from all probes so far, by the model where it holds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,32 +17,32 @@ from redline.search.steps import QUANTILES, TriedRate, bounds, steps
 from redline.stats.objectives import DEPTHS
 
 FEWEST_STARTS = 3
-"""Below which nothing is said of how starts differ."""
+"""The fewest starts that show how starts differ."""
 
 FEWEST_POINTS = 4
-"""The fewest settled probes near the limit from which the model gives an interval, not only a direction."""
+"""The fewest settled probes near the limit with which the model gives an interval, not only a direction."""
 
 NEAR_SHARE = 0.15
-"""The distance from the limit, as a share of the rate, that is near it."""
+"""Rates within this share of the limit are near it."""
 
 _REFUSED = 0.8
-"""The share of due requests below which right answers mean a server at its end, not bad luck."""
+"""If a smaller share of due requests gets right answers, the server is saturated, not unlucky."""
 _SHARES = ("errors", "achieved")
 _NEAR = 1.8
 _COMPARABLE = 1.5
 _MORE_THAN_CHANCE = 0.95
 _WORTH = 6
-"""The weight of what is known of queues, in probes."""
+"""The weight of the model's prior knowledge of queues, in probes."""
 
 
 def between_starts(
     points: Sequence[ProbePoint], known: Known, aim: Aim, whole: QueueFit, tail: float
 ) -> tuple[float, float] | None:
-    """The limit of the typical start, and half the width of its interval; None where starts differ by chance alone.
+    """The limit of the typical start, and half the width of its interval; None if starts differ by chance alone.
 
-    Starts weigh alike. `whole` is the model through all points, `tail` the share below the upper end. A start's own
-    value is h * whole - (h - 1) * rest, with *h* times as many points in all as it has. Source: Busing, Meijer and van
-    der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
+    All starts have the same weight. `whole` is the model through all points, `tail` the share below the upper end. The
+    value of a start is h * whole - (h - 1) * rest, where *h* is the number of all points over that of its own. Source:
+    Busing, Meijer and van der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
     """
     starts = sorted({point.start for point in points})
     if len(starts) < FEWEST_STARTS:
@@ -51,7 +51,7 @@ def between_starts(
     for start in starts:
         rest = [point for point in points if point.start != start]
         fitted = fit(rest, known, aim)
-        if fitted is not None:  # few probes at two rates may make no model: then the other starts decide
+        if fitted is not None:  # too few probes may give no model; the other starts then decide
             weight = len(points) / (len(points) - len(rest))
             alone.append(weight * whole.limit_per_s - (weight - 1) * fitted.limit_per_s)
     if len(alone) < FEWEST_STARTS:
@@ -64,7 +64,7 @@ def between_starts(
 
 @dataclass(frozen=True)
 class Crossing:
-    """The stricter of two conditions passed where the looser failed; `rate_per_s` lies between the two answers."""
+    """A contradiction: a stricter condition passed where a looser one failed. `rate_per_s` is between both answers."""
 
     strict: str
     loose: str
@@ -73,12 +73,12 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Bounds:
-    """[highest rate that passed, lowest that failed] of one objective; None where no such rate is known yet.
+    """The [highest rate that passed, lowest that failed] of an objective; None where no such rate is known yet.
 
-    `fit`: the model's direction, if any; `modelled`: the bounds come from it. `starts_differ`: starts of the server do
-    by more than chance, so the bounds are those of so few draws. `crossing`: another condition's bounds contradict
-    these, which are the hull of both. `scattered`: probes differ by more than chance, and the bounds are those of the
-    typical one.
+    `fit`: the model, if any; `modelled`: the bounds come from it. `starts_differ`: starts of the server differ by more
+    than chance, so the bounds rest on the number of starts. `crossing`: another condition's bounds contradicted these,
+    which are now the hull of both. `scattered`: probes differ by more than chance, and the bounds are those of the
+    typical probe.
     """
 
     low_per_s: float | None
@@ -92,7 +92,7 @@ class Bounds:
 
 
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
-    """The bounds of one objective, with two-sided confidence."""
+    """The bounds of an objective, with two-sided confidence."""
     tried = steps(evidence, objective)
     low, high = bounds(tried)
     by_steps = Bounds(low, high, modelled=False, fit=None, steps=tried)
@@ -101,7 +101,7 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     usable = sorted(filter(_is_usable, evidence), key=lambda probe: probe.rate_per_s)
     points = [ProbePoint.of(probe) for probe in usable]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
-    # Of several starts, they are what was drawn, and not the probes.
+    # With several starts, the starts are the sample, not the probes.
     few_starts = len({probe.start for probe in evidence}) < FEWEST_STARTS
     differing = scattered(evidence, aim, (1 + confidence) / 2) if few_starts else None
     if differing is not None and differing.half_per_s < differing.limit_per_s:
@@ -123,9 +123,9 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
 
 
 def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
-    """The capacity by the least overloaded probes, weighted by the inverse of their variances.
+    """The capacity from the least overloaded probes, weighted by the inverse of their variances.
 
-    None where more was answered at a lower rate: then overload made the server slower, and its capacity is not known.
+    None if the server answered more at a lower rate: overload made it slower, and its capacity is not known.
     """
     over = [probe for probe in evidence if overloaded(probe) and not probe.client]
     capacities = [capacity for capacity in map(capacity_of, over) if capacity is not None]
@@ -139,18 +139,18 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
     kept_up = max((probe.answered_per_s for probe in evidence if not overloaded(probe)), default=0.0)
     if per_s + 2 * surest < kept_up:
         return None
-    # Many probes reduce the effect of chance, but the tolerance is the same for all of them.
+    # More probes reduce chance, but all of them share the tolerance.
     return Capacity(per_s, sum(weights) ** -0.5, max(capacity.tolerance_per_s for capacity in near))
 
 
 def capped(
     low: float | None, high: float | None, conditions: Sequence[Objective], evidence: Sequence[Evidence]
 ) -> tuple[float | None, float | None]:
-    """The ends for a set of conditions, capped by what was answered: no limit lies above that.
+    """The ends for a set of conditions, capped by the rate of right answers, which no limit exceeds.
 
-    The cap is the most that the server answered while it could not answer all, with two standard deviations each way,
-    over the share that the conditions on errors and on what is achieved demand. Without such conditions nothing is
-    capped, nor where more was answered of a rate that the server kept up with: overload made it slower then.
+    The cap is the most that the server answered while it could not answer everything, with two standard deviations each
+    way, over the share that the conditions on errors and on the achieved rate demand. Nothing is capped without such
+    conditions, or if the server kept up with a rate at which it answered more: overload then made it slower.
     """
     shares = [condition for condition in conditions if condition.metric in _SHARES]
     share = max((1 - share.limit if share.below else share.limit for share in shares), default=0)
@@ -166,7 +166,7 @@ def capped(
 
 
 def _saturated(evidence: Evidence) -> bool:
-    """Whether the server could not answer all: its backlog grew, or it refused much."""
+    """Whether the server could not answer everything: its backlog grew, or it refused many requests."""
     return overloaded(evidence) or evidence.answered_per_s < _REFUSED * evidence.offered_per_s
 
 
@@ -178,9 +178,9 @@ def _is_usable(evidence: Evidence) -> bool:
 def _near(
     points: Sequence[ProbePoint], capacity: Capacity | None, aim: Aim
 ) -> tuple[QueueFit, list[ProbePoint], Known] | None:
-    """The model through the probes near the limit, where a line is nearly straight whatever the server.
+    """The model through the probes near the limit, where the line is nearly straight for any server.
 
-    Where it is bent all the same, without what an overload showed.
+    If it is bent there, the model is fitted without the capacity that an overload showed.
     """
     kept, known = list(points), Known(points[0], capacity)
     fitted = fit(kept, known, aim)
@@ -209,10 +209,10 @@ def _interval(
 ) -> tuple[float, float, bool]:
     """The ends by Student's t, and whether they rest on how starts differ.
 
-    Few probes agree or differ by luck: unless they differ by more than chance alone would make a queue, their scatter
-    and chance are taken together, and never less than chance. Probes that differ by more count at their own scatter.
-    Where starts of the server differ by more than chance, they are what was drawn, and not the probes.
-    What errs are distances to the root, by a factor: so the lower side is the longer one.
+    A few probes may agree or differ by luck. Unless their scatter exceeds what chance makes of a queue, it is pooled
+    with chance and never counts as less than chance; otherwise it counts alone. If starts of the server differ by more
+    than chance, the starts are the sample, not the probes. Errors are multiplicative in the distance to the root, so
+    the lower side is longer.
     """
     tail, free, least = (1 + confidence) / 2, len(points) - 1, fitted.chance_per_s
     scattered = scatter(points, known, aim)
@@ -230,24 +230,24 @@ def _interval(
 
 
 def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float, float]:
-    """The interval, widened to what single rates surely said against it."""
+    """The interval, widened to single rates that surely contradict it."""
     passed = [step.rate_per_s for step in tried if step.verdict == "passed"]
     failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
     return min([low, *failed]), max([high, *passed])
 
 
 def low_of(known: Bounds) -> float:
-    """The highest rate that passed; 0 where none is known."""
+    """The highest rate that passed; 0 if none is known."""
     return known.low_per_s or 0.0
 
 
 def high_of(known: Bounds) -> float:
-    """The lowest rate that failed; infinite where none is known."""
+    """The lowest rate that failed; infinite if none is known."""
     return inf if known.high_per_s is None else known.high_per_s
 
 
 def implies(strict: Objective, loose: Objective) -> bool:
-    """Whether what meets `strict` meets `loose`: a percentile as deep, below a limit at most as long, and the like."""
+    """Whether meeting `strict` implies meeting `loose`, such as a deeper percentile with the same limit."""
     if strict.metric in DEPTHS and loose.metric in DEPTHS:
         return DEPTHS[strict.metric] >= DEPTHS[loose.metric] and strict.limit <= loose.limit
     if strict.metric != loose.metric or strict.below != loose.below:
@@ -258,8 +258,8 @@ def implies(strict: Objective, loose: Objective) -> bool:
 def propagate_bounds(bounded: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bounds]:
     """The bounds of each condition, by its text, tightened by those of the other conditions.
 
-    What passed a stricter condition passed this one, and what failed a looser one failed this one. Where two bounds
-    contradict each other, one of them is wrong, and nothing says which: both become the hull of the two.
+    A rate that passed a stricter condition passed this one, and a rate that failed a looser one failed this one. If two
+    bounds contradict each other, one is wrong, and nothing says which: both become the hull of the two.
     """
     known = {condition.text: bounds for condition, bounds in bounded}
     conditions = permutations([condition for condition, _ in bounded], 2)
@@ -277,12 +277,12 @@ def propagate_bounds(bounded: Sequence[tuple[Objective, Bounds]]) -> dict[str, B
 
 
 def _cross(strict: Bounds, loose: Bounds) -> bool:
-    """Whether the stricter condition passed where the looser one failed, and they are not their hull already."""
+    """Whether the stricter condition passed where the looser one failed, and their bounds are not yet their hull."""
     return low_of(strict) >= high_of(loose) and (low_of(strict), high_of(strict)) != (low_of(loose), high_of(loose))
 
 
 def _hull(own: Bounds, crossings: Sequence[tuple[str, str]], known: Mapping[str, Bounds]) -> Bounds:
-    """The bounds of a condition, widened to those of the pairs of conditions that it crosses, stricter one first."""
+    """The bounds of a condition, widened to those of the pairs of conditions that it crosses, the stricter first."""
     if not crossings:
         return own
     strict, loose = crossings[0]
@@ -294,7 +294,7 @@ def _hull(own: Bounds, crossings: Sequence[tuple[str, str]], known: Mapping[str,
 
 
 def _rates(low: float, high: float) -> tuple[float | None, float | None]:
-    """None for a lower end of 0 and an infinite upper end, which are not known."""
+    """The ends as rates, with None for a lower end of 0 and an infinite upper end: these are not known."""
     return low if low > 0 else None, high if isfinite(high) else None
 
 
@@ -311,19 +311,19 @@ def texts(conditions: Sequence[Objective]) -> str:
 
 
 def fits(known: Mapping[str, Bounds]) -> list[QueueFit]:
-    """The models that may show where the set fails: not those whose limit lies where it is known to have failed."""
+    """The models that may show where the set fails, without those whose limit contradicts the known bounds."""
     high = min(map(high_of, known.values()))
     return [bounds.fit for bounds in known.values() if bounds.fit and bounds.fit.limit_per_s <= high]
 
 
 def plausible(fitted: QueueFit, low: float | None, high: float | None) -> bool:
-    """Whether the model's limit lies about where the answer is open."""
+    """Whether the model's limit lies roughly within the open interval."""
     least = -inf if low is None else (1 - NEAR_SHARE) * low
     return least <= fitted.limit_per_s <= (inf if high is None else high)
 
 
 def first_to_fail(known: Mapping[str, Bounds]) -> Bounds:
-    """The condition that fails first, as far as is known; one with a model before one without."""
+    """The condition that fails first, as far as is known; conditions with a model come before those without."""
     fitted = fits(known)
     if fitted and not any(bounds.modelled for bounds in known.values()):
         first = min(fitted, key=lambda fit: fit.limit_per_s)
@@ -332,21 +332,21 @@ def first_to_fail(known: Mapping[str, Bounds]) -> Bounds:
 
 
 def bracket_of(known: Mapping[str, Bounds]) -> tuple[float | None, float | None]:
-    """All conditions together: the lowest of the bounds."""
+    """The bracket of all conditions together: the lowest of their bounds."""
     return _rates(min(map(low_of, known.values())), min(map(high_of, known.values())))
 
 
 def ends_of(known: Mapping[str, Bounds]) -> list[tuple[Literal["low", "high"], float]]:
-    """The ends; none while a side is open."""
+    """The ends of the bracket; empty while a side is open."""
     low, high = bracket_of(known)
     return [("low", low), ("high", high)] if low is not None and high is not None else []
 
 
 def width(known: Mapping[str, Bounds]) -> float:
-    """Half of the bracket, relative to its middle; infinite while a side is open."""
+    """Half the width of the bracket, relative to its middle; infinite while a side is open."""
     return half_width(*bracket_of(known))
 
 
 def half_width(low: float | None, high: float | None) -> float:
-    """Half of an interval, relative to its middle; infinite while a side is open."""
+    """Half the width of an interval, relative to its middle; infinite while a side is open."""
     return inf if low is None or high is None else (high - low) / (high + low)

@@ -1,9 +1,9 @@
-"""The overload test: a load of three stages, and what a server's answers in it show. Pure.
+"""The overload test: a load of three stages, and what the server's answers show. Pure.
 
-First a rate that the server surely sustains, then more than it can do, then the first rate again. A busy server keeps
-answering, and drains a backlog b in b / (capacity - rate). Others answer less the longer their queue is, and may stay
-so. Sources: Mogul and Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3), 1997;
-Bronson and others, Metastable failures in distributed systems, HotOS 2021.
+The stages are a rate that the server surely sustains, an overload, and the first rate again. A robust server keeps
+answering, and drains a backlog b in b / (capacity - rate). Others answer less the longer their queue is, and may not
+recover. Sources: Mogul and Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3),
+1997; Bronson and others, Metastable failures in distributed systems, HotOS 2021.
 """
 
 from collections.abc import Sequence
@@ -20,28 +20,28 @@ from redline.quantities import percent, rate
 from redline.search.evidence import ProbeSlice
 
 CALM = 0.8
-"""The calm rate's share of the lower end of an answer: a rate that is surely sustained."""
+"""The calm rate as a share of an answer's lower end: a rate that is surely sustained."""
 
 OVERLOAD = 1.3
-"""The overload as a multiple of the upper end, or of the most that was answered, whichever is more."""
+"""The overload as a multiple of the upper end or of the most that was answered, whichever is larger."""
 
 OVERLOADED_FOR = 1.5
 """The length of the overload in probes."""
 
 DRAIN = 1.5
-"""The time for the backlog, as a multiple of what a server needs that answers as much as before."""
+"""The time to drain the backlog, as a multiple of what a server needs whose capacity did not suffer."""
 
 SLICES_PER_PROBE = 25
 
 HOLDS = 0.9
 COLLAPSED = 0.5
-"""The share of the capacity from which goodput holds, and the share below which it collapses."""
+"""The shares of the capacity from which on goodput holds, and below which it collapses."""
 SLOWER = 2.0
-"""The growth of p99 from before that is slower: less may be chance."""
+"""The growth of p99 over that before from which on a server is slower: less may be chance."""
 SUSTAINED = 0.97
-"""The answered share of due requests from which a server was not overloaded."""
+"""The answered share of due requests from which on a server was not overloaded."""
 ANSWERED = 0.9
-"""The answered share of what falls due late after the overload below which a server has not come back."""
+"""The answered share of requests due late after the overload below which a server has not recovered."""
 _LEAST_MARGIN = 0.05
 _SETTLING = 0.25
 _WINDOWS = 10
@@ -54,7 +54,7 @@ Recovery = Literal["recovers", "stays slow", "does not come back", "not known"]
 
 @dataclass(frozen=True)
 class OverloadPlan:
-    """A load of three stages: rates per second, and how long each stands, in whole slices."""
+    """A load of three stages: rates per second, and the length of each stage in whole slices."""
 
     calm_per_s: float
     overload_per_s: float
@@ -66,11 +66,11 @@ class OverloadPlan:
 
     @property
     def seconds(self) -> float:
-        """The total length, without a warm-up at the calm rate."""
+        """The total length in seconds, without a warm-up at the calm rate."""
         return self.before_s + self.overload_s + self.after_s
 
     def shape(self, probes: Open) -> Open:
-        """The load as the engine takes it, with the arrivals and connections of the probes before."""
+        """The load for the engine, with the arrivals and connections of the probes."""
         before, over = round(self.before_s * 1e9), round(self.overload_s * 1e9)
         stages = (
             LoadStage(to=self.calm_per_s, over_ns=before),
@@ -84,9 +84,9 @@ class OverloadPlan:
 def overload_plan(
     ends: Sequence[tuple[float | None, float | None]], answered_per_s: float, probe_s: float
 ) -> OverloadPlan:
-    """The overload test for a search, from the ends of its answers and the most that any probe saw answered per second.
+    """The overload test for a search, from the ends of its answers and the most that any probe answered per second.
 
-    Where no rate passed, half of what was answered is taken for calm.
+    If no rate passed, half of the answered rate serves as calm.
     """
     low = max((low for low, _ in ends if low is not None), default=None)
     high = max((high for _, high in ends if high is not None), default=0.0)
@@ -115,9 +115,9 @@ def _whole(seconds: float, slice_s: float) -> float:
 def judge_overload(
     plan: OverloadPlan, slices: Sequence[ProbeSlice], *, died: str = "", stopped: str = "", client: str = ""
 ) -> Beyond:
-    """What the load showed. `died`: the server did, and how; `stopped`: the load was ended early, and why.
+    """Judge the overload test. `died`: how the server died, if it did; `stopped`: why the load ended early, if it did.
 
-    `client`: why the load generator was the limit; then the server's part is not known.
+    `client`: why the load generator was the limit, if it was; the server's part is then not known.
     """
     seen = _SeenOverload(plan, tuple(slice_ for slice_ in slices if slice_.seconds > 0))
     before, late = seen.response(seen.before), seen.response(seen.late)
@@ -144,7 +144,7 @@ def judge_overload(
 
 
 def _goodput(seen: "_SeenOverload", ended: str, client: str) -> tuple[Goodput, str]:
-    """The grade, and why there is none."""
+    """The grade, and the reason if it is not known."""
     share = seen.share_under_overload()
     if client:
         return "not known", client
@@ -154,13 +154,13 @@ def _goodput(seen: "_SeenOverload", ended: str, client: str) -> tuple[Goodput, s
         return "not known", f"it sustained even {rate(seen.plan.overload_per_s)}: this was no overload"
     if seen.collapsed_after_s() is not None:
         return "collapses", ""
-    # Two standard deviations, for a server whose answers are as irregular as Poisson's.
+    # Two standard deviations, as for Poisson-distributed answers.
     chance = 2 / np.sqrt(max(seen.plan.capacity_per_s * seen.lengths[seen.settled].sum(), 1.0))
     return ("holds" if share >= HOLDS - chance else "sags"), ""
 
 
 def _recovery(seen: "_SeenOverload", died: str, stopped: str, client: str) -> tuple[Recovery, str]:
-    """The grade, and why there is none, or what makes it sure."""
+    """The grade, and the reason for it or for its absence."""
     if client or (stopped and not died):
         return "not known", client or stopped
     if died:
@@ -176,7 +176,7 @@ def _recovery(seen: "_SeenOverload", died: str, stopped: str, client: str) -> tu
 
 
 def _unknown(seen: "_SeenOverload") -> str:
-    """Why the slices do not show whether it recovered; empty when they do."""
+    """Why the slices do not show whether the server recovered; empty if they do."""
     if not len(seen.ends_s) or seen.ends_s[-1] < seen.plan.seconds - 2 * seen.plan.slice_s:
         return "the load ended before its time"
     if seen.response(seen.before).count == 0:
@@ -194,11 +194,11 @@ def _quantile(response: Histogram, q: float) -> int | None:
 
 
 class _SeenOverload:
-    """The slices of the load, all of which have a length, and its plan.
+    """The slices of the load, none of zero length, and its plan.
 
-    `before`, `overload` and `after`: the slices of each stage, by their middles; `settled`: of the overload, once it
-    has set in. `gone_s`: how long after the overload the backlog was back at its most from before; None when it stayed.
-    `late`: the last third after the overload, once the backlog was gone, if it was.
+    `before`, `overload` and `after`: the slices of each stage, by their middles; `settled`: the overload once it has
+    set in. `gone_s`: when the backlog was back at its maximum from before, in seconds after the overload; None if it
+    stayed. `late`: the last third after the overload, once the backlog was gone, if ever.
     """
 
     def __init__(self, plan: OverloadPlan, slices: tuple[ProbeSlice, ...]) -> None:
@@ -213,7 +213,7 @@ class _SeenOverload:
         self.overload = ~self.before & ~self.after
         self.settled = self.overload & (self.ends_s > begin_s + _SETTLING * plan.overload_s)
         grown = np.cumsum(self.due - self.answered - self.errors)
-        # At the end of each slice; what the warm-up left open would make it negative.
+        # At the end of each slice; requests left from the warm-up would make it negative.
         self.backlog = grown - min(float(grown.min(initial=0.0)), 0.0)
         level = max(float(self.backlog[self.before].max(initial=0.0)), 1.0)
         gone = np.flatnonzero(self.after & (self.backlog <= level))
@@ -221,18 +221,18 @@ class _SeenOverload:
         self.late = middles >= max(plan.seconds - _LATE * plan.after_s, self.end_s + (self.gone_s or 0.0))
 
     def response(self, which: NDArray[np.bool_]) -> Histogram:
-        """The response times of what ended in these slices."""
+        """The response times of the requests that ended in these slices."""
         return Histogram.merged(slice_.response for slice_, taken in zip(self.slices, which, strict=True) if taken)
 
     def share_under_overload(self) -> float | None:
-        """What it answered per second of its capacity, once the overload had set in; None when that was not seen."""
+        """Right answers per second over the capacity, once the overload had set in; None if that was not seen."""
         if not self.settled.any() or self.plan.capacity_per_s <= 0:
             return None
         answered_per_s = self.answered[self.settled].sum() / self.lengths[self.settled].sum()
         return float(answered_per_s / self.plan.capacity_per_s)
 
     def collapsed_after_s(self) -> float | None:
-        """Seconds of overload until goodput fell below half of the capacity, if it still was in the last quarter."""
+        """Seconds of overload until goodput fell below half of the capacity, if it was still so in the last quarter."""
         answered, lengths = self.answered[self.overload], self.lengths[self.overload]
         last = max(1, len(answered) // 4)
         half = COLLAPSED * self.plan.capacity_per_s
@@ -243,11 +243,11 @@ class _SeenOverload:
         rates = np.convolve(answered, weights, "valid") / np.convolve(lengths, weights, "valid")
         above = np.flatnonzero(rates >= half)
         first = int(above[-1]) + 1 if len(above) else 0
-        # The window that is the first below half lies about the moment of the fall.
+        # The fall is about in the middle of the first window below half.
         return float(lengths[:first].sum() + lengths[first : first + width].sum() / 2) if first else 0.0
 
     def back_s(self) -> float | None:
-        """After the overload, until the backlog was gone and p99 of one slice at most `SLOWER` times that before."""
+        """Seconds from the overload until the backlog was gone and p99 was at most `SLOWER` times that before."""
         before = self.response(self.before)
         if self.gone_s is None or not before.count:
             return None
@@ -257,7 +257,7 @@ class _SeenOverload:
         return next((max(0.0, float(self.ends_s[i]) - self.end_s) for i in fast), None)
 
     def behind(self) -> str:
-        """How much still waited in the end, and how that changed, for people."""
+        """A message about the requests that still waited in the end, and how their number changed."""
         late = self.late
         waiting, falling = self.backlog[late], -(self.due[late] - self.answered[late] - self.errors[late]).sum()
         per_s = float(falling / max(self.lengths[late].sum(), 1e-9))
@@ -265,9 +265,9 @@ class _SeenOverload:
         return f"{int(waiting[-1]) if len(waiting) else 0:,} requests still waited, {fewer} as time went by"
 
     def slow(self) -> bool:
-        """Whether p99 is far above what it was before in at least half of the stretches of the late time.
+        """Whether p99 is far above its earlier value in at least half of the stretches of the late time.
 
-        One long pause is in one stretch, and no lasting state.
+        A single long pause affects one stretch, and is no lasting state.
         """
         most_ns = SLOWER * self.response(self.before).quantile_ns(0.99)
         stretches = np.array_split(np.flatnonzero(self.late), _BATCHES)
@@ -275,7 +275,7 @@ class _SeenOverload:
         return 2 * sum(part.count == 0 or part.quantile_ns(0.99) > most_ns for part in parts) >= len(parts)
 
     def course(self) -> tuple[BeyondMoment, ...]:
-        """The slices, as they are published."""
+        """The slices in their published form."""
         return tuple(
             BeyondMoment(
                 at_s=round(float(self.ends_s[i]), 6),

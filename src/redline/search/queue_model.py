@@ -1,10 +1,10 @@
-"""The rate at which a percentile reaches its limit, from probes around it: a model of queues, fitted to all of them.
+"""The rate at which a percentile reaches its limit, from a model of queues fitted to the probes around it.
 
-Near capacity, waiting times times (capacity - rate) have the same distribution at every rate (Kingman's heavy traffic,
-1962; exact for M/M/1). So 1 / (percentile - base) is a straight line in the rate that falls to 0 at the root, the
-capacity; `base` is what no load changes. The line is fitted to p90 at most. How far out the wanted percentile lies is
-taken from the merged histograms of all probes, scaled by their distance from the root. An overloaded probe's answers
-per second are one more point, at 0.
+Near capacity, waiting times multiplied by (capacity - rate) have the same distribution at every rate (Kingman's heavy
+traffic, 1962; exact for M/M/1). So 1 / (percentile - base) is a straight line in the rate that falls to 0 at the root,
+the capacity; `base` is the part that does not depend on load. The line is fitted to p90 at most. The merged histograms
+of all probes, scaled by their distance from the root, show how far out the wanted percentile lies. An overloaded
+probe's answers per second are another point, at 0.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ WELL_KNOWN = 0.9
 """The deepest percentile that the line is fitted to."""
 
 SETTLED = 32.0
-"""A probe counts when its queue relaxes so many times over, in units of rate * c / gap^2; see `unsettled_per_s`.
+"""The least length of a probe that counts, in units of rate * c / gap^2; see `unsettled_per_s`.
 
-The relaxation time of a queue is about 4 rate c / gap^2 (c is 1 for M/M/1, 1/2 for M/D/1), so that is 8 of those.
+The relaxation time of a queue is about 4 rate c / gap^2 (c is 1 for M/M/1, 1/2 for M/D/1), so this is 8 of those.
 """
 
 BASE = 0.01
-"""Nobody is faster than the first percentile of the calmest probe."""
+"""No request is faster than the first percentile of the calmest probe."""
 
 CALM = 0.7
-"""The share of the root below which a probe shows the part of the response time that is not waiting."""
+"""Below this share of the root, a probe shows the part of the response time that is not waiting."""
 
 _DILUTED = 5.0
 _SPREADS = (0.05, 20.0)
@@ -39,7 +39,7 @@ _TURNS = 4
 
 @dataclass(frozen=True)
 class ProbePoint:
-    """A probe as the model sees it: realised rate, length, distribution of response times in seconds, and its start."""
+    """A probe for the model: realised rate, length, distribution of response times in seconds, and its start."""
 
     rate_per_s: float
     seconds: float
@@ -49,12 +49,12 @@ class ProbePoint:
 
     @classmethod
     def of(cls, evidence: Evidence) -> "ProbePoint":
-        """The view of a probe with at least one response."""
+        """The point of a probe with at least one response."""
         values, counts = evidence.response.buckets()
         return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, counts / counts.sum(), evidence.start)
 
     def quantile_s(self, q: float) -> float:
-        """What a share `q` of its response times does not exceed."""
+        """The `q`-quantile of its response times in seconds."""
         at = int(np.searchsorted(self._reached, q - 1e-12))
         return float(self.values_s[min(at, len(self.values_s) - 1)])
 
@@ -65,7 +65,7 @@ class ProbePoint:
 
 @dataclass(frozen=True)
 class Aim:
-    """A percentile and the time that it has to stay below."""
+    """A percentile and its limit."""
 
     q: float
     below_s: float
@@ -73,7 +73,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known besides the probes near the limit: the calmest probe, and what an overloaded one answered."""
+    """Facts besides the probes near the limit: the calmest probe, and the capacity that an overload showed."""
 
     calmest: ProbePoint
     capacity: Capacity | None = None
@@ -81,11 +81,11 @@ class Known:
 
 @dataclass(frozen=True)
 class QueueFit:
-    """The model's answer: the rate at which the percentile reaches its limit, and the root, where queues do not settle.
+    """The fitted model: the rate at which the percentile reaches its limit, and the root, where queues do not settle.
 
     `spread` is c, half the sum of the squared coefficients of variation of arrivals and service. `chance_per_s`: the
-    standard deviation of `limit_per_s` by chance alone. `typical_gap_per_s`: how far the points are from the root;
-    `used`: their indices. `bent`: they do not lie on a line.
+    standard deviation of `limit_per_s` by chance alone. `typical_gap_per_s`: the distance of the points from the root;
+    `used`: their indices. `bent`: the points do not lie on a line.
     """
 
     limit_per_s: float
@@ -98,16 +98,16 @@ class QueueFit:
 
     @property
     def gap_per_s(self) -> float:
-        """From the limit to the root."""
+        """The distance from the limit to the root."""
         return self.root_per_s - self.limit_per_s
 
     def unsettled_per_s(self, seconds: float) -> float:
-        """How near to the root the queue of a probe of that length has not settled, so that the probe shows nothing."""
+        """The distance from the root below which the queue of a probe of this length does not settle."""
         return float(np.sqrt(SETTLED * max(self.root_per_s, 0.0) * self.spread / seconds))
 
 
 def fit(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | None:
-    """The model through these points; None where there are too few, or they rise, or the limit is no more than base."""
+    """Fit the model to these points; None if they are too few or rise, or if the limit does not exceed the base."""
     kept = tuple(range(len(points)))
     for _ in range(_TURNS):
         fitted = _fitted([points[i] for i in kept], known, aim)
@@ -121,7 +121,7 @@ def fit(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | None
 
 
 def _settled(points: Sequence[ProbePoint], kept: tuple[int, ...], fitted: QueueFit) -> tuple[int, ...]:
-    """The points far enough from the root; if there are none, the farthest two."""
+    """The points far enough from the root, or else the farthest two."""
     gaps = [(i, fitted.root_per_s - points[i].rate_per_s, points[i].seconds) for i in kept]
     far = [i for i, gap, seconds in gaps if gap >= 0.7 * fitted.unsettled_per_s(seconds)]
     return tuple(far) or tuple(sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2]))
@@ -138,7 +138,7 @@ def _fitted(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | 
     base_s, stretch, gaps = least_s, 0.0, np.maximum(line.root_per_s - line.x[: len(points)], 0.02 * line.root_per_s)
     deep = np.array([point.quantile_s(aim.q) for point in points])
     for _ in range(_TURNS):
-        # The nearer to the root, and the more of the time is not waiting, the more a probe's tail is left to chance.
+        # The closer to the root, and the smaller the part that is waiting, the more chance affects a probe's tail.
         signal = gaps / diluted(deep, base_s)
         stretch = stretch_of(points, base_s, gaps, signal, aim.q)
         base_s = _base_s(known.calmest, aim.q, stretch, line.root_per_s, least_s)
@@ -146,14 +146,14 @@ def _fitted(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | 
         return None
     limit = line.root_per_s - stretch / (aim.below_s - base_s)
     tail = _tail_chance(points, aim.q, signal, line) * (line.root_per_s - limit)
-    chance = line.chance_at(limit) + tail  # not their hypotenuse: what stretches a tail lifts the line as well
+    chance = line.chance_at(limit) + tail  # not their hypotenuse: a stretched tail also lifts the line
     bent = _bent(line.x, line.y, line.weights)
     return QueueFit(limit, line.root_per_s, line.spread, float(chance), float(gaps.mean()), bent=bent)
 
 
 @dataclass(frozen=True)
 class _FittedLine:
-    """The weighted line; weights are the inverse of each point's chance, in requests per second."""
+    """The weighted line; a point's weight is the inverse of its standard deviation, in requests per second."""
 
     x: Floats
     y: Floats
@@ -162,7 +162,7 @@ class _FittedLine:
     spread: float
 
     def chance_at(self, rate_per_s: float) -> float:
-        """The standard deviation of the line there, in requests per second."""
+        """The standard deviation of the line at this rate, in requests per second."""
         share = self.weights**2
         middle = float(share @ self.x / share.sum())
         over = float(share @ (self.x - middle) ** 2)
@@ -171,7 +171,7 @@ class _FittedLine:
 
 
 def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) -> _FittedLine | None:
-    """Through 1 / (percentile - base), by turns: the base and the points' weights need the root, and the root them."""
+    """Fit 1 / (percentile - base) iteratively: the base and the weights depend on the root, and the root on them."""
     capacity = known.capacity
     at = np.array([point.rate_per_s for point in points])
     seconds = np.array([point.seconds for point in points])
@@ -182,7 +182,7 @@ def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) 
     for _ in range(2 * _TURNS):
         gaps = np.maximum(root - at, 0.02 * root)
         chance = np.sqrt(4 * spread * at / seconds) * diluted(quantiles, base_s)
-        # The inverse of a value that varies is too large on average, by the square of its coefficient of variation.
+        # The mean of an inverse is too large by the squared coefficient of variation of the value.
         inverse = 1 / np.maximum(quantiles - base_s, quantiles * 1e-3) / (1 + np.minimum(chance / gaps, 0.5) ** 2)
         y = np.append(inverse, 0.0) if capacity else inverse
         if capacity:
@@ -197,9 +197,11 @@ def _line(points: Sequence[ProbePoint], known: Known, q: float, least_s: float) 
 
 
 def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, least_s: float) -> float:
-    """The part of a percentile that the rate does not change: what the calmest probe has and no queue explains.
+    """The part of a percentile that does not depend on the rate: that of the calmest probe beyond what a queue
+    explains.
 
-    At least its first percentile, which nobody is faster than; and no more than that where it was not calm.
+    It is at least that probe's first percentile, which no request undercuts, and exactly that if the probe was not
+    calm.
     """
     if calmest.rate_per_s > CALM * root_per_s:
         return least_s
@@ -207,12 +209,12 @@ def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, le
 
 
 def diluted(quantiles_s: Floats, base_s: float) -> Floats:
-    """The total time over its part that is waiting: by this factor that part's relative error is larger."""
+    """The ratio of the total time to its waiting part, by which the waiting part's relative error is larger."""
     return np.asarray(np.minimum(quantiles_s / np.maximum(quantiles_s - base_s, 1e-12), _DILUTED))
 
 
 def _tail_chance(points: Sequence[ProbePoint], q: float, signal: Floats, line: _FittedLine) -> float:
-    """The relative standard deviation of the stretch: the deeper the percentile, the fewer excursions reach it."""
+    """The relative standard deviation of the stretch: fewer excursions reach a deeper percentile."""
     factor = max(0.3, (1.2 + 0.2 * np.log(1 / (1 - q))) ** 2 - 2)
     seconds = np.array([point.seconds for point in points])
     at = line.x[: len(points)]
@@ -220,19 +222,19 @@ def _tail_chance(points: Sequence[ProbePoint], q: float, signal: Floats, line: _
 
 
 def stretch_of(points: Sequence[ProbePoint], base_s: float, gaps: Floats, signal: Floats, q: float) -> float:
-    """The quantile of all response times past the base, each times its probe's distance from the root.
+    """The quantile of all response times beyond the base, multiplied by their probes' distances from the root.
 
-    Merged with weights, since not all probes determine it equally well.
+    Probes are weighted, since they do not determine it equally well.
     """
     values = np.concatenate([(p.values_s - base_s) * gap for p, gap in zip(points, gaps, strict=True)])
-    weights = np.concatenate([p.shares * p.seconds * each**2 for p, each in zip(points, signal, strict=True)])
-    order = np.argsort(values, kind="stable")  # runs that are sorted already
+    weights = np.concatenate([p.shares * p.seconds * gap**2 for p, gap in zip(points, signal, strict=True)])
+    order = np.argsort(values, kind="stable")  # the parts are already sorted
     reached = np.cumsum(weights[order])
     return float(values[order][min(np.searchsorted(reached, q * reached[-1]), len(order) - 1)])
 
 
 def _weighted_line(x: Floats, y: Floats, weights: Floats) -> tuple[float, float]:
-    """Slope and height of the least-squares line; flat where all x are one."""
+    """The slope and intercept of the least-squares line; flat if all x are equal."""
     share = weights**2 / (weights**2).sum()
     middle_x, middle_y = float(share @ x), float(share @ y)
     over = float(share @ (x - middle_x) ** 2)
@@ -243,7 +245,7 @@ def _weighted_line(x: Floats, y: Floats, weights: Floats) -> tuple[float, float]
 
 
 def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
-    """Whether a parabola fits better than chance would let it, by the t test of its last coefficient."""
+    """Whether a parabola fits significantly better than a line, by the t test of its last coefficient."""
     if len(x) < 5 or np.ptp(x) <= 0:
         return False
     scaled = (x - x.mean()) / np.ptp(x)
@@ -258,7 +260,7 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
 
 
 def scatter(points: Sequence[ProbePoint], known: Known, aim: Aim) -> float:
-    """The standard error of the limit, by leaving out one probe at a time (the jackknife); infinite if none is left."""
+    """The jackknife standard error of the limit, leaving out one probe at a time; infinite if no estimate is left."""
     fits = [fit([*points[:i], *points[i + 1 :]], known, aim) for i in range(len(points))]
     limits = np.array([fitted.limit_per_s for fitted in fits if fitted])
     if len(limits) < len(fits):
@@ -267,5 +269,5 @@ def scatter(points: Sequence[ProbePoint], known: Known, aim: Aim) -> float:
 
 
 def jackknife_error(values: Floats) -> float:
-    """The standard error of an estimate, from its values without each of the points it was made of."""
+    """The standard error of an estimate, from its values with one point left out at a time."""
     return float(np.sqrt((len(values) - 1) / len(values) * ((values - values.mean()) ** 2).sum()))

@@ -1,8 +1,8 @@
-"""The limit of a server whose speed differs from probe to probe by more than a queue does by chance.
+"""The limit of a server whose speed differs between probes by more than chance in a queue explains.
 
-Each probe draws a capacity of its own, its *root*. An overloaded probe answers it; any other shows its distance: 1 /
-(percentile - base) times a scale (see queue_model.py). Slow draws are overloaded more often, so all probes count, and
-the scale is that by which roots do not depend on the rate: least squares would flatten the line.
+Each probe has a random capacity, its *root*. An overloaded probe shows it as its answers per second; any other shows
+its distance: 1 / (percentile - base) times a scale (see queue_model.py). Slow draws are overloaded more often, so all
+probes count, and the scale is chosen so that roots do not depend on the rate: least squares would flatten the line.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ Flags = NDArray[np.bool_]
 FEWEST = 6
 """The fewest probes that show how they differ."""
 FEWEST_SETTLED = 3
-"""The fewest of them that kept up: they show the scale."""
+"""The fewest probes that kept up: they show the scale."""
 LEAST = 0.03
-"""The spread, as a share of the capacity, up to which the queue model copes."""
+"""The spread, as a share of the capacity, up to which the queue model holds."""
 _NEAR = 0.4
 _CLEARLY = 0.05
 _ERRORS = 3.0
@@ -41,7 +41,7 @@ class Scattered:
 
 
 def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered | None:
-    """From all probes not far below the capacity; None where they are few, or differ by chance alone.
+    """Estimate from all probes not far below the capacity; None if they are too few, or differ by chance alone.
 
     `tail`: the share below the upper end, by the jackknife and Student's t.
     """
@@ -81,7 +81,7 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     gaps = np.maximum((roots - at)[~over], 0.02 * root)
     signal = gaps / diluted(np.array([point.quantile_s(aim.q) for point in settled]), base_s)
     gap = stretch_of(settled, base_s, gaps, signal, aim.q) / (aim.below_s - base_s)
-    # Without one probe, the scale is another, and the gap with it.
+    # Leaving out a probe changes the scale, and with it the gap.
     limits = []
     for left_out in range(len(probes)):
         rest = np.arange(len(probes)) != left_out
@@ -92,10 +92,10 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
 
 
 def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over: Flags) -> bool:
-    """Whether two probes or more were clearly slower than another one of which no less was asked.
+    """Whether at least two probes were clearly slower than a probe at the same rate or a higher one.
 
-    No queue is the reason then, nor a server without one, nor one that overload makes slower. `scaled` is how far a
-    probe that kept up was from its root, and 0 for one that was overloaded.
+    Neither a queue, nor a server without a queue, nor one that overload slows down explains that. `scaled` is the
+    distance to the root of a probe that kept up, and 0 for an overloaded probe.
     """
     faster = scaled[:, None] - scaled + over * (shown[:, None] - shown)
     clearly = np.maximum(_CLEARLY * shown, _ERRORS * np.hypot(chance[:, None], chance))
@@ -104,12 +104,12 @@ def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over:
 
 
 def _scale(at: Floats, shown: Floats, inverse: Floats) -> float:
-    """The scale by which `shown + scale * inverse`, the roots, do not depend on the rates asked; 0 if there is none."""
+    """The scale for which the roots, `shown + scale * inverse`, do not depend on the rates `at`; 0 for none."""
     away = at - at.mean()
     over = float(away @ inverse)
     return -float(away @ shown) / over if over else 0.0
 
 
 def _typical(roots: Floats) -> float:
-    """Their geometric mean: speeds differ by factors."""
+    """The geometric mean of the roots: speeds differ by factors."""
     return float(np.exp(np.log(np.maximum(roots, 1e-9)).mean()))

@@ -1,6 +1,6 @@
-"""The search for the highest rate that meets an objective: proposes a load, takes in what it showed, and ends.
+"""The search for the highest rate that meets an objective: it proposes loads and takes in their evidence until it ends.
 
-Pure: no clock, no I/O, nothing random. What it proposes follows from what it saw.
+Pure: no clock, no I/O, no randomness. Proposals follow from the evidence alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from redline.search.steps import verdict as verdict_of
 
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
 _SPREAD = (1.35, 1.35, 0.65)
-"""Shares of the capacity to probe in turn: overload shows it, and a calm probe the distance of the limit from it."""
+"""Shares of the capacity to probe in turn: overload shows the capacity, a calm probe the limit's distance from it."""
 _OVERLOAD = 1.12
 _MOST_OVERLOAD = 2.0
 _AT_EASE = 0.6
@@ -46,9 +46,9 @@ _SAME_RATE = 0.995
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the search begins, and when it is content.
+    """Where the search begins, and when it may end.
 
-    `precision`: the half width of an interval relative to its middle; `confidence`: of both sides together. `trials`:
+    `precision`: half the width of an interval relative to its middle; `confidence`: of both sides together. `trials`:
     the fresh starts on which both ends of every answer are probed, beyond `probes`; 0: once more on the running server.
     """
 
@@ -62,15 +62,15 @@ class Settings:
     trials: int = 0
 
     def most_probes(self, sets: int) -> int:
-        """The most probes of a search for so many sets of objectives, with those at the ends of its answers."""
+        """The most probes of a search for this many sets of objectives, including those at the ends of its answers."""
         return self.probes + 2 * self.trials * sets
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Try this rate next; `why` is for people. `whole`: to its end, even when it is hopeless.
+    """The rate to try next; `why` is a message for users. `whole`: run the probe to its end, even if it is hopeless.
 
-    `fresh_start`: the number of the fresh start that it is on, from 1; with 0, on whichever server is running.
+    `fresh_start`: the number of the fresh start to use, from 1; 0 for the server that is running.
     """
 
     rate_per_s: float
@@ -81,11 +81,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit for one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
+    """The limit for a set of objectives: [highest rate that passed, lowest that failed], and how it is known.
 
     `confidence`: None for single rates, whose coverage is unknown. `decided`: as narrow as wanted. `binding`: the
-    condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: by more than
-    chance, and the interval is by these few. `probes_differ`: so do the probes of one start.
+    condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: starts differ by
+    more than chance, and the interval rests on them. `probes_differ`: probes of the same start differ by more than
+    chance.
     """
 
     name: str
@@ -102,9 +103,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Converged:
-    """The search is over; a limit that is not `decided` is as narrow as the probes allowed, or has its reason.
+    """The search is over; a limit that is not `decided` is as narrow as the probes allowed, or has a reason.
 
-    `confirmed`: all are decided, and fresh probes at their ends did not contradict them.
+    `confirmed`: all limits are decided, and fresh probes at their ends did not contradict them.
     """
 
     limits: tuple[Limit, ...]
@@ -113,14 +114,14 @@ class Converged:
 
 @dataclass(frozen=True)
 class Exhausted:
-    """The probes are used up while a side of some set is not known; `limits` hold what is."""
+    """The probes are used up, but a side of some set is unknown; `limits` holds what is known."""
 
     limits: tuple[Limit, ...]
 
 
 @dataclass(frozen=True)
 class Doomed:
-    """No set has an answer, and why; `limits` hold what is known all the same."""
+    """No set has an answer, for this reason; `limits` holds what is known."""
 
     reason: str
     limits: tuple[Limit, ...]
@@ -130,14 +131,14 @@ Sets = Mapping[str, tuple[Objective, ...]]
 
 
 _MOST_STARTS = 40
-"""Fresh starts that people have time for, with a probe or two on each."""
+"""The most fresh starts worth suggesting, with a probe or two on each."""
 
 
 @dataclass
 class Search:
-    """Give it what each proposed load showed, until it proposes no more.
+    """A search: add the evidence of each proposed load until it proposes no more.
 
-    Several sets of objectives share all probes: each is judged from all of them.
+    Several sets of objectives share all probes: every set is judged from all of them.
     """
 
     sets: Sets
@@ -149,17 +150,17 @@ class Search:
     _overloads: int = 0
     _aimed: int = 0
     _bounds: "tuple[int, dict[str, dict[str, Bounds]]]" = (0, {})
-    """The bounds of every condition of every set, from so many probes."""
+    """The number of probes, and the bounds of every condition of every set that follow from them."""
 
     def __post_init__(self) -> None:
         self._checks = Checks(self.settings.precision, self.settings.trials)
 
     def add(self, evidence: Evidence) -> None:
-        """Take in what a load showed, whether it was proposed or not."""
+        """Take in the evidence of a load, whether it was proposed or not."""
         self.evidence.append(evidence)
 
     def next(self) -> Proposal | Converged | Exhausted | Doomed:
-        """The next load to try, or the end."""
+        """The next load to try, or the end of the search."""
         if not self.evidence:
             return Proposal(self._within(self.settings.start_per_s), "to begin with")
         known = self._known()
@@ -181,11 +182,11 @@ class Search:
         return self._confirm(known)
 
     def limits(self) -> tuple[Limit, ...]:
-        """What is known now."""
-        return tuple(self._limit(name, each) for name, each in self._known().items())
+        """The limits as they are known now."""
+        return tuple(self._limit(name, bounds) for name, bounds in self._known().items())
 
     def _known(self) -> dict[str, dict[str, Bounds]]:
-        """The bounds of every condition of every set; made once for each probe, because a model is fitted for them."""
+        """The bounds of every condition of every set; cached until the next probe, because they need a fit."""
         if self._bounds[0] == len(self.evidence):
             return self._bounds[1]
         conditions = {objective.text: objective for of_set in self.sets.values() for objective in of_set}
@@ -201,7 +202,7 @@ class Search:
         return known
 
     def _ended(self, name: str) -> str | None:
-        """Why there is nothing left to try for this set."""
+        """Why there is nothing left to try for this set, if so."""
         tried = self._tried(name)
         failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
         if failed and len(failed) == len(tried) and min(failed) <= self.settings.lowest_per_s:
@@ -211,9 +212,9 @@ class Search:
         return None
 
     def client_limited(self, rate_per_s: float, *names: str) -> Evidence | None:
-        """The lowest probe at such a rate, or below it, in which the client was the limit each time.
+        """The lowest probe at this rate or below it that shows nothing because the client was the limit each time.
 
-        For the sets of these names, or for any.
+        For the sets of these names, or for any set.
         """
         conditions = [objective for name in names or self.sets for objective in self.sets[name]]
         spoilt = [evidence for evidence in self.evidence if not shows(evidence, *conditions)]
@@ -222,7 +223,7 @@ class Search:
         return min(always, key=lambda evidence: evidence.rate_per_s, default=None)
 
     def _below(self, name: str) -> Proposal | None:
-        """Where no higher rate can be tried: what is unclear is tried again, and one that passes is looked for."""
+        """Where no higher rate can be tried: repeat unclear rates, then look for a rate that passes."""
         tried = self._tried(name)
         if any(step.verdict == "failed" for step in tried):
             return None
@@ -242,7 +243,7 @@ class Search:
         ]
 
     def _tried(self, name: str) -> tuple[TriedRate, ...]:
-        """The rates that were tried, ascending, and whether each meets the whole set."""
+        """The rates that were tried, ascending, with whether the whole set is met there."""
         return steps(self.evidence, *self.sets[name])
 
     def _step(self, name: str, known: Mapping[str, Bounds]) -> Proposal:
@@ -257,7 +258,7 @@ class Search:
         )
 
     def _bracket(self, name: str) -> Proposal | None:
-        """Double until something fails, halve until something does not; None when both are known."""
+        """Double until a rate fails, halve until a rate passes; None when both are known."""
         tried = self._tried(name)
         if not tried:
             return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
@@ -277,9 +278,10 @@ class Search:
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
 
     def _crossing(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """Between two answers that contradict each other, on a fresh start: what the running one has seen may be why.
+        """Probe between two answers that contradict each other, on a fresh start: the running server's history may be
+        why.
 
-        Once the ends are confirmed the server that runs is a fresh one already.
+        Once the ends are being confirmed, the running server is already a fresh one.
         """
         crossing = next((bounds.crossing for bounds in known.values() if bounds.crossing), None)
         if crossing is None or self._crossings >= self.settings.repeats:
@@ -290,13 +292,13 @@ class Search:
         return Proposal(self._within(crossing.rate_per_s), why, fresh_start=fresh)
 
     def _again(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """A rate that another one contradicts, once more: it may have been cold, or unlucky."""
+        """Repeat a rate that another rate contradicts: the server may have been cold, or the probe unlucky."""
         tried = [step for bounds in known.values() for step in contradicted(bounds.steps)]
         again = next((step for step in tried if step.probes < self.settings.repeats), None)
         return None if again is None else Proposal(again.rate_per_s, "repeated: another rate contradicts it")
 
     def _spread(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """Where probes differ by more than chance: far from the capacity, since near it each is overloaded or not."""
+        """If probes differ by more than chance, probe far from the capacity: near it, a probe is overloaded or not."""
         scattered = next((bounds.scattered for bounds in known.values() if bounds.scattered), None)
         if scattered is None:
             return None
@@ -307,16 +309,16 @@ class Search:
         return Proposal(rate, "above and below, since probes differ by more than chance")
 
     def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """One probe far below the limit: what of a response time is not waiting."""
+        """Probe once far below the limit, for the part of the response time that is not waiting."""
         root = min((bounds.fit.root_per_s for bounds in known.values() if bounds.fit), default=inf)
         if _tried_least(self.evidence) <= CALM * root:
             return None
-        return Proposal(self._within(_AT_EASE * root), "at ease, to see what is not waiting")
+        return Proposal(self._within(_AT_EASE * root), "far below the limit, to see what is not waiting")
 
     def _overload(self, known: Mapping[str, Bounds]) -> Proposal | None:
-        """Past the end, at full length: what it answers there is one end of the model's line.
+        """Probe past the end, at full length: the answers per second there are one end of the model's line.
 
-        Once where nothing is known of that end, and twice where the answer lies next to it.
+        Once if nothing is known of that end, and twice if the answer lies next to it.
         """
         fitted = [fit for fit in fits(known) if len(fit.used) >= 2]
         if not fitted:
@@ -352,7 +354,7 @@ class Search:
         return Proposal(self._within(rate), "near where the model sees the limit")
 
     def _bisect(self, binding: Bounds, low: float | None, high: float | None) -> Proposal:
-        """The middle of what is open; a rate in it that is unclear is repeated first, until it is undecidable."""
+        """Probe the middle of the open interval; unclear rates in it are repeated first, until they are undecidable."""
         low = low if low is not None else self.settings.lowest_per_s
         high = high if high is not None else 2 * max(evidence.rate_per_s for evidence in self.evidence)
         unclear = [step for step in binding.steps if step.verdict == "unclear" and low < step.rate_per_s < high]
@@ -366,7 +368,7 @@ class Search:
         return Proposal(self._within((wide[0] * wide[1]) ** 0.5), "half way between what passed and what failed")
 
     def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
-        """Fresh probes at both ends of every answer; they may widen it again."""
+        """Make fresh probes at both ends of every answer; they may widen it again."""
         check = self._checks.next(self._checked(known), len(self.evidence))
         if check is None or len(self.evidence) >= self.settings.most_probes(len(self.sets)):
             return self._end(known)
@@ -374,19 +376,19 @@ class Search:
         return Proposal(self._within(check.end.rate_per_s), "fresh, at an end of the answer", fresh_start=check.start)
 
     def _checked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[End]:
-        """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than wanted."""
+        """The ends that get fresh probes. Fresh starts are worthwhile even if the answer is wider than wanted."""
         checked = [name for name in known if self.settings.trials or self._decided(known[name])]
         return [End(name, side, rate) for name in checked for side, rate in ends_of(known[name])]
 
     def _stands(self, check: EndCheck) -> bool:
-        """Whether the fresh probe does not contradict the end that it was made for."""
+        """Whether the fresh probe agrees with the end that it was made for."""
         fresh = self.evidence[check.probe]
         conditions = self.sets[check.end.name]
         verdict = all_of([verdict_of((fresh,), condition) for condition in conditions])
         return shows(fresh, *conditions) and verdict != ("failed" if check.end.side == "low" else "passed")
 
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
-        limits = tuple(self._limit(name, each) for name, each in known.items())
+        limits = tuple(self._limit(name, bounds) for name, bounds in known.items())
         unknown = [limit for limit in limits if limit.low_per_s is None or limit.high_per_s is None]
         if len(unknown) == len(limits) and all(limit.reason for limit in unknown):
             return Doomed("; ".join(dict.fromkeys(limit.reason for limit in unknown)), limits)
@@ -420,9 +422,9 @@ class Search:
         )
 
     def _wanting(self, known: Mapping[str, Bounds], ends: Sequence[Bounds]) -> str:
-        """What would decide an interval that is wider than wanted, where that follows from how its probes differ.
+        """What would decide an interval that is wider than wanted, if that follows from how its probes differ.
 
-        Its width is inversely proportional to the root of their number, or to that of the starts'.
+        Its width is inversely proportional to the square root of the number of probes, or of starts.
         """
         times = (width(known) / self.settings.precision) ** 2
         if times == inf or not all(bounds.modelled for bounds in ends):
@@ -443,13 +445,13 @@ class Search:
 
 
 def _round_up(number: float) -> int:
-    """To two digits."""
+    """The number, rounded up to two digits."""
     step = int(10 ** max(0, floor(log10(number)) - 1))
     return ceil(number / step) * step
 
 
 def _contradiction(known: Mapping[str, Bounds]) -> str:
-    """Says which two answers contradict each other; empty where none do."""
+    """A message that names two answers which contradict each other; empty if there are none."""
     crossing = next((bounds.crossing for bounds in known.values() if bounds.crossing), None)
     if crossing is None:
         return ""

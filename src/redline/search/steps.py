@@ -1,4 +1,4 @@
-"""What probes say one by one, without a model: passed, failed or unclear; and what of the rates that leaves."""
+"""What single probes say without a model: passed, failed or unclear; and the bounds that follow from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _FAR = 4.0
 
 @dataclass(frozen=True)
 class TriedRate:
-    """The joint verdict of the probes of one rate."""
+    """The joint verdict of the probes at a rate."""
 
     rate_per_s: float
     verdict: Verdict
@@ -34,7 +34,7 @@ class TriedRate:
 def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRate, ...]:
     """The rates that were tried, ascending, and whether all of these objectives are met there.
 
-    By those probes that show something of each objective.
+    Only probes that say something about every objective count.
     """
     tried = []
     for group in by_rate((probe for probe in evidence if shows(probe, *objectives)), lambda probe: probe.rate_per_s):
@@ -44,10 +44,10 @@ def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRa
 
 
 def shows(evidence: Evidence, *objectives: Objective) -> bool:
-    """Whether a probe shows something of the server for each of these: not where the client limited it.
+    """Whether a probe says something about the server for all of these objectives: not if the client limited it.
 
-    But what is met is met in spite of a client that only lengthens response times, and a set with an objective that
-    was missed by more than that is missed.
+    A client that only lengthens response times is an exception: objectives that are met stay met, and a set with an
+    objective that was missed by more than that is missed.
     """
     if not evidence.client or any(objective.text in evidence.missed for objective in objectives):
         return True
@@ -55,7 +55,7 @@ def shows(evidence: Evidence, *objectives: Objective) -> bool:
 
 
 def all_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """The state of all conditions of a set together."""
+    """The joint verdict of all conditions of a set."""
     if "failed" in verdicts:
         return "failed"
     return "unclear" if "unclear" in verdicts else "passed"
@@ -63,10 +63,11 @@ def all_of(verdicts: Sequence[Verdict]) -> Verdict:
 
 @lru_cache(maxsize=1024)
 def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
-    """The verdict of all probes of one rate. A queue that only grows has failed, whatever its times so far.
+    """The verdict of all probes at a rate.
 
-    So has a rate with half of all requests beyond a limit that allows 1%, however short its probes are. Probes that
-    contradict each other decide nothing: one of them was unlucky, or the server was not yet warm.
+    A rate fails if its queue only grows, whatever the response times so far. It also fails if half of all requests are
+    beyond a limit that allows 1%, however short the probes are. Probes that contradict each other decide nothing: a
+    probe was unlucky, or the server was not yet warm.
     """
     if len(probes) > 1 and {"passed", "failed"} <= {verdict((probe,), objective) for probe in probes}:
         return "unclear"
@@ -84,7 +85,7 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
 
 
 def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
-    """Whether a probe surely missed an objective of errors by the errors alone, whatever became of its backlog."""
+    """Whether a probe surely missed an objective for errors by its errors alone, whatever its backlog did."""
     if not evidence.due:
         return False
     share = _wrong_share((evidence,), objective)
@@ -92,7 +93,7 @@ def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
 
 
 def reason(evidence: Evidence, objective: Objective) -> str:
-    """Why one probe counts as it does, where its numbers alone do not say it."""
+    """Why a probe counts as it does, if its numbers alone do not say so."""
     if not shows(evidence, objective):
         return evidence.client
     judged = verdict((evidence,), objective)
@@ -114,9 +115,9 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
 
 
 def bounds(tried: Sequence[TriedRate]) -> tuple[float | None, float | None]:
-    """[highest rate that passed, lowest that failed]; where these contradict each other, the bounds re-expand.
+    """The [highest rate that passed, lowest that failed]; if these contradict each other, the bounds widen again.
 
-    A rate that passed counts only below every failure, and a failure only above every pass: what lies between is open.
+    A pass counts only below every failure, and a failure only above every pass: the rates between are open.
     """
     passes = [step.rate_per_s for step in tried if step.verdict == "passed"]
     fails = [step.rate_per_s for step in tried if step.verdict == "failed"]
@@ -126,7 +127,7 @@ def bounds(tried: Sequence[TriedRate]) -> tuple[float | None, float | None]:
 
 
 def contradicted(tried: Sequence[TriedRate]) -> list[TriedRate]:
-    """The rates that failed though a higher one passed, and then those that passed though a lower one failed."""
+    """The rates that failed although a higher rate passed, then those that passed although a lower rate failed."""
     passes = [step for step in tried if step.verdict == "passed"]
     fails = [step for step in tried if step.verdict == "failed"]
     wrong_fails = [step for step in fails if any(step.rate_per_s < pass_.rate_per_s for pass_ in passes)]
@@ -151,14 +152,14 @@ def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _far(probes: Sequence[Evidence], objective: Objective) -> float:
-    """How far on the good side of the objective; 1 is sure, and below -1 sure of the opposite."""
+    """The signed distance from the objective: surely met from 1 on, surely missed from -1 down."""
     if objective.metric == "achieved":
         return _achieved(probes, objective)
     if objective.metric == "errors" and not any(probe.all_counted("errors").any() for probe in probes):
         return float("inf")
     if objective.metric in QUANTILES and all(_far_below(probe, objective) for probe in probes):
         return float("inf")
-    # Of the share that is too slow, or wrong.
+    # The share of requests that are too slow, or wrong.
     allowed = _allowed(objective)
     within = np.concatenate([_batches(probe, objective) for probe in probes])
     error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
@@ -166,7 +167,7 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
-    """Whether all lies below the limit, and the percentile by four errors of a clustered exponential tail."""
+    """Whether all times are below the limit, the percentile by four errors of a clustered exponential tail."""
     q = QUANTILES[objective.metric]
     beyond = max(evidence.due * (1 - q), 1e-9)
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
@@ -175,7 +176,7 @@ def _far_below(evidence: Evidence, objective: Objective) -> bool:
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
-    """How far the answered share, with late answers, is above the objective; what the warm-up left is no gain."""
+    """The signed distance of the answered share, late answers included, without answers to the warm-up's requests."""
     due = sum(float(probe.counted("due").sum()) for probe in probes)
     answered = sum(float(probe.all_counted("answered").sum()) for probe in probes)
     left_over = sum(max(0.0, -float(probe.backlog().min(initial=0.0))) for probe in probes)
@@ -185,7 +186,7 @@ def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _batches(evidence: Evidence, objective: Objective) -> Floats:
-    """The share in stretches of the probe, so that similar neighbours are not counted twice."""
+    """The share by stretches of the probe, so that correlated neighbours are not counted twice."""
     if objective.metric in QUANTILES:
         return _beyond(evidence, objective.limit)
     return batch_means(evidence.all_counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
@@ -193,7 +194,7 @@ def _batches(evidence: Evidence, objective: Objective) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _beyond(evidence: Evidence, limit_ns: float) -> Floats:
-    """The shares of requests that took as long, by stretch; what was known only at the end belongs to the last one."""
+    """The shares of requests beyond the limit, by stretch; outcomes known only at the end are in the last."""
     slow = np.array([_slow(slice_.response, limit_ns) for slice_ in evidence.timed])
     slow[-1] += sum(_slow(slice_.response, limit_ns) for slice_ in evidence.slices if slice_.seconds <= 0)
     return batch_means(slow, _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
@@ -205,9 +206,9 @@ def _slow(response: Histogram, limit_ns: float) -> float:
 
 
 def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: float) -> float:
-    """The least standard error of a share of `allowed` among so many requests: none seen proves little.
+    """The least standard error of a share of `allowed` among this many requests: a sample without any proves little.
 
-    Slow requests come in clusters: how large, shows in the variance of the counts of the probe's own slowest tenth.
+    Slow requests come in clusters. The variance of the counts of the probe's own slowest tenth shows their size.
     """
     requests = max(1, sum(probe.due for probe in probes))
     clusters = 1.0

@@ -3,24 +3,24 @@
 from dataclasses import dataclass
 
 SETTLE_SHARE, LONGEST_SETTLE_NS = 0.2, 1_000_000_000
-"""The warm-up of each probe, as a share of the probe, and its maximum."""
+"""The warm-up of a probe, as a share of the probe, and its maximum."""
 OF_WARM_UPS = 0.5
-"""The share of the time in which starts may be warmed up: a server that compiles while it runs is slow at first."""
+"""The share of the time for warming up starts: a server that compiles while it runs is slow at first."""
 SHORTEST_DETECTED_NS = 10_000_000_000
-"""Below this maximum a warm-up is not detected: little would be seen, and probes need the time."""
+"""Below this maximum the end of a warm-up is not detected: little would be seen, and probes need the time."""
 PROBE, CONNECTIONS = "probe", 256
-"""The name of the load that probes, and its connections at most."""
+"""The name of the load of probes, and its most connections."""
 TRIALS = 3
 """Fresh starts at the ends of each answer."""
 RUNNING_PROBE, RUNNING_WARM_UP = "5s", "1s"
-"""The length of a probe, and the warm-up, of a server that is running already."""
+"""The lengths of a probe and of the warm-up for a server that is already running."""
 FEW_SHARE, FEW_ERRORS = 0.01, "errors < 1%"
-"""What a set of objectives asks for that says nothing of errors."""
+"""The objective for errors in a set that has none."""
 
 
 @dataclass(frozen=True)
 class ProbeTimes:
-    """The lengths in nanoseconds of a probe, and of the warm-up of a start, which is a maximum if it is detected."""
+    """The lengths of a probe and of a start's warm-up in nanoseconds; the warm-up's is a maximum if it is detected."""
 
     probe_ns: int
     warmup_ns: int
@@ -28,16 +28,16 @@ class ProbeTimes:
 
 
 def probe_times(lasts_ns: int, searches: int, probes: int, trials: int) -> ProbeTimes:
-    """The times with which so many searches last about `lasts_ns` at most.
+    """The times with which this many searches last about `lasts_ns` at most.
 
-    `trials` are the fresh starts at the ends of each answer; 0 if servers cannot be started: their ends have one more
-    probe each.
+    `trials` is the number of fresh starts at the ends of every answer; 0 if servers cannot be started: every end then
+    gets one more probe.
     """
     starts, most = searches * (1 + trials), searches * (probes + 2 * max(trials, 1))
     longest_ns = int(lasts_ns * OF_WARM_UPS) // starts
     detects = trials > 0 and longest_ns >= SHORTEST_DETECTED_NS
     loads_ns = lasts_ns - (longest_ns * starts if detects else 0)
-    # Each start has two further loads that are as long as the warm-up of a probe.
+    # A start has two further loads, each as long as the warm-up of a probe.
     probe_ns = int(loads_ns / (most * (1 + SETTLE_SHARE) + starts * 2 * SETTLE_SHARE))
     return ProbeTimes(
         probe_ns, longest_ns if detects else min(int(SETTLE_SHARE * probe_ns), LONGEST_SETTLE_NS), detects

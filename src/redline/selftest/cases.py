@@ -23,11 +23,11 @@ _PARALLEL = ("--servers", "4096")
 
 @dataclass(frozen=True)
 class Case:
-    """One known case.
+    """A case with a known answer.
 
-    `law` is None where the round trip is all there is. `spreads` is by how much lost time grows before it is caught
-    up: 1 / (1 - rho) in a queue. `stop_s` is for how long the server is stopped, once. `goals` are those that differ
-    from the general ones.
+    `law` is None if the response time is the round trip alone. `spreads` is the factor by which lost time grows until a
+    queue has caught up: 1 / (1 - rho). `stop_s` is the length of the server's single stop. `goals` override the general
+    goals.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Case:
 
     @property
     def requests(self) -> int:
-        """About how many requests fall due."""
+        """The approximate number of due requests."""
         return max(1, round(self.rate_per_s * self.seconds))
 
     @property
     def idles(self) -> bool:
-        """Whether the cores go to sleep between two requests: then its round trip is that of a machine at rest."""
+        """Whether the cores sleep between requests, so that the round trip is that of a machine at rest."""
         return self.rate_per_s < _IDLES_BELOW_PER_S
 
     @property
@@ -69,7 +69,7 @@ def poisson(rate_per_s: float, connections: int = 512) -> Open:
 
 
 def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
-    """All cases, of this length or as long as they need."""
+    """All cases, of this length in seconds or as long as they need."""
     stalls_every_ms = 1000 if seconds is None or seconds >= 2 else round(seconds * 500)
     stopped_of_s = seconds or 20
     stop_s = STOPPED_SHARE * stopped_of_s

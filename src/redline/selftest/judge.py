@@ -1,19 +1,16 @@
-"""Judges the recording of a case: right, wrong, or too noisy to say. Pure.
+"""Judge the recording of a case: right, wrong, or too noisy to say. Pure.
 
-An error is *off* only when nothing that was measured in the same run explains it. The rules, in their order:
+An error is *off* only if nothing measured in the same run explains it. The rules in order:
 
-1. Chance and the server's own lateness are taken off the error first. What is left is held to the goal: within it is
-   `ok`.
-2. Where these two alone are more than half of the truth (of the length of a stop, within it) there is nothing to hold
-   it to: too noisy to say.
-3. An answer that is too *small* is never the machine's fault, because noise only adds; only a round trip that moved
-   since it was measured may explain it.
-4. An answer that is too large is too noisy to say where the machine explains what is beyond the goal: for a fifth of
-   the time some process waited for a core; or it took time away for at least half as many requests as lie beyond the
-   percentile, without those that the law itself holds; or the round trip's own tail, the wake-ups of a mere
-   sleeper (as far as the engine was late by as much) and the spread of the case's own slices add up to it.
-5. The largest of all is one request; that it is too large says nothing. That it is too small says that one was left
-   out.
+1. Chance and the server's own lateness are first subtracted from the error. The rest is `ok` if it is within the goal.
+2. If these two alone exceed half of the truth (within a stop, half of its length), it is too noisy to say.
+3. An answer that is too *small* is never the machine's fault, because noise only adds; only a round trip that has
+   changed since its measurement may explain it.
+4. If an answer is too large, it is too noisy to say if the machine explains the excess over the goal: some process
+   waited for a core for a fifth of the time; or lost time affects at least half as many requests as lie beyond the
+   percentile, without those that the law itself holds; or the round trip's own tail, the wake-ups of a mere sleeper (as
+   far as the engine was late by as much) and the spread of the case's own slices add up to the excess.
+5. The maximum is a single request: if it is too large, that says nothing; if it is too small, a request was left out.
 """
 
 from dataclasses import dataclass
@@ -44,8 +41,8 @@ _SHARED_CORES = 2
 class Truth:
     """The true value at `q` with its allowances, in nanoseconds; see Point.
 
-    The uncertainty is compared with the truth, or with `scale_ns` where that is larger: at the edge of a stop the truth
-    is nothing, and a hundredth of the stop is not much.
+    The uncertainty is compared with the truth, or with `scale_ns` if that is larger: at the edge of a stop the truth is
+    0, and a hundredth of the stop is small.
     """
 
     q: float
@@ -59,7 +56,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Machine:
-    """What the machine did at a percentile in the same run; the shares apart, in nanoseconds.
+    """The machine's influence at a percentile in the same run, in nanoseconds except for shares.
 
     - lost_share: of the time without a core for engine or server, and until a queue had caught up
     - pressure_share: of the time, in which some process waited for a core
@@ -101,7 +98,7 @@ class Machine:
 
 
 def goal_ns(q: float, truth_ns: float) -> float:
-    """The goal: 20 us at the median; beyond it 1% of the truth, if that is more."""
+    """The goal: 20 us at the median; beyond it 1% of the truth, if that is larger."""
     return GOAL_NS if q <= 0.5 else max(GOAL_NS, GOAL_SHARE * truth_ns)
 
 
@@ -140,7 +137,7 @@ def _too_large(q: float, above_ns: float, machine: Machine) -> tuple[Judgement, 
 
 
 def _rivals(q: float, machine: Machine) -> str:
-    """Why other processes decide this percentile; empty if they do not."""
+    """Why other processes determine this percentile; empty if they do not."""
     if machine.spoils(q):
         return f"time without a core reaches {_about(machine.lost_share)} of the requests"
     if machine.busy:
@@ -172,7 +169,7 @@ class UniformFit:
 
 
 def against_uniform(shares: Floats) -> UniformFit:
-    """Test numbers between 0 and 1 against the uniform law (Kolmogorov and Smirnov); no numbers do not fit."""
+    """Test numbers between 0 and 1 against the uniform law (Kolmogorov and Smirnov); an empty sample does not fit."""
     if len(shares) == 0:
         return UniformFit(1.0, 0.0)
     distance = float(stats.kstest(shares, "uniform").statistic)
@@ -208,7 +205,7 @@ def check_fit(name: str, fit: UniformFit, gap_ns: float, machine: Machine) -> Ch
 def check_answers(wrong: int, overdue: int, longest: Machine) -> Check:
     """Check that every request has its right answer: good percentiles must not hide losses.
 
-    Those that are merely `overdue` may be so because the machine stood still; `longest` is its evidence at the maximum.
+    Requests may be `overdue` because the machine stood still; `longest` is its evidence at the maximum.
     """
     judgement: Judgement = "off" if wrong or overdue else "ok"
     reason = ""
@@ -260,7 +257,7 @@ class Way:
 
     @property
     def drift_ns(self) -> float:
-        """How far the median moved between both measurements."""
+        """The change of the median between both measurements."""
         return abs(self.after.quantile_ns(0.5) - self.before.quantile_ns(0.5))
 
 
@@ -270,7 +267,7 @@ class Ground:
 
     - awake: the round trip when each request follows the answer before it
     - resting: with a pause between two requests, in which the cores of client and server go to sleep
-    - sleeper: how late it wakes one who does nothing but sleep
+    - sleeper: how late it wakes a process that only sleeps
     """
 
     awake: Way
@@ -303,10 +300,10 @@ def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, .
 
 
 def lost_share(seen: Noise, spreads: float) -> float:
-    """The share of time without a core for engine or server, times how much longer a queue takes to catch up.
+    """The share of time without a core for engine or server, times the factor by which a queue prolongs it.
 
-    Steal is known for all cores together: what matters is what hit the two that engine and server run on. Of an engine
-    that never waited, the monitor, which gives way to it, was itself kept from looking: then the pressure tells.
+    Steal is known only for all cores together, but only steal on the cores of engine and server matters. If the engine
+    never waited, the monitor, which has a lower priority, may have been kept from running: the pressure then counts.
     """
     lost = _SHARED_CORES * (seen.stolen_share or 0.0)
     lost += (seen.engine_waited_share or seen.pressure_share or 0.0) + (seen.server_waited_share or 0.0)
@@ -325,7 +322,7 @@ def slices(traffic: Traffic) -> tuple[Histogram, ...]:
 
 
 def spread_ns(parts: tuple[Histogram, ...], q: float) -> float:
-    """Half of the distance between the largest and the smallest answer of the slices."""
+    """Half the distance between the largest and the smallest answer of the slices."""
     answers = [part.quantile_ns(q) for part in parts if part.count]
     return float(np.ptp(answers)) / 2 if answers else 0.0
 
@@ -334,7 +331,7 @@ def spread_ns(parts: tuple[Histogram, ...], q: float) -> float:
 class Measured:
     """A measured case: the answers, the slices that may be compared, and the machine's noise.
 
-    Requests that are held together are answered one after the other: the last `burst_ns` after the first.
+    Requests that are held together are answered in sequence: the last `burst_ns` after the first.
     """
 
     response: Histogram
@@ -371,7 +368,7 @@ def judged(measured: Measured, chances: tuple[Chance, ...], ground: Ground) -> t
     """All percentiles with truth, answer and judgement."""
     points, way_ns = [], measured.way(ground).median_ns
     for chance in chances:
-        # What a stop does not hold is answered at once, and so without the lateness of those that had to wait.
+        # Requests outside a stop are answered at once, without the lateness of those that had to wait.
         at_once = chance.high_s <= 0 and measured.held_share > 0
         truth_ns = chance.truth_s * 1e9 + way_ns
         truth = Truth(

@@ -1,8 +1,8 @@
 """A server that records arrivals of requests, in a process of its own: `python -m redline.selftest.recorder`.
 
-It is no part of the engine's workspace, so that an independent program observes the engine's arrivals. It prints
-its port, answers every request with `path0`, and ends when its standard input does: then it prints the instants, in
-Unix nanoseconds, one a line.
+It is not part of the engine's workspace, so that an independent program observes the engine's arrivals. It prints its
+port, answers every request with `path0`, and ends when its standard input does. It then prints the arrival times in
+Unix nanoseconds, one per line.
 """
 
 import gc
@@ -16,7 +16,7 @@ _BACKLOG = 1024
 
 
 def serve() -> list[int]:
-    """Answer until standard input ends. Returns the arrival times of requests in Unix ns."""
+    """Answer until standard input ends. Return the arrival times of requests in Unix ns."""
     came_ns: list[int] = []
     listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
     sys.stdout.write(f"{listener.getsockname()[1]}\n")

@@ -49,7 +49,7 @@ class Noise(Frozen):
     stolen_share: float | None = Field(description="of all cores' time, taken by the hypervisor")
     pressure_share: float | None = Field(description="of the time, some process waited for a core (PSI)")
     engine_waited_share: float | None = Field(description="of the time, the engine was ready to run and had no core")
-    server_waited_share: float | None = Field(description="the same of the server")
+    server_waited_share: float | None = Field(description="the same for the server")
     engine_late: tuple[Quantile, ...] = Field(description="from due to taken up")
     server_late: tuple[Quantile, ...] = Field(description="from the answer's due time to its write, as the server says")
 

@@ -1,4 +1,4 @@
-"""Loads servers and observes them: the only part of the selftest that measures."""
+"""Load servers and observe them: the only part of the selftest that measures."""
 
 import contextlib
 import gc
@@ -57,7 +57,7 @@ _SLACK = Path("/proc/self/timerslack_ns")
 
 @dataclass(frozen=True)
 class Oracle:
-    """The built oracle. Raises what the catalogue's launcher raises."""
+    """The built oracle. Raises the errors of the catalogue's launcher."""
 
     launcher: ProcessLauncher
     null: Variant
@@ -74,7 +74,7 @@ class Oracle:
 
 
 def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: Callable[[str], None]) -> Oracle:
-    """The catalogue's oracle, built if need be. Raises BuildError, and UsageError where there is no oracle."""
+    """The catalogue's oracle, built if necessary. Raises BuildError, and UsageError if there is no oracle."""
     entry = load_catalogue(catalogue).servers.get(_ENTRY)
     if entry is None:
         raise UsageError(
@@ -87,7 +87,7 @@ def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: C
 
 
 def own_lateness(log: Path) -> tuple[Quantile, ...]:
-    """The lateness that an ended oracle reported of itself; none for an oracle that answers at once."""
+    """The lateness that an oracle reported at its end; empty for an oracle that answers at once."""
     for line in reversed(log.read_text(errors="replace").splitlines()):
         if line.startswith("{"):
             lateness = json.loads(line)
@@ -97,7 +97,7 @@ def own_lateness(log: Path) -> tuple[Quantile, ...]:
 
 @dataclass(frozen=True)
 class Observed:
-    """A load as engine and monitors recorded it, the server's own lateness, and how long it was suspended."""
+    """The recording of a load, the server's own lateness, and how long the server was suspended."""
 
     recording: Recording
     traffic: Traffic
@@ -132,7 +132,8 @@ class Rig:
 
     @contextlib.contextmanager
     def server(self, arguments: tuple[str, ...], *, stop_s: float = 0.0, after_s: float = 0.0) -> Iterator[str]:
-        """Start an oracle for another tool's load: its URL. It is suspended for `stop_s`, `after_s` from now."""
+        """Start an oracle for another tool's load, and yield its URL. It is suspended once for `stop_s` after
+        `after_s`."""
         with self.oracle.running(arguments, self.scratch / "oracle.log") as server:
             url = f"http://{server.endpoint.host}:{server.endpoint.port}{PATH}"
             if not stop_s:
@@ -147,7 +148,7 @@ class Rig:
                     timer.cancel()
 
     def record_arrivals(self, shape: Open, seconds: float) -> tuple[Observed, tuple[int, ...]]:
-        """Load the recorder. Returns also the Unix times in ns at which it read the requests."""
+        """Load the recorder. Return also the Unix times in ns at which it read the requests."""
         with _recorder(self.oracle.placement.server_cpus) as recorder:
             recording, traffic = self._load(recorder, shape, seconds, None)
             printed, _ = recorder.process.communicate(timeout=_ENDS_WITHIN_S)
@@ -155,7 +156,7 @@ class Rig:
 
     @property
     def tools(self) -> Tools:
-        """The session's tools for its loads: the engine has one core."""
+        """The session's tools for its loads; the engine has a single core."""
         placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
         return Tools(
             self.oracle.launcher, self.driver, lambda _server: (ProcessTreeMonitor(),), placement, processes_of
@@ -193,7 +194,7 @@ class Rig:
 class Stopper:
     """Suspends a process once, when enough has been measured, and resumes it `stop_s` later.
 
-    In a thread of its own that does not give way: it has to be on time. `lasted_s` is how long it really was.
+    It runs in a thread of normal priority, since it has to be on time. `lasted_s` is the actual length of the stop.
     """
 
     def __init__(self, pid: int, stop_s: float) -> None:
@@ -212,7 +213,7 @@ class Stopper:
         self._thread.join()
 
     def reached(self, share: float) -> None:
-        """Note how much has been measured."""
+        """Record the share of the measurement that has passed."""
         if share >= STOPPED_AFTER_SHARE:
             self._now.set()
 
@@ -244,7 +245,7 @@ class _Recorder:
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """None: its output shows what it could not record."""
+        """None: its output shows whether it failed to record."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""Runs the cases, one after the other, and judges them."""
+"""Run the cases in sequence, and judge them."""
 
 import os
 import platform
@@ -43,14 +43,14 @@ _BURST_USERS = 64
 _ARRIVALS_PER_S = 500.0
 _MARGIN_S = 0.02
 _BEHIND_NS = 100_000.0
-"""Half of it for the sender, as at 20,000/s, and half for the receiver, which reads the clock."""
+"""Half is for the sender, as at 20,000/s, and half for the receiver, which reads the clock."""
 _AROUND_S = 0.8
 _PEER_AROUND_S = 1.0
 
 
 @dataclass(frozen=True)
 class SelftestPlan:
-    """What to run: cases, the test of arrivals, peers, and the length of measurements that are no case."""
+    """The plan: cases, the test of arrivals, peers, and the length of the other measurements."""
 
     cases: tuple[Case, ...]
     arrivals: bool
@@ -63,7 +63,7 @@ class SelftestPlan:
 
     @property
     def seconds(self) -> float:
-        """About how long everything takes, without building."""
+        """The approximate length of everything in seconds, without building."""
         loads = [case.seconds for case in self.cases]
         loads += [self.length(ROUND_TRIP_S)] * 4 + [self.length(_BURST_S)]
         loads += [self.length(ARRIVALS_S)] * (2 if self.arrivals else 0)
@@ -195,7 +195,7 @@ def _judged(
 
 
 def _judged_arrivals(shape: Open, observed: Observed, came_unix_ns: tuple[int, ...], ground: Ground) -> CaseResult:
-    """Arrivals within the window, in s from its beginning, without its edges: a request arrives after it is due."""
+    """Judge arrivals in the window, in s from its begin, without its edges: requests arrive after they are due."""
     traffic = observed.traffic
     measured = Measured(traffic.response, traffic.lateness, (), _noise(observed), 1.0, 0.0, {})
     begin_ns, end_ns = traffic.window_unix_ns
@@ -208,7 +208,7 @@ def _judged_arrivals(shape: Open, observed: Observed, came_unix_ns: tuple[int, .
     machine = measured.machine(ground, 0.99)
     checks = [check_fit(name, fit, 1e9 / _ARRIVALS_PER_S, machine) for name, fit in fits.items()]
     if shape.arrivals == "uniform":
-        # Where none came, by all of the measurement.
+        # Without any arrivals, by all of the measurement.
         behind_s = (
             float(np.quantile(even_lateness(times_s, _ARRIVALS_PER_S), 0.99)) if len(times_s) else traffic.seconds
         )

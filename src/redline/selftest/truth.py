@@ -1,8 +1,8 @@
 """Response times that are known in closed form, and their random variation in a finite run.
 
-Each law gives the quantiles of the stationary response time, in seconds. What a machine adds (the round trip) is not
-in them. `expected` adds the range in which chance leaves the answer of a run, from simulated runs of the same law and
-number of requests: neighbours in a queue wait together, so n requests hold less information than n independent draws.
+Each law gives the quantiles of the stationary response time, in seconds, without the machine's part (the round trip).
+`expected` adds the range of a run's answer by chance, from simulated runs of the same law and number of requests:
+neighbours in a queue wait together, so n requests hold less information than n independent draws.
 """
 
 import math
@@ -20,7 +20,7 @@ _CELLS = 1 << 17
 _CELLS_PER_SERVICE = 1000
 RUNS = 120
 WIDTH = 3.29
-"""Half the range in standard deviations: 99.9%, since a selftest judges some fifty points and should never err."""
+"""Half the range in standard deviations: 99.9%, since a selftest judges some fifty points and should not err."""
 _BEFORE = 4000
 _VALUES_AT_ONCE = 4_000_000
 _PIECES = 4
@@ -28,7 +28,7 @@ _PIECES = 4
 
 @dataclass(frozen=True)
 class Service:
-    """A distribution of service times in seconds: one of scipy's, or `_Steps`."""
+    """A distribution of service times in seconds: a scipy distribution, or `_Steps`."""
 
     law: Any
 
@@ -74,12 +74,12 @@ class _Steps:
 
 
 def exponential(rate_per_s: float) -> Service:
-    """Memoryless, with this rate as its inverse mean."""
+    """Exponential service times with mean 1 / rate."""
     return Service(stats.expon(scale=1 / rate_per_s))
 
 
 def deterministic(each_s: float) -> Service:
-    """Always the same."""
+    """A constant service time."""
     return Service(_Steps(each_s))
 
 
@@ -89,7 +89,7 @@ def bimodal(fast_s: float, slow_s: float, slow_share: float) -> Service:
 
 
 def log_normal(median_s: float, sigma: float) -> Service:
-    """Its logarithm is normal: `median_s` times e to the power of `sigma` times a standard normal one."""
+    """Log-normal service times: `median_s` times e to the power of `sigma` times a standard normal variable."""
     return Service(stats.lognorm(sigma, scale=median_s))
 
 
@@ -104,8 +104,8 @@ class Law(Protocol):
 class ManyServers:
     """M/M/k: Poisson arrivals, `servers` workers with one queue, exponential service.
 
-    A wait is exponential with k mu - lambda where there is one, which has Erlang's probability C (Kleinrock, Queueing
-    Systems I, 1975, section 3.5). Waiting and service are independent. With one server it is M/M/1: exponential with
+    A request waits with Erlang's probability C; its wait is then exponential with k mu - lambda (Kleinrock, Queueing
+    Systems I, 1975, section 3.5). Waiting and service are independent. With one server this is M/M/1: exponential with
     mu - lambda.
     """
 
@@ -143,7 +143,7 @@ class ManyServers:
 
 @dataclass(frozen=True)
 class OneServer:
-    """M/G/1: Poisson arrivals, one worker, first come first served, any service.
+    """M/G/1: Poisson arrivals, one worker, first come first served, general service.
 
     Pollaczek and Khinchine: the wait is a geometric sum of residual services (Asmussen, Applied Probability and Queues,
     2003, chapter VIII.5). The sum is taken by Fourier transform on a grid of a thousandth of the mean service:
@@ -168,7 +168,7 @@ class OneServer:
         within[0] = 0.0
         services = np.diff(within)
         residual = (1 - within[:-1]) / self.service.mean_s * self._step_s
-        residual[0] /= 2  # its cell is half as wide: nothing is below 0
+        residual[0] /= 2  # its cell is half as wide, since times are not negative
         residual /= residual.sum()
         rho = self.arrivals_per_s * self.service.mean_s
         waits = (1 - rho) / (1 - rho * np.fft.rfft(residual))
@@ -178,7 +178,7 @@ class OneServer:
 
 @dataclass(frozen=True)
 class PeriodicStop:
-    """Requests due evenly in time, all of which are held while a stop lasts and answered at its end.
+    """Evenly spaced requests, which are held during a stop and answered at its end.
 
     A stop of `for_s` in every `every_s`: a share (S - t) / T waits longer than t.
     """
@@ -193,7 +193,7 @@ class PeriodicStop:
 
 @dataclass(frozen=True)
 class Chance:
-    """The truth at one quantile and the range in which chance leaves a run's answer, all in seconds."""
+    """The truth at a quantile and the range of a run's answer by chance, in seconds."""
 
     q: float
     truth_s: float
@@ -204,7 +204,7 @@ class Chance:
 def expected(law: Law, requests: int, qs: tuple[float, ...], *, seed: int = 1) -> tuple[Chance, ...]:
     """The truth and its range for each q (1 is the largest), for a run of that many requests.
 
-    A law whose every request has a worker of its own is its service itself.
+    A `Service` is the law of a server in which every request has its own worker.
     """
     if isinstance(law, PeriodicStop):
         return tuple(_of_stops(law, requests, q) for q in qs)
@@ -213,7 +213,7 @@ def expected(law: Law, requests: int, qs: tuple[float, ...], *, seed: int = 1) -
 
 
 def _of_stops(law: PeriodicStop, requests: int, q: float) -> Chance:
-    """Nothing is random, but the first and the last period are cut, and counts in a stop are exact to one request."""
+    """The range without randomness: the first and last period are cut, and counts are exact to one request."""
     off = _PIECES / requests
     low, high = law.quantile_s(max(0.0, q - off)), law.quantile_s(min(1.0, q + off))
     return Chance(q, law.quantile_s(q), low, high)

@@ -1,4 +1,4 @@
-"""The distributions of tests and intervals, by `scipy.special`: `scipy.stats` takes several times as long to import."""
+"""The distributions for tests and intervals, from `scipy.special`: `scipy.stats` is several times slower to import."""
 
 import math
 from functools import lru_cache
@@ -10,39 +10,39 @@ from numpy.typing import NDArray
 
 @lru_cache(1024)
 def t_quantile(p: float, freedom: float) -> float:
-    """The value that Student's t is below with probability `p`."""
+    """The `p`-quantile of Student's t."""
     return float(scipy.special.stdtrit(freedom, p))
 
 
 def t_tail(value: float, freedom: float) -> float:
-    """The probability that Student's t is above the value."""
+    """The probability that Student's t exceeds the value."""
     return float(scipy.special.stdtr(freedom, -value))
 
 
 def beta_below(value: float, a: float, b: float) -> float:
-    """The probability that a beta variable is below the value."""
+    """The cumulative probability of a beta distribution."""
     return float(scipy.special.betainc(a, b, min(max(value, 0.0), 1.0)))
 
 
 def chi2_tails(value: float, freedom: int) -> tuple[float, float]:
-    """The probabilities that chi-square is below the value, and above it."""
+    """The probabilities of chi-square below and above the value."""
     at = max(value, 0.0)
     return float(scipy.special.chdtr(freedom, at)), float(scipy.special.chdtrc(freedom, at))
 
 
 def poisson_two_sided(count: int, mean: float) -> float:
-    """Twice the smaller tail of a Poisson count; the count itself is in both."""
+    """Twice the smaller tail of a Poisson count; both tails include the count itself."""
     above = float(scipy.special.pdtrc(count - 1, mean)) if count else 1.0
     return 2 * min(float(scipy.special.pdtr(count, mean)), above)
 
 
 @lru_cache(4096)
 def quantile_ranks(count: int, q: float, confidence: float) -> tuple[int, int] | None:
-    """The ranks, from 1, of the two of `count` values that hold their `q`-quantile with at least that confidence.
+    """The ranks, from 1, of the two of `count` values that enclose their `q`-quantile with at least this confidence.
 
-    Each tail has at most half of what the confidence leaves. None when the values are too few for that. Whatever their
-    distribution, the number of independent values that do not exceed the quantile is binomial(count, q). Source: J.-Y.
-    Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
+    Each tail has at most half of the remaining probability. None if there are too few values. For any distribution, the
+    number of independent values that do not exceed the quantile is binomial(count, q). Source: J.-Y. Le Boudec,
+    Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
     """
     if count == 0:
         return None
@@ -52,10 +52,10 @@ def quantile_ranks(count: int, q: float, confidence: float) -> tuple[int, int] |
 
 
 def kendall_p(values: NDArray[np.float64]) -> float:
-    """The two-sided p-value of Kendall's test that values, in their order, have no trend; NaN when all are equal.
+    """The two-sided p-value of Kendall's test that values, in their order, have no trend; NaN if all are equal.
 
-    Exact without ties in up to 33 values, else by the normal approximation. Source: Kendall, Rank Correlation Methods,
-    1970. The tests compare it with `scipy.stats.kendalltau`.
+    Exact for up to 33 values without ties, otherwise by the normal approximation. Source: Kendall, Rank Correlation
+    Methods, 1970. The tests compare it with `scipy.stats.kendalltau`.
     """
     n = len(values)
     pairs = n * (n - 1) // 2
@@ -72,7 +72,7 @@ def kendall_p(values: NDArray[np.float64]) -> float:
 
 
 def _kendall_exact(n: int, fewer: int) -> float:
-    """The share of orders of n numbers in which at most `fewer` pairs run one way, for either way."""
+    """The share of permutations of n numbers in which at most `fewer` pairs run in one direction or in the other."""
     if 4 * fewer == n * (n - 1):
         return 1.0
     counts = np.zeros(fewer + 1)

@@ -1,9 +1,9 @@
-"""The ratio of two servers of a duet, from its slices and its fresh starts. See docs/concepts/statistics.md.
+"""The ratio of two servers of a duet, from its slices and fresh starts. See docs/concepts/statistics.md.
 
-The speed of a core that others share changes within some 50 ms, so each slice is compared with its neighbour. The
-ratios are fitted by least squares on usual differences and by absolute values beyond (Huber, 1964), since steal makes
-outliers; so is the effect of a server loaded twice in a row, whose caches are warm. The interval is Student's over
-starts, and never narrower than the scatter within them makes it, since few starts may agree by luck.
+The speed of a shared core changes within some 50 ms, so each slice is compared with its neighbour. Ratios are fitted by
+least squares for usual differences and by absolute values beyond (Huber, 1964), since steal makes outliers. The effect
+of a server loaded twice in a row, whose caches are warm, is fitted as well. The interval is Student's over starts, and
+never narrower than the scatter within starts implies, since few starts may agree by luck.
 """
 
 import math
@@ -20,13 +20,13 @@ from redline.stats.samples import BATCHES, Floats
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 USUAL = 1.345
-"""In robust standard deviations: what lies beyond is weighted down. Normal data would lose 5% of their precision."""
+"""In robust standard deviations: values beyond are weighted down. Normal data would lose 5% of their precision."""
 ROUNDS, SAME = 20, 1e-6
-"""The weights and the fit take turns until this changes no more, so many times at most."""
+"""The weights and the fit alternate at most this many times, or until the fit changes by less."""
 EXACT = 1e-9
-"""Logarithms closer than this are equal: where most fit exactly, the distances of others would be rounding errors."""
+"""Logarithms closer than this are equal: if most fit exactly, the distances of the others would be rounding errors."""
 FEWEST_IN_BATCH = 2
-"""Slices of each server."""
+"""The fewest slices of a server in a batch."""
 
 
 METHOD_STARTS = "t interval over fresh starts, each a robust fit to neighbouring slices"
@@ -37,8 +37,9 @@ METHOD_WITHIN_STARTS = "t interval with the standard error within starts, wider 
 class LogRatio:
     """A log ratio over `starts` fresh starts.
 
-    `starts_sd`: of the starts' values, None for one. `batch_se`: the standard error of a start's value by its batches,
-    None for too few. `hosts`: the spread over several. `bias`: how far it may be off since servers were not warm.
+    `starts_sd`: the standard deviation of the starts' values, None for a single start. `batch_se`: the standard error
+    of a start's value from its batches, None for too few. `hosts`: the spread over several hosts. `bias`: how far the
+    ratio may be off because servers were not warm.
     """
 
     value: float
@@ -50,7 +51,7 @@ class LogRatio:
 
     @property
     def contrast(self) -> Contrast:
-        """The ratio with its interval, and what tests of it rest on."""
+        """The ratio with its interval, and the spreads for tests of it."""
         spreads = {}
         if self.starts_sd is not None:
             spreads[METHOD_STARTS] = Spread(self.starts_sd**2 / self.starts, self.starts - 1)
@@ -62,7 +63,7 @@ class LogRatio:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of the 95% interval of the logarithm; infinite where nothing is known."""
+        """The ends of the 95% interval of the logarithm; infinite if the spread is unknown."""
         ratio = self.contrast.ratio
         if ratio.low is None or ratio.high is None:
             return -math.inf, math.inf
@@ -70,9 +71,9 @@ class LogRatio:
 
     @property
     def between_sd(self) -> float | None:
-        """The standard deviation of starts beyond the scatter of their batches; 0 if that explains it all.
+        """The standard deviation of starts beyond the scatter of their batches; 0 if the batches explain all of it.
 
-        None for one start, and where too few batches are known: then nobody can say which of both it is.
+        None for a single start, or if too few batches are known to tell the two apart.
         """
         if self.starts_sd is None or self.batch_se is None:
             return None
@@ -81,10 +82,10 @@ class LogRatio:
 
 @dataclass(frozen=True)
 class Slices:
-    """One metric in the slices of one start, in their order: which server was loaded, and the metric's logarithm.
+    """A metric in the slices of a start, in their order: the server that was loaded, and the metric's logarithm.
 
-    Servers are counted from 0, the baseline, to the last one, which is the baseline once more. `again` is
-    true where the slice before was of the same server.
+    Server 0 is the baseline, and the last server is the baseline once more. `again` is true if the previous slice was
+    of the same server.
     """
 
     servers: Ints
@@ -93,12 +94,12 @@ class Slices:
 
     @cached_property
     def _effects(self) -> Floats:
-        """The log ratio of each server and the first one."""
+        """The log ratio of every server to the first."""
         return self._effects_of(slice(None))
 
     @cached_property
     def _effects_of_batches(self) -> tuple[Floats, ...]:
-        """The same of each batch; empty where one has too few slices of a server."""
+        """The same for every batch; empty if a batch has too few slices of a server."""
         batches = np.array_split(np.arange(len(self.logs)), BATCHES)
         counts = [np.bincount(self.servers[batch], minlength=self._count) for batch in batches]
         return tuple(map(self._effects_of, batches)) if np.min(counts) >= FEWEST_IN_BATCH else ()
@@ -110,7 +111,7 @@ class Slices:
     def _effects_of(self, part: Ints | slice) -> Floats:
         servers = self.servers[part]
         again = self.again[part].copy()
-        again[0] = False  # it is compared with nothing before it
+        again[0] = False  # it has no predecessor
         columns = np.column_stack((servers[:, np.newaxis] == np.arange(1, self._count), again))
         if not again.any():
             columns = columns[:, :-1]
@@ -118,9 +119,9 @@ class Slices:
         return np.concatenate(([0.0], effects[: self._count - 1]))
 
     def ratio(self, contrast: Floats) -> "StartRatio":
-        """The log ratio of this contrast of the servers; it weights their logarithms, and its sum is 0.
+        """The log ratio for a contrast of the servers, which weights their logarithms and sums to 0.
 
-        Each server must have a slice.
+        Every server must have a slice.
         """
         value = float(contrast @ self._effects)
         batches = [float(contrast @ batch) for batch in self._effects_of_batches]
@@ -129,14 +130,14 @@ class Slices:
 
 @dataclass(frozen=True)
 class StartRatio:
-    """The log ratio of one start, and its standard error; None where it has too few slices."""
+    """The log ratio of a start, and its standard error; None if it has too few slices."""
 
     value: float
     standard_error: float | None
 
 
 def _huber(differences: Floats, values: Floats) -> Floats:
-    """Coefficients of `differences` that fit `values`: those that are usual by least squares, the others robustly."""
+    """Fit coefficients of `differences` to `values`: by least squares for usual values, robustly for the others."""
     fitted = _least_squares(differences, values, np.ones(len(values)))
     for _ in range(ROUNDS):
         apart = np.abs(values - differences @ fitted)
@@ -149,13 +150,13 @@ def _huber(differences: Floats, values: Floats) -> Floats:
 
 
 def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
-    """Coefficients by the normal equations: the columns are few, and of the same size."""
+    """Fit coefficients by the normal equations: the columns are few, and of similar size."""
     weighted = columns.T * weights
     return np.linalg.solve(weighted @ columns, weighted @ values).astype(np.float64)
 
 
 def over_starts(starts: Sequence[StartRatio], hosts: Sequence[str] = ()) -> LogRatio:
-    """The ratio over all starts, with the host of each if they ran on others. There must be one start at least."""
+    """The ratio over all starts, at least one; `hosts` are the starts' hosts, if they ran on others."""
     values = np.array([start.value for start in starts])
     errors = [start.standard_error for start in starts if start.standard_error is not None]
     within = math.sqrt(float(np.mean(np.square(errors)))) if errors else None

@@ -1,4 +1,4 @@
-"""Estimates with intervals, and comparisons of two of them. The method is taught in docs/concepts/statistics.md."""
+"""Estimates with intervals, and comparisons of two estimates. docs/concepts/statistics.md explains the method."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ UNPAIRED = "of two independent runs"
 
 _FEW = {2: (0.707, 1.0), 3: (0.732, 2.0), 4: (0.872, 3.0)}
 _FACTOR, _FACTOR_LESS, _FREEDOM = 1.073, 0.76, 0.765
-"""For `middle_variance`: the factor and the freedom of few values, and what those of more are made of."""
+"""For `middle_variance`: the factor and degrees of freedom for few values, and the terms of those for more."""
 
 _MOST = 10_000
-"""Nobody makes more rounds."""
+"""The most rounds that are ever suggested."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,14 @@ class Spread:
     def reach(self, resolution: float) -> float:
         """Half of the 95% interval on the log scale.
 
-        Histograms put a value anywhere into a slot of relative width `resolution`; trials that all fall into one slot
-        do not cancel that error, so its variance is added whole.
+        A value lies anywhere in its histogram's slot of relative width `resolution`. Trials that all fall into the same
+        slot do not cancel that error, so its variance is added whole.
         """
         return t_quantile((1 + CONFIDENCE) / 2, self.freedom) * self._error(resolution)
 
     def chance_of(self, distance: float, resolution: float) -> float:
-        """How likely chance alone puts the logarithm at least `distance` above the truth: a one-sided p-value."""
+        """The probability that chance alone puts the logarithm at least `distance` above the truth: a one-sided
+        p-value."""
         error = self._error(resolution)
         if error == 0:
             return 0.5 if distance == 0 else float(distance < 0)
@@ -58,15 +59,15 @@ class Spread:
 
 
 def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
-    """The bootstrap variance of the log of a statistic, or of the log ratio of two with the same resampled rounds.
+    """The bootstrap variance of a statistic's log, or of the log ratio of two statistics with the same resampled
+    rounds.
 
-    None for fewer than two trials, and where the statistic may be zero. The bootstrap takes the trials for the
-    population; n/(n-1) corrects that ("narrowness bias" in Hesterberg, What Teachers Should Know About the Bootstrap,
-    2015).
+    None for fewer than two trials, or if the statistic may be zero. The bootstrap takes the trials for the population;
+    n/(n-1) corrects that ("narrowness bias" in Hesterberg, What Teachers Should Know About the Bootstrap, 2015).
     """
     if sample.n < 2:
         return None
-    if isinstance(sample, LogRatios) and against is None:  # what the bootstrap of a mean comes to
+    if isinstance(sample, LogRatios) and against is None:  # the closed form of the bootstrap of a mean
         return Spread(float(sample.logs.var(ddof=1)) / sample.n, sample.n - 1)
     values = sample.resampled
     others = against.resampled if against else np.ones_like(values)
@@ -82,13 +83,13 @@ def _bootstrap_variance(values: Floats, n: int) -> float:
 
 
 def within_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
-    """The variance that batches within trials give the log of a statistic, or the log ratio of two paired by round.
+    """The variance of a statistic's log, or of the log ratio of two paired by round, from batches within trials.
 
-    It is a floor to the variance over trials, since few trials may agree by luck (docs/decisions/0015-two-levels.md).
-    It is what a bootstrap of the batches of each trial comes to with endlessly many draws: of a sum that is known
-    (Carlstein 1986, blocks that do not overlap). What all trials do at the same time, such as a ramp or a warm-up, is
-    no chance and is taken out, and so is what both cells of a round do: they get the same arrivals. None for fewer than
-    two trials or batches, and where the two were not cut alike.
+    It is a floor for the variance over trials, since few trials may agree by luck (docs/decisions/0015-two-levels.md).
+    It is the limit of a bootstrap of each trial's batches for many draws, which has a closed form for sums (Carlstein
+    1986, blocks that do not overlap). Changes common to all trials, such as a ramp or a warm-up, are not chance and are
+    removed, and so are those common to both cells of a round, which get the same arrivals. None for fewer than two
+    trials or batches, or if the two were cut differently.
     """
     scores, theirs = sample.scores, against.scores if against else None
     if scores is None or min(scores.shape) < 2:
@@ -104,11 +105,11 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
 
 
 def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:
-    """The spread of the mean of these values, one of each trial, if its hosts are some of many.
+    """The spread of the mean of these values, one per trial, with hosts as a sample of many.
 
-    By the one-way analysis of variance with random effects, freedom by Satterthwaite. None where hosts differ by no
-    more than their trials do, for one host, and for one trial of each. Source: Searle, Casella and McCulloch, Variance
-    Components, 1992, chapter 3; docs/decisions/0027-host-pairs.md has a study.
+    One-way analysis of variance with random effects; degrees of freedom by Satterthwaite. None if hosts differ by no
+    more than their trials do, for a single host, and for a single trial per host. Source: Searle, Casella and
+    McCulloch, Variance Components, 1992, chapter 3; docs/decisions/0027-host-pairs.md has a study.
     """
     numbers = np.unique(np.array(hosts), return_inverse=True)[1]
     counts = np.bincount(numbers) if len(numbers) else np.zeros(0, dtype=np.int64)
@@ -130,7 +131,7 @@ def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:
 
 
 def _both(ours: Spread | None, theirs: Spread | None) -> Spread | None:
-    """The spread of the difference of two that have nothing in common. Freedom by Welch and Satterthwaite."""
+    """The spread of the difference of two independent values; degrees of freedom by Welch and Satterthwaite."""
     if ours is None or theirs is None:
         return None
     variance = ours.variance + theirs.variance
@@ -140,10 +141,10 @@ def _both(ours: Spread | None, theirs: Spread | None) -> Spread | None:
 
 @dataclass(frozen=True)
 class Contrast:
-    """The ratio of two cells, and the spreads that tests of it rest on: over trials, then within; empty for too few.
+    """The ratio of two cells, and the spreads for tests of it: over trials, then within; empty for too few trials.
 
-    A test holds by each of them, as the interval is the widest of theirs. `bias`: how far the log ratio may be off for
-    reasons that are no chance; interval and tests allow for it.
+    A test must hold by every spread, as the interval is their widest. `bias`: how far the log ratio may be off for
+    reasons other than chance; interval and tests allow for it.
     """
 
     ratio: Estimate
@@ -153,16 +154,16 @@ class Contrast:
 
     @property
     def p(self) -> float | None:
-        """How likely chance alone takes equal cells as far apart, to either side; None with too few trials.
+        """The two-sided p-value of equal cells; None with too few trials.
 
-        It is below 5% exactly when the 95% interval does not hold 1.
+        It is below 5% exactly if the 95% interval excludes 1.
         """
         return self._most(2.0, abs(math.log(self.ratio.value)) - self.bias)
 
     def p_equivalent(self, threshold: float) -> float | None:
         """The larger p-value of two one-sided tests (TOST): that the ratio is past either end of the threshold.
 
-        It is below 2.5% exactly when the 95% interval lies within 1 / (1 + threshold) to 1 + threshold. Source: D. J.
+        It is below 2.5% exactly if the 95% interval lies within 1 / (1 + threshold) to 1 + threshold. Source: D. J.
         Schuirmann, J. of Pharmacokinetics and Biopharmaceutics 15, 1987.
         """
         return self._most(1.0, math.log1p(threshold) - abs(math.log(self.ratio.value)) - self.bias)
@@ -173,7 +174,7 @@ class Contrast:
 
 
 def estimate(sample: Sample, metric: Metric) -> Estimate:
-    """The metric of these trials put together, with its interval; without one when n < 2 or it may be zero."""
+    """The metric over these trials together, with its interval; without an interval if n < 2 or it may be zero."""
     value = sample.value
     trials = over_trials(sample)
     if trials is None:
@@ -190,7 +191,7 @@ def estimate(sample: Sample, metric: Metric) -> Estimate:
 
 
 def paired(cell: Sample, baseline: Sample) -> Contrast | None:
-    """Cell against baseline, where trial i of both ran in the same round; None when either is zero."""
+    """Compare a cell with its baseline, where trial i of both ran in the same round; None if either is zero."""
     hosts = _over_hosts(cell, baseline)
     if isinstance(cell, Quantiles):
         logs = _logs(cell, baseline)
@@ -200,7 +201,7 @@ def paired(cell: Sample, baseline: Sample) -> Contrast | None:
 
 
 def unpaired(cell: Sample, baseline: Sample) -> Contrast | None:
-    """Cell against baseline of two runs; None when either is zero."""
+    """Compare a cell with its baseline in another run; None if either is zero."""
     if isinstance(cell, Quantiles):
         logs = _logs(cell, baseline)
         return _of_middles(*logs, cell, baseline) if logs else None
@@ -216,9 +217,9 @@ def unpaired_ratio(cell: Sample, baseline: Sample) -> Estimate | None:
 
 
 def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimate:
-    """Cell minus baseline, where trial i of both ran in the same round; without an interval when n < 2.
+    """The cell minus its baseline, where trial i of both ran in the same round; without an interval if n < 2.
 
-    As `paired`, of the difference in place of the log of the ratio: so a baseline of zero is allowed.
+    As `paired`, but with the difference in place of the log ratio, so a baseline of zero is allowed.
     """
     value, half = cell.value - baseline.value, None
     if cell.n > 1:
@@ -232,7 +233,7 @@ def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimat
 
 
 class Decision(NamedTuple):
-    """The verdict on a ratio, and whether a significant difference matters; None where there is none."""
+    """The verdict on a ratio, and whether a significant difference matters; None if there is no such difference."""
 
     verdict: Verdict
     matters: bool | None = None
@@ -243,7 +244,7 @@ def decide(ratio: Estimate, threshold: float, *, higher_is_better: bool, p_adjus
 
     A difference is significant if the interval excludes 1 and, where the comparison belongs to a family, the adjusted
     p-value is below 5%. It does not matter if the whole interval is within the threshold. Without a significant
-    difference, such an interval says equivalent.
+    difference, such an interval means equivalent.
     """
     if ratio.low is None or ratio.high is None:
         return Decision(Verdict.INCONCLUSIVE)
@@ -255,11 +256,11 @@ def decide(ratio: Estimate, threshold: float, *, higher_is_better: bool, p_adjus
 
 
 def middle(values: Floats) -> float:
-    """The Hodges-Lehmann estimate: the median of the averages of all pairs, each value with itself too.
+    """The Hodges-Lehmann estimate: the median of the averages of all pairs, including each value with itself.
 
-    It and Shamos' measure of spread withstand 29% of values that are off by factors, and lose 5% and 14% of the
-    precision where none is. Sources: Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963; Shamos, Geometry
-    and Statistics, 1976. docs/decisions/0019-tails.md has the study.
+    It and Shamos' measure of spread withstand 29% of outliers, and lose 5% and 14% of the precision without any.
+    Sources: Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963; Shamos, Geometry and Statistics, 1976.
+    docs/decisions/0019-tails.md has the study.
     """
     rows, columns = np.triu_indices(len(values))
     return float(np.median((values[rows] + values[columns]) / 2))
@@ -268,8 +269,9 @@ def middle(values: Floats) -> float:
 def middle_variance(values: Floats) -> tuple[float, float]:
     """The variance of the `middle` of two values or more, and its degrees of freedom.
 
-    From the median distance of all pairs. Factor and freedom are fitted so that the middle over its error has Student's
-    distribution for normal values (tests/studies/tails.py); the factor of many values is 1.0484 * sqrt(pi / 3).
+    It rests on the median distance of all pairs. Factor and degrees of freedom are fitted so that the middle over its
+    error has Student's distribution for normal values (tests/studies/tails.py); for many values the factor is 1.0484 *
+    sqrt(pi / 3).
     """
     n = len(values)
     rows, columns = np.triu_indices(n, 1)
@@ -278,14 +280,14 @@ def middle_variance(values: Floats) -> tuple[float, float]:
 
 
 def middle_shift(ours: Floats, theirs: Floats) -> float:
-    """The shift from theirs to ours: the median of all differences between one of each."""
+    """The shift from theirs to ours: the median of all pairwise differences."""
     return float(np.median(ours[:, np.newaxis] - theirs))
 
 
 def scatter_of(ratio: Estimate) -> float | None:
-    """The standard deviation of the log ratio from round to round, from the interval over `n` of them.
+    """The standard deviation of the log ratio between rounds, from the interval over `n` rounds.
 
-    None where hosts differ by more: rounds narrow that no further.
+    None if the interval rests on hosts, which more rounds do not narrow.
     """
     if ratio.low is None or ratio.high is None or ratio.low <= 0 or ratio.n < 2:
         return None
@@ -296,17 +298,17 @@ def scatter_of(ratio: Estimate) -> float | None:
 
 
 def shown_by(scatter: float, rounds: int) -> float:
-    """The smallest relative difference that so many rounds show: half the width of their interval."""
+    """The smallest relative difference that this many rounds show: half the width of their interval."""
     return math.expm1(min(_t(rounds) * scatter / math.sqrt(rounds), 100.0))
 
 
 def scatter_showing(difference: float, rounds: int) -> float:
-    """The largest scatter with which so many rounds, two at least, show the difference."""
+    """The largest scatter with which this many rounds, at least two, show the difference."""
     return math.log1p(difference) * math.sqrt(rounds) / _t(rounds)
 
 
 def rounds_for(scatter: float, difference: float) -> int | None:
-    """The fewest rounds that show such a difference; None when nobody makes so many."""
+    """The fewest rounds that show this difference; None if they are more than are ever suggested."""
     if shown_by(scatter, _MOST) > difference:
         return None
     low, high = 2, _MOST
@@ -321,13 +323,13 @@ def _t(rounds: int) -> float:
 
 
 def _logs(cell: Sample, baseline: Sample) -> tuple[Floats, Floats] | None:
-    """The logarithms of the trials' own values; None if one is zero."""
+    """The logarithms of the trials' own values; None if any is zero."""
     ours, theirs = cell.by_trial, baseline.by_trial
     return (np.log(ours), np.log(theirs)) if min(ours.min(), theirs.min()) > 0 else None
 
 
 def _over_hosts(cell: Sample, baseline: Sample | None = None) -> Spread | None:
-    """The spread over the hosts of the trials, or of the rounds in which both were on one host."""
+    """The spread over the hosts of the trials, or of the rounds in which both ran on the same host."""
     if baseline is None:
         ours = cell.by_trial
         return over_hosts(np.log(ours), cell.hosts) if cell.hosts and ours.min() > 0 else None
@@ -338,7 +340,7 @@ def _over_hosts(cell: Sample, baseline: Sample | None = None) -> Spread | None:
 def _of_middles(
     ours: Floats, theirs: Floats | None, cell: Sample, baseline: Sample, hosts: Spread | None = None
 ) -> Contrast:
-    """The ratio of percentiles by the middle of the trials' own: of the rounds' log ratios, or between two runs."""
+    """The ratio of percentiles from the middle of the trials' own: of the rounds' log ratios, or between two runs."""
     value = math.exp(middle(ours) if theirs is None else middle_shift(ours, theirs))
     n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
     spread = _of_middle(ours) if theirs is None else _both(_of_middle(ours), _of_middle(theirs))
@@ -366,9 +368,9 @@ def _contrast(cell: Sample, baseline: Sample, by_method: Mapping[str, Spread | N
 def contrast_of(
     value: float, spreads: Mapping[str, Spread], n: int, resolution: float = 0.0, bias: float = 0.0
 ) -> Contrast:
-    """A ratio of which the spread is known by these methods; without an interval if by none.
+    """A ratio whose spread is known by these methods; without an interval if there are none.
 
-    `bias` as of `Contrast`; if it is infinite, there is no interval either.
+    `bias` as in `Contrast`; if it is infinite, there is no interval either.
     """
     if not spreads:
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
@@ -386,12 +388,12 @@ def _estimate(value: float, ends: tuple[float, float] | None, unit: str, n: int,
 
 
 def _widest(ends: dict[str, tuple[float, float]]) -> tuple[tuple[float, float], str]:
-    """The lowest and the highest end of all, and the name of the interval that reaches farthest by itself."""
+    """The lowest and the highest of all ends, and the name of the widest interval."""
     method = max(ends, key=lambda name: ends[name][1] - ends[name][0])
     return (min(low for low, _ in ends.values()), max(high for _, high in ends.values())), method
 
 
 def _around(value: float, half_width: float) -> tuple[float, float]:
-    # Two trials that differ wildly give a half width whose exponential is past a double; it then says "anything".
+    # Two trials that differ wildly give a half width whose exponential overflows; the interval is then unbounded.
     reach = math.exp(min(half_width, 300.0))
     return value / reach, value * reach

@@ -1,4 +1,4 @@
-"""Factors with levels: their coding, what a set of runs can show of them, and their main effects by least squares."""
+"""Factors with levels: their coding, what a set of runs can show, and main effects by least squares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import scipy
 from redline.stats.samples import CONFIDENCE, Floats
 
 _ALIASED = 1e-6
-"""An interaction with a smaller part in a main effect has none, but for rounding."""
+"""Below this, an interaction's part in a main effect is rounding."""
 
 
 def contrasts(levels: int) -> Floats:
@@ -21,16 +21,17 @@ def contrasts(levels: int) -> Floats:
 
 
 def coded(runs: Sequence[Sequence[int]], levels: Sequence[int]) -> list[Floats]:
-    """For each factor the columns of its contrasts, shape (runs, its levels - 1); a run has the index of each level."""
+    """The columns of every factor's contrasts, shape (runs, its levels - 1); a run lists the index of each level."""
     indices = np.array(runs, dtype=np.int64).reshape(len(runs), len(levels))
     return [contrasts(count)[indices[:, factor]] for factor, count in enumerate(levels)]
 
 
 def aliases(factors: Sequence[Floats]) -> list[list[tuple[int, int]]]:
-    """For each factor the pairs of factors whose interaction is part of what looks like its main effect, most first.
+    """For each factor, the pairs of factors whose interaction is confounded with its main effect, the largest part
+    first.
 
-    With the mean and all main effects in the model, an interaction that is not adds its alias matrix times itself to
-    them (G. Box and K. Wilson, On the Experimental Attainment of Optimum Conditions, JRSS B 13, 1951).
+    The model has the mean and all main effects. An interaction outside it adds its alias matrix times itself to them
+    (G. Box and K. Wilson, On the Experimental Attainment of Optimum Conditions, JRSS B 13, 1951).
     """
     runs = len(factors[0])
     model = np.linalg.pinv(np.column_stack([np.ones(runs), *factors]))
@@ -52,7 +53,7 @@ def interaction(first: Floats, second: Floats) -> Floats:
 
 
 def resolution(factors: Sequence[Floats]) -> Literal["III", "IV", "V"]:
-    """III where main effects are mixed with interactions of two factors, IV where only these are with each other, V."""
+    """III if main effects are mixed with two-factor interactions, IV if only such interactions are mixed, else V."""
     if any(aliases(factors)):
         return "III"
     pairs = [interaction(first, second) for first, second in combinations(factors, 2)]
@@ -62,9 +63,9 @@ def resolution(factors: Sequence[Floats]) -> Literal["III", "IV", "V"]:
 
 @dataclass(frozen=True)
 class FactorEffect:
-    """The effect of a factor: each other level less the first, with its half width, and the p-value of all of them.
+    """The effect of a factor: every other level minus the first, with its half width, and their joint p-value.
 
-    `p` is the probability of so large an F where no level differs from another.
+    `p` is the probability of so large an F if no levels differ.
     """
 
     differences: tuple[tuple[float, float], ...]
@@ -74,10 +75,10 @@ class FactorEffect:
 def main_effects(
     values: Sequence[float], rounds: Sequence[int], factors: Sequence[Floats]
 ) -> tuple[FactorEffect | None, ...] | None:
-    """The main effect of each factor, all else alike, with rounds as further factors; None where no error is known.
+    """The main effect of every factor, all else equal, with rounds as further factors; None if no error is known.
 
-    None instead of one effect where the runs cannot distinguish it from others. The error is what main effects and
-    rounds leave of the values: their scatter, and interactions.
+    An effect is None if the runs cannot distinguish it from others. The error is the residual of main effects and
+    rounds: scatter and interactions.
     """
     y = np.array(values, dtype=np.float64)
     own = np.eye(max(rounds) + 1)[list(rounds)]

@@ -1,4 +1,4 @@
-"""Many comparisons that answer one question: adjusted p-values. See docs/decisions/0035-families.md."""
+"""Adjusted p-values for families of comparisons that answer the same question. See docs/decisions/0035-families.md."""
 
 from collections.abc import Hashable, Sequence
 
@@ -6,9 +6,9 @@ import numpy as np
 
 
 def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
-    """P-values adjusted for all of them, in their order, so that each may be read as if it were the only one.
+    """Adjust p-values by Holm's method, in their order: every adjusted value can be read by itself.
 
-    The i-th smallest of m counts m - i + 1 times, and none is smaller than one before it (S. Holm, A Simple
+    The i-th smallest of m is multiplied by m - i + 1, and none is smaller than its predecessor (S. Holm, A Simple
     Sequentially Rejective Multiple Test Procedure, Scandinavian J. of Statistics, 1979).
     """
     adjusted = [1.0] * len(ps)
@@ -20,7 +20,7 @@ def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
 
 
 def adjust(ps: Sequence[float], servers: Sequence[Hashable]) -> tuple[float, ...]:
-    """P-values of a family adjusted, in their order; `servers` says of which server each is.
+    """Adjust the p-values of a family, in their order; `servers` has the server of every p-value.
 
     Holm's method within a server; among servers, the false discovery rate is 5%. Source: Y. Benjamini and M. Bogomolov,
     Selective Inference on Multiple Families of Hypotheses, J. of the Royal Statistical Society B 76, 2014.
@@ -36,7 +36,7 @@ def adjust(ps: Sequence[float], servers: Sequence[Hashable]) -> tuple[float, ...
         return ()
     smallest = np.sort([min(own[place] for place in of_server) for of_server in places.values()])
     times = len(smallest) / np.arange(1, len(smallest) + 1)
-    # The level from which on so many servers, 1 to all, are called different (Benjamini and Hochberg, 1995).
+    # The levels at which 1, 2, ... all servers are called different (Benjamini and Hochberg, 1995).
     levels = np.minimum.accumulate((smallest * times)[::-1])[::-1]
     shares = np.maximum(levels, np.minimum(1.0, np.array(own)[:, np.newaxis] * times))
     return tuple(shares.min(axis=1).tolist())

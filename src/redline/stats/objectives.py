@@ -1,4 +1,4 @@
-"""Whether a load met an objective: met, missed, or not known. The same for loads, runs and searches; pure."""
+"""Whether a load met an objective: met, missed, or not known. Shared by loads, runs and searches. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,19 @@ from redline.quantities import duration, percent
 from redline.stats.trials import QUANTILE_OF, enough_beyond
 
 DEPTHS = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
-"""Which quantile of the response times an objective of latency is about."""
+"""The quantile of the response times for every objective of latency."""
 
 LATE = 0.1
-"""The share of a limit of latency: an engine that is later than this may be why it is not met."""
+"""A share of a latency limit: a later engine may be why the limit is not met."""
 
 _SURELY_LATE = 0.99
-"""The quantile of lateness that matters at least, however shallow the objective."""
+"""The least quantile of lateness that matters, however shallow the objective."""
 
 CONNECTS = "it opens a connection for about every request, which takes its time"
-"""What an engine was seen to do that is busy or late by that: then more cores are no advice."""
+"""Why an engine is busy or late that keeps connecting: more cores would be wrong advice."""
 
 _FEWEST = 20
-"""Requests whose median may be held against a limit: ten are beyond it, as many as beyond any other percentile."""
+"""The fewest requests whose median may be judged: ten lie beyond it, as for any other percentile."""
 
 _HALF = 0.5
 _CHANCE = 1 / 50
@@ -28,10 +28,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class LoadTotals:
-    """One load, or the sum of several: what was counted, and how long requests took. `seconds`: the length of each.
+    """The counts and response times of a load, or of several together. `seconds`: the length of every load.
 
-    `answered` are the right answers without those that worked off a backlog: see `Traffic.answered`. `latest_ns`: by
-    how much the engine was late at most in all that was counted, which may be more loads than the histograms are of.
+    `answered` counts right answers without those that worked off a backlog: see `Traffic.answered`. `latest_ns` is the
+    engine's largest lateness in all counted loads, which may be more than the histograms cover.
     """
 
     counts: Counts
@@ -44,14 +44,14 @@ class LoadTotals:
 
     @classmethod
     def of_load(cls, traffic: Traffic) -> "LoadTotals":
-        """The totals of a single load."""
+        """The totals of a load."""
         counts, late = traffic.counts, traffic.lateness
         return cls(counts, traffic.answered, traffic.response, traffic.service, late, late.max_ns, traffic.seconds)
 
 
 @dataclass(frozen=True)
 class JudgedObjective:
-    """What became of an objective; `actual` is what it is held against, None where that is not known."""
+    """The result of an objective; `actual` is the measured value, None if it is not known."""
 
     state: ObjectiveState
     actual: float | None
@@ -59,9 +59,9 @@ class JudgedObjective:
 
 
 def judge_objective(objective: Objective, measured: LoadTotals) -> JudgedObjective:
-    """Whether it was met. What is not surely missed by the server's doing is not known.
+    """Judge an objective. Unless the server surely missed it, a missed objective is not known.
 
-    A late client only lengthens response times: what is met stays met, and what is missed must be missed by more.
+    A late client only lengthens response times: a met objective stays met, and a missed one must be missed by more.
     """
     actual = _actual(objective.metric, measured)
     if actual is None:
@@ -73,11 +73,11 @@ def judge_objective(objective: Objective, measured: LoadTotals) -> JudgedObjecti
 
 
 def excused(objective: Objective, measured: LoadTotals) -> str:
-    """Why an objective that was not met may have been missed by the client alone; empty where the server missed it.
+    """Why the client alone may have missed an objective; empty if the server missed it.
 
-    The departures of a queue are no later than its arrivals are late: so a client that is late by at most M lengthens
-    no response time by more than M, whatever waits for what. A service time begins when the request is written, and
-    has no lateness of its own in it. Errors have none either.
+    A queue's departures are delayed by no more than its arrivals, so a client that is late by at most M lengthens no
+    response time by more than M, however requests wait. A service time begins when the request is written, so it
+    includes no lateness. Errors do not depend on it either.
     """
     late_ns, service_q = measured.lateness.max_ns, DEPTHS.get(objective.metric)
     if objective.metric == "achieved":
@@ -89,7 +89,7 @@ def excused(objective: Objective, measured: LoadTotals) -> str:
     service_ns, response_ns = (histogram.quantile_ns(service_q) for histogram in (measured.service, measured.response))
     if service_ns >= objective.limit or response_ns - late_ns >= objective.limit:
         return ""
-    # What is left beyond the limit if every late request is why another took so long.
+    # The requests beyond the limit if every late request delayed another.
     beyond = share_beyond(measured.response, objective.limit) - share_beyond(measured.lateness, LATE * objective.limit)
     if not often and beyond > 1 - service_q + _ROUNDING:
         return ""
@@ -99,7 +99,7 @@ def excused(objective: Objective, measured: LoadTotals) -> str:
 
 
 def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
-    """Why less may have been achieved by the client alone: what it sent too late, or could not connect for."""
+    """Why the client alone may have achieved less: requests that it sent too late, or could not connect for."""
     more = 1 + measured.latest_ns / 1e9 / max(measured.seconds, 1e-9)
     wanted, lacked = objective.limit * measured.counts.due, measured.counts.exhausted
     if (measured.answered + lacked) * more <= wanted:
@@ -110,27 +110,27 @@ def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
 
 
 def nothing_left(requests: int) -> str:
-    """Says that the engine's own side had nothing left to connect with."""
+    """A message that the engine's side ran out of ports, descriptors or memory."""
     return f"no port, descriptor or memory was left on the engine's side for {requests:,} requests"
 
 
 def surely_missed(share: float, allowed: float) -> bool:
-    """Whether so large a share of all requests was wrong that no chance explains it, however few they were.
+    """Whether the share of wrong requests is too large for chance, however few requests there were.
 
-    Half of them, and fifty times what is allowed: at the limit at most one load in fifty shows that (Markov's
-    inequality). So only objectives that allow 2% or less are missed in this way.
+    It must be half of them, and fifty times what is allowed: at the limit, at most one load in fifty shows that
+    (Markov's inequality). So only objectives that allow 2% or less are missed in this way.
     """
     return share >= _HALF and allowed <= _CHANCE * share + _ROUNDING
 
 
 def share_beyond(times: Histogram, limit_ns: float) -> float:
-    """The share of these times that are that long, or longer."""
+    """The share of times that reach or exceed the limit."""
     values, counts = times.buckets()
     return float(counts[values >= limit_ns].sum()) / max(times.count, 1)
 
 
 def late_text(late_ns: float, which: str, counts: Counts) -> str:
-    """Says by how much the engine was late, and what to do about it; or what it was busy with, where that is known."""
+    """A message about the engine's lateness, with advice, or with what kept the engine busy if that is known."""
     advice = CONNECTS if counts.connects_often else "pin it or free a core"
     return f"the engine was late ({which} {duration(late_ns)}): {advice}"
 
@@ -138,7 +138,7 @@ def late_text(late_ns: float, which: str, counts: Counts) -> str:
 def _actual(metric: str, measured: LoadTotals) -> float | None:
     counts, response = measured.counts, measured.response
     if metric in ("errors", "achieved"):
-        # Connections that the engine's own side could not open never reached the server.
+        # Requests for which the engine's side could not connect never reached the server.
         part = counts.outcomes.errors - counts.exhausted if metric == "errors" else measured.answered
         return part / counts.due if counts.due else None
     if metric == "max":
@@ -149,7 +149,7 @@ def _actual(metric: str, measured: LoadTotals) -> float | None:
 
 
 def _too_few(objective: Objective, response: Histogram) -> JudgedObjective:
-    """Too few requests fix no percentile; half of them beyond its limit may miss it all the same."""
+    """Judge a percentile of too few requests: not known, or missed if half of them are beyond its limit."""
     beyond = share_beyond(response, objective.limit)
     if response.count and surely_missed(beyond, 1 - DEPTHS.get(objective.metric, 0.0)):
         return JudgedObjective("missed", None, f"{percent(beyond)} of {response.count:,} requests took as long")

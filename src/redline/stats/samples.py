@@ -1,6 +1,6 @@
-"""What is computed from a set of trials, as a function of how often each trial counts: an estimate, or a resample.
+"""Statistics of a set of trials as functions of the trials' weights, for estimates and resamples.
 
-A statistic is that of the trials put together: a quantile of their merged histograms, a ratio of their sums.
+A statistic is that of all trials together: a quantile of their merged histograms, a ratio of their sums.
 """
 
 import math
@@ -20,10 +20,10 @@ from redline.stats.distributions import quantile_ranks
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 BATCHES = 10
-"""Parts of a trial or of a start: long enough to hold what hangs together, enough to show how they vary."""
+"""Batches of a trial or a start: long enough to contain correlated values, enough of them to show their variance."""
 
 ENUMERATED_UP_TO = 7
-"""With n trials there are C(2n-1, n) different resamples: 1,716 for 7. Up to here all of them are taken."""
+"""With n trials there are C(2n-1, n) different resamples: 1,716 for 7. Up to this n all of them are used."""
 
 DRAWS = 9_999
 SEED = 20_150_101
@@ -39,7 +39,7 @@ class Resamples:
 
 @cache
 def resamples(n: int) -> Resamples:
-    """All resamples of n trials with replacement when they are few, else `DRAWS` of them from a fixed seed."""
+    """All resamples of n trials with replacement if they are few, otherwise `DRAWS` of them from a fixed seed."""
     if n > ENUMERATED_UP_TO:
         drawn = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=DRAWS)
         return Resamples(drawn.astype(np.float64), np.full(DRAWS, 1 / DRAWS))
@@ -51,10 +51,10 @@ def resamples(n: int) -> Resamples:
 
 
 class Sample(ABC):
-    """The trials of one cell, as one metric sees them: `n` of them.
+    """A metric in the `n` trials of a cell.
 
-    `resolution` is the relative step in which the statistic can move; 0 when it is continuous. `hosts` are the hosts of
-    the trials; empty if all ran on this one.
+    `resolution` is the relative step of the statistic; 0 if it is continuous. `hosts` are the hosts of the trials;
+    empty if all ran on this host.
     """
 
     n: int
@@ -63,41 +63,41 @@ class Sample(ABC):
 
     @abstractmethod
     def at(self, weights: Floats) -> Floats:
-        """The statistic for each row of `weights`: shape (rows, n) in, (rows,) out."""
+        """The statistic for every row of `weights`: shape (rows, n) in, (rows,) out."""
 
     @cached_property
     def scores(self) -> Floats | None:
-        """The influence of each batch of each trial on the log of the statistic, to first order: shape (n, batches).
+        """The first-order influence of every batch of every trial on the statistic's log: shape (n, batches).
 
-        None when the trials were not cut into batches.
+        None if the trials have no batches.
         """
         return None
 
     @property
     def held(self) -> tuple[float, float] | None:
-        """Between which requests the statistic lies, by `CONFIDENCE`, if all were drawn alike; None for no quantile."""
+        """The order statistics that enclose the quantile by `CONFIDENCE`, for independent requests; else None."""
         return None
 
     @cached_property
     def value(self) -> float:
-        """The statistic with each trial counted once."""
+        """The statistic with every trial counted once."""
         return float(self.at(np.ones((1, self.n)))[0])
 
     @cached_property
     def by_trial(self) -> Floats:
-        """The statistic of each trial by itself."""
+        """The statistic of every trial by itself."""
         return self.at(np.eye(self.n))
 
     @cached_property
     def resampled(self) -> Floats:
-        """The statistic of each of the `resamples` of its trials."""
+        """The statistic of all `resamples` of the trials."""
         return self.at(resamples(self.n).weights)
 
 
 class Ratios(Sample):
     """A ratio of sums over trials: requests over seconds, CPU time over requests.
 
-    `batches` are the same two by trial and batch, each of shape (trials, batches).
+    `batches` are the two terms by trial and batch, both of shape (trials, batches).
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Ratios(Sample):
 
     @cached_property
     def scores(self) -> Floats | None:
-        """What each batch has more than its share, over all."""
+        """The excess of every batch over its share, relative to the total."""
         if self.batches is None or self.over.sum() <= 0:
             return None
         over, under = self.batches
@@ -122,10 +122,10 @@ class Ratios(Sample):
 
 
 class Merged:
-    """The histograms of some trials laid side by side, for all of their quantiles.
+    """The histograms of trials side by side, for all of their quantiles.
 
-    `parts` are the histograms of the trials' intervals, in order of time; empty when they are not known. What is
-    decoded is large, and made again when it is needed after `release`.
+    `parts` are the histograms of the trials' intervals, in order of time; empty if they are not known. Decoded data is
+    large; after `release` it is decoded again when needed.
     """
 
     def __init__(self, histograms: Sequence[Histogram], parts: Sequence[Sequence[Histogram]] = ()) -> None:
@@ -149,18 +149,18 @@ class Merged:
         return HistogramTable([part for parts in self.parts for part in parts])
 
     def by_batch(self, counts: NDArray[np.int64], batches: int) -> Floats:
-        """The sums of what is counted in each of the `intervals`, by trial and batch."""
+        """Sum the counts of the `intervals` by trial and batch."""
         ends = np.cumsum([len(parts) for parts in self.parts])
         return np.array([batch_sums(rows, batches) for rows in np.split(counts, ends[:-1])])
 
     def release(self) -> None:
-        """Free what is decoded."""
+        """Free the decoded data."""
         for name in ("table", "total", "intervals"):
             self.__dict__.pop(name, None)
 
 
 class Quantiles(Sample):
-    """A quantile of the merged histograms of some trials; never a mean of their quantiles."""
+    """A quantile of the merged histograms of trials; never a mean of their quantiles."""
 
     def __init__(self, merged: Merged | Sequence[Histogram], q: float) -> None:
         self.merged = merged if isinstance(merged, Merged) else Merged(merged)
@@ -169,7 +169,7 @@ class Quantiles(Sample):
         self.resolution = PRECISION
 
     def at(self, weights: Floats) -> Floats:
-        """The quantile of the weighted sum of the histograms, in ns: found by bisection in all rows at once."""
+        """The quantile of the weighted sum of the histograms, in ns, by bisection in all rows at once."""
         values, cumulative = self.merged.table
         rank = ranks(np.full(len(weights), self.q), weights @ cumulative[-1])
         low, high = self._bounds(weights, rank)
@@ -181,13 +181,13 @@ class Quantiles(Sample):
 
     @cached_property
     def value(self) -> float:
-        """The quantile with each trial counted once."""
+        """The quantile with every trial counted once."""
         rank = ranks(np.array([self.q]), float(self.merged.total[-1]))
         return float(self._at_ranks(rank)[0])
 
     @cached_property
     def by_trial(self) -> Floats:
-        """The quantile of each trial by itself."""
+        """The quantile of every trial by itself."""
         values, cumulative = self.merged.table
         if not cumulative[-1].all():
             return super().by_trial
@@ -195,26 +195,26 @@ class Quantiles(Sample):
 
     @cached_property
     def _own(self) -> NDArray[np.int64]:
-        """The bucket of the quantile of each trial; 0 where it has no requests."""
+        """The bucket of every trial's quantile; 0 for a trial without requests."""
         cumulative = self.merged.table[1]
         own: NDArray[np.int64] = np.count_nonzero(cumulative < ranks(np.array(self.q), cumulative[-1]), axis=0)
         return own
 
     def _bounds(self, weights: Floats, rank: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Between which buckets the quantile of every row lies: no mixture has it outside of its parts' quantiles."""
+        """The buckets that enclose the quantile of every row: a mixture's quantile lies between those of its parts."""
         cumulative = self.merged.table[1]
         own = self._own[cumulative[-1] > 0]
         low, high = int(own.min(initial=len(cumulative) - 1)), int(own.max(initial=0))
-        # By rounding of ranks it may be off by a bucket, so the ends are tried.
+        # Rounding of ranks may move it by a bucket, so the ends are tried.
         if np.any(weights @ cumulative[high] < rank) or (low > 0 and np.any(weights @ cumulative[low - 1] >= rank)):
             low, high = 0, len(cumulative) - 1
         return np.full(len(weights), low), np.full(len(weights), high)
 
     @cached_property
     def scores(self) -> Floats | None:
-        """What each batch has more than its share of requests below the quantile, times the log of a rank's worth.
+        """The excess of every batch over its share of requests below the quantile, times the worth of a rank.
 
-        A rank's worth is how far the log of the response time goes, around the quantile, from one request to the next.
+        A rank's worth is the step of the log response time from one request to the next around the quantile.
         """
         held = self._held_ranks
         batches = min([BATCHES, *map(len, self.merged.parts)])
@@ -231,7 +231,7 @@ class Quantiles(Sample):
 
     @property
     def held(self) -> tuple[float, float] | None:
-        """The two requests of all trials together between which the quantile lies, in ns."""
+        """The times of the two requests, over all trials together, that enclose the quantile, in ns."""
         if self._held_ranks is None:
             return None
         low, high = self._at_ranks(self._held_ranks)
@@ -246,7 +246,7 @@ class Quantiles(Sample):
 
 
 class LogRatios(Sample):
-    """The log ratios of two servers in fresh starts of a duet; the statistic is their geometric mean."""
+    """The log ratios of two servers in fresh starts of a duet; the statistic is the geometric mean of the ratios."""
 
     resolution = 0.0
 
@@ -261,9 +261,9 @@ class LogRatios(Sample):
 
 
 def pooled(samples: Sequence[Sample]) -> Sample:
-    """All trials of these samples of one metric, in their order, without their batches; at least one sample is needed.
+    """All trials of at least one sample of the same metric, in their order, without batches.
 
-    Raises TypeError for samples that do not measure the same.
+    Raises TypeError for samples of different kinds.
     """
     starts = [sample.logs for sample in samples if isinstance(sample, LogRatios)]
     if len(starts) == len(samples):
@@ -280,7 +280,7 @@ def pooled(samples: Sequence[Sample]) -> Sample:
 
 
 def batch_sums(values: ArrayLike, batches: int) -> Floats:
-    """The sums of so many runs of consecutive values, or rows, as equal in length as they can be; no more than values.
+    """Sum consecutive values, or rows, in batches of nearly equal length; at most as many batches as values.
 
     Shape (values, ...) in, (batches, ...) out.
     """

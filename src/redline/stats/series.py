@@ -1,4 +1,4 @@
-"""Numbers in the order of time: trends, changes of level, autocorrelation, and two groups. Pure."""
+"""Time series: trends, changes of level, autocorrelation, and two groups. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -14,39 +14,39 @@ FEWEST_FOR_TREND = 7
 """With six, even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, above what is wanted."""
 
 FEWEST_FOR_AUTOCORRELATION = 10
-"""Numbers from which on the beta distribution fits the rank von Neumann ratio (Bartels 1982)."""
+"""The fewest numbers for which the beta distribution fits the rank von Neumann ratio (Bartels 1982)."""
 
 FEWEST_FOR_GROUPS = 5
-"""Numbers in which two groups can be seen: two and three."""
+"""The fewest numbers in which two groups can be seen: two and three."""
 
 SMALLEST_GROUP = 2
-"""A single number far from all others is an outlier, not a group."""
+"""The fewest numbers of a group: a single number far from all others is an outlier."""
 
 WINDOW = 7
-"""Points of the running median: a disturbance of up to three of them leaves no trace in it, and a step stays a step."""
+"""Points of the running median: it removes a disturbance of up to three points, and keeps a step."""
 
 FENCE = 3.0
 """Standard deviations from the running median beyond which a value is clipped: 1 in 370 of a normal series."""
 
 LEAST_NOISE = 0.005
-"""For logarithms: half a percent from point to point is never taken for more than noise."""
+"""For logarithms: half a percent from point to point always counts as noise."""
 
 _OF_NORMAL = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 
 _MOST_CORRELATION = 0.8
-"""For residuals; a few numbers cannot show a higher one."""
+"""The highest correlation of residuals: few numbers cannot show a higher correlation."""
 
 _CRITICAL = ((5, 24.0), (6, 15.0), (7, 11.0), (8, 9.5), (9, 8.0), (10, 7.0), (12, 6.1), (15, 5.6), (20, 5.5))
-"""For how many numbers: the largest gap over the spread within the groups that one group shows once in 1,000 times.
+"""By count of numbers: the ratio of largest gap to spread within groups that one group exceeds once in 1,000 times.
 
-Simulated, 100,000 times each, and the largest for normal, Laplace and t(3) numbers; exponential ones, which are skewed
-like trials with a disturbed few, exceed it up to once in 100 times. Values between these are interpolated.
+The largest of normal, Laplace and t(3) numbers, in 100,000 simulations per entry. Exponential numbers, skewed like
+trials of which a few were disturbed, exceed it up to once in 100 times. Other counts are interpolated.
 """
 
 
 def trend(values: Sequence[float] | Floats, chance: float) -> float:
-    """The relative change from first to last along the Theil-Sen line of the logs; 0 when it may be chance.
+    """The relative change from first to last along the Theil-Sen line of the logs; 0 if it may be chance.
 
     A few disturbed values do not move Kendall's rank test or the median of slopes. Sources: Mann 1945, Kendall 1975;
     Theil 1950, Sen 1968.
@@ -60,7 +60,7 @@ def trend(values: Sequence[float] | Floats, chance: float) -> float:
 
 
 def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
-    """The slope of the Theil-Sen line: the median between any two values, of two or more, whose places differ."""
+    """The slope of the Theil-Sen line: the median slope of all pairs of values (at least two) at different places."""
     places, heights = np.asarray(at, dtype=np.float64), np.asarray(values, dtype=np.float64)
     rows, columns = np.triu_indices(len(places), 1)
     return float(np.median((heights[columns] - heights[rows]) / (places[columns] - places[rows])))
@@ -69,9 +69,8 @@ def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
 def interval_excess(values: Sequence[float], chance: float) -> float:
     """The factor by which an interval over these numbers is too narrow; 1 if they may be independent.
 
-    Neighbours with correlation r widen the variance of a mean by (1 + r) / (1 - r) (Bartlett 1946). It counts only
-    where the rank version of von Neumann's ratio excludes chance (Bartels 1982), which a single wild value does not
-    move.
+    Neighbours with correlation r widen the variance of a mean by (1 + r) / (1 - r) (Bartlett 1946). It counts only if
+    the rank version of von Neumann's ratio, which an outlier does not move, excludes chance (Bartels 1982).
     """
     n = len(values)
     if n < FEWEST_FOR_AUTOCORRELATION:
@@ -89,7 +88,7 @@ def interval_excess(values: Sequence[float], chance: float) -> float:
 
 
 def _ranks(values: Sequence[float]) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Ranks from 1; equal values share their mean rank."""
     _, inverse, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: Floats = (last - (counts - 1) / 2)[inverse]
@@ -98,7 +97,7 @@ def _ranks(values: Sequence[float]) -> Floats:
 
 @dataclass(frozen=True)
 class Groups:
-    """Two groups: the median of each, and of each number, in its order, whether it belongs to the upper one."""
+    """Two groups: their medians, and for every number, in order, whether it belongs to the upper group."""
 
     lower: float
     upper: float
@@ -106,26 +105,26 @@ class Groups:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many are in the lower and in the upper group."""
+        """The sizes of the lower and the upper group."""
         above = sum(self.is_upper)
         return len(self.is_upper) - above, above
 
     @property
     def apart(self) -> float:
-        """How far the upper group is above the lower, relatively."""
+        """The relative distance from the lower to the upper group."""
         return self.upper / self.lower - 1.0
 
     @property
     def one_after_the_other(self) -> bool:
-        """Whether all of one group come before all of the other, which is a change rather than a lottery."""
+        """Whether one group comes entirely before the other, which is a change and not a lottery."""
         return sum(a != b for a, b in zip(self.is_upper, self.is_upper[1:], strict=False)) == 1
 
 
 def two_groups(values: Sequence[float]) -> Groups | None:
-    """The two groups of these positive numbers when the largest gap between them is no chance, else None.
+    """The two groups of these positive numbers; None if the largest gap between them may be chance.
 
-    The gap is of the logs, over the standard deviation within both groups taken together, where each group has two
-    or more; the split is where that ratio is largest.
+    The gap is that of the logs over the pooled standard deviation within both groups, of at least two numbers each. The
+    split is where that ratio is largest.
     """
     n = len(values)
     if n < FEWEST_FOR_GROUPS:
@@ -140,7 +139,7 @@ def two_groups(values: Sequence[float]) -> Groups | None:
 
 
 def critical_gap(n: int) -> float:
-    """The ratio that n numbers of one group exceed once in 1,000 times."""
+    """The ratio that n numbers of a single group exceed once in 1,000 times."""
     counts, ratios = zip(*_CRITICAL, strict=True)
     return float(np.interp(float(n), counts, ratios))
 
@@ -153,7 +152,7 @@ def _gap(lower: Floats, upper: Floats) -> float:
 
 
 def clipped(values: Floats) -> Floats:
-    """The series without what is far from its neighbours: single points at which something else was going on.
+    """The series without outliers, points that are far from their neighbours.
 
     Source: Barrett et al. 2017, who clip outliers before they look for change points.
     """
@@ -165,22 +164,22 @@ def clipped(values: Floats) -> Floats:
 
 
 def noise(values: Floats) -> float:
-    """The standard deviation from point to point, from the differences of neighbours, so that a step is not in it."""
+    """The standard deviation from point to point, from differences of neighbours, which a step hardly affects."""
     steps = np.abs(np.diff(values))
     return max(_OF_NORMAL * float(np.median(steps)) / np.sqrt(2.0), LEAST_NOISE) if len(steps) else LEAST_NOISE
 
 
 def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
-    """Where the levels of a series end, its own end included: the segmentation into means that fits best.
+    """The ends of the levels of a series, including its own end: the best segmentation into means.
 
-    It minimises the squared distances to the means plus `penalty` for each change, over segments of `shortest` points
-    or more. Source: Jackson et al., An Algorithm for Optimal Partitioning of Data on an Interval, 2005.
+    It minimises the squared distances to the means plus `penalty` per change, over segments of at least `shortest`
+    points. Source: Jackson et al., An Algorithm for Optimal Partitioning of Data on an Interval, 2005.
     """
     n = len(values)
     if n < 2 * shortest:
         return [n]
     centred = values - values.mean()
-    sums, squares = (np.concatenate(([0.0], np.cumsum(each))) for each in (centred, centred**2))
+    sums, squares = (np.concatenate(([0.0], np.cumsum(terms))) for terms in (centred, centred**2))
     # A segment from `start` to `end` costs squares[end] - squares[start] - (sums[end] - sums[start])**2 / its length,
     # and the first of these is the same for all starts.
     lengths = np.arange(n, 0, -1.0)
@@ -205,7 +204,7 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
 
 @dataclass(frozen=True)
 class Switched:
-    """The rise of numbers while something is switched on, with its standard error."""
+    """The rise of numbers while a condition is on, with its standard error."""
 
     value: float
     error: float
@@ -213,17 +212,17 @@ class Switched:
 
 
 def switched(values: Floats, at: Floats, on: NDArray[np.bool_]) -> Switched:
-    """The difference between numbers with `on` and those without, by least squares along with a linear trend in `at`.
+    """The difference between numbers with and without `on`, by least squares with a linear trend in `at`.
 
-    The error counts with neighbours that resemble each other: it grows with the correlation of the residuals of
-    neighbours, where that is positive, as that of a mean does for an autoregressive series. Needs six numbers.
+    The error allows for correlated neighbours: it grows with a positive correlation of neighbouring residuals, as that
+    of a mean does for an autoregressive series. Needs six numbers.
     """
     columns = np.column_stack([np.ones(len(values)), (at - at.mean()) / np.ptp(at), on])
     unscaled = np.linalg.inv(columns.T @ columns)
     fitted = unscaled @ columns.T @ values
     residuals, freedom = values - columns @ fitted, len(values) - len(fitted)
     squares = float(residuals @ residuals)
-    # A fit makes neighbouring residuals differ, so their correlation is too small by about this.
+    # A fit lowers the correlation of neighbouring residuals by about this.
     estimated = float(residuals[1:] @ residuals[:-1]) / squares + len(fitted) / len(values) if squares else 0.0
     correlation = min(max(estimated, 0.0), _MOST_CORRELATION)
     variance = squares / freedom * unscaled[-1, -1] * (1 + correlation) / (1 - correlation)

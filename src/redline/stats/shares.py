@@ -1,4 +1,4 @@
-"""Shares of samples with intervals. docs/concepts/profiles.md teaches the method."""
+"""Shares of samples with intervals. docs/concepts/profiles.md explains the method."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,9 +13,9 @@ from redline.stats.estimate import Spread
 from redline.stats.samples import CONFIDENCE, Floats
 
 PROFILE_BATCHES = 20
-"""Into so many stretches of time the slices of a trial are put: neighbours resemble each other, stretches hardly."""
+"""The number of stretches for a trial's slices: neighbouring slices are correlated, stretches hardly."""
 DESIGN_EFFECT = 2.0
-"""Samples say so much less than their number where no times are known: those in a row resemble each other."""
+"""The factor by which samples without times count as fewer: consecutive samples are correlated."""
 _MANY = 1_000_000.0
 
 METHOD_TRIALS = "t interval over profiled trials"
@@ -26,7 +26,7 @@ METHOD_NONE = "no samples"
 
 @dataclass(frozen=True)
 class TrialWeights:
-    """Weights in one trial, by slice in order of time: of a part of the samples, and of all of them."""
+    """Weights in a trial, by slice in order of time: of a part of the samples, and of all samples."""
 
     part: Floats
     whole: Floats
@@ -34,7 +34,7 @@ class TrialWeights:
 
 @dataclass(frozen=True)
 class MeasuredShare:
-    """A share, or a sum of such, with the variances that chance adds to it, each with its degrees of freedom."""
+    """A share, or a sum of shares, with its variances by chance and their degrees of freedom."""
 
     value: float
     spreads: tuple[Spread, ...]
@@ -47,24 +47,24 @@ class MeasuredShare:
         return sum(spread.variance for spread in self.spreads)
 
     def estimate(self, low: float = 0.0, high: float = 1.0) -> Estimate:
-        """With its 95% interval, held within these bounds.
+        """The share with its 95% interval, clipped to these bounds.
 
-        Its quantile is the mean of those of Student's t, each weighted with its variance: what few trials say counts
-        as few wherever it matters. Source: W. G. Cochran and G. M. Cox, Experimental Designs, 1950, section 4.14.
+        The quantile is the mean of Student's quantiles, weighted by their variances, so a variance from few trials
+        counts as such where it matters. Source: W. G. Cochran and G. M. Cox, Experimental Designs, 1950, section 4.14.
         """
         ends = max(low, self.value - self.half_width), min(high, self.value + self.half_width)
         return _estimate(self.value, ends, self.n, self.method)
 
     @property
     def half_width(self) -> float:
-        """Half the width of its 95% interval."""
+        """Half the width of the 95% interval."""
         return self._weighted(lambda freedom: t_quantile((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(self.variance)
 
     @property
     def p(self) -> float | None:
-        """How likely chance alone puts it as far from zero, to either side; None where chance is not known.
+        """The two-sided p-value of zero; None if no variance is known.
 
-        The mean of the p-values that each variance's own degrees of freedom give, weighted in the same way.
+        The mean of the p-values by the degrees of freedom of every variance, weighted in the same way.
         """
         if self.method == METHOD_NONE:
             return None
@@ -74,12 +74,12 @@ class MeasuredShare:
         return 2 * self._weighted(lambda freedom: t_tail(abs(self.value) / error, freedom))
 
     def minus(self, other: "MeasuredShare") -> "MeasuredShare":
-        """The difference of two that have nothing in common."""
+        """The difference of two independent shares."""
         spreads = (*self.spreads, *other.spreads)
         return MeasuredShare(self.value - other.value, spreads, min(self.n, other.n), _method_of(self, other))
 
     def _weighted(self, of_freedom: Callable[[float], float]) -> float:
-        """The mean over the variances, the larger ones counting more."""
+        """The mean over the variances, weighted by them."""
         variance = self.variance
         if not variance:
             return of_freedom(_MANY)
@@ -89,10 +89,9 @@ class MeasuredShare:
 
 @dataclass(frozen=True)
 class CostChange:
-    """What a part costs in parts of another's whole cost, and how that differs from its share there.
+    """The cost of a part relative to another's whole cost, and its difference from the part's share there.
 
-    `ratio` is the one whole cost over the other, `error` that of its logarithm; it has nothing in common with either
-    share.
+    `ratio` is the ratio of the whole costs, `error` that of its logarithm; it is independent of both shares.
     """
 
     ours: MeasuredShare
@@ -102,14 +101,15 @@ class CostChange:
 
     @property
     def value(self) -> float:
-        """Our share times the ratio, less their share."""
+        """Our share times the ratio, minus their share."""
         return self._cost - self.theirs.value
 
     def estimate(self) -> Estimate:
-        """With its 95% interval, from those of the cost and of their share (MOVER: Zou and Donner, 2008).
+        """The difference with its 95% interval, from those of the cost and of their share (MOVER: Zou and Donner,
+        2008).
 
-        The cost is a product, whose logarithm is as uncertain as those of its factors: it does not fall below zero
-        because the ratio is hardly known.
+        The cost is a product, whose logarithm is as uncertain as those of its factors: an imprecise ratio does not push
+        it below zero.
         """
         share, half, off = self.ours.value, self.ours.half_width, self.theirs.half_width
         reach = t_quantile((1 + CONFIDENCE) / 2, self.error.freedom) * math.sqrt(self.error.variance)
@@ -123,11 +123,11 @@ class CostChange:
 
     @property
     def p(self) -> float | None:
-        """How likely chance alone puts it as far from zero, to either side; None where chance is not known.
+        """The two-sided p-value of no difference; None if the chance variation is not known.
 
-        If the two cost the same, the ratio's error is that of this same cost, in between what was seen of both: their
-        logarithmic mean, so that a wrong ratio alone is tested on its own scale. What has no share in one of them is
-        not made doubtful by the ratio, which is not zero.
+        If the two cost the same, the ratio's error applies to their common cost, taken as the logarithmic mean of both,
+        so that an error in the ratio alone is tested on its own scale. A part that has no share on one side is not
+        affected by the ratio, which is not zero.
         """
         if self._method == METHOD_NONE:
             return None
@@ -166,9 +166,9 @@ def _logarithmic_mean(ours: float, theirs: float) -> float:
 
 
 def error_of(ratio: Estimate) -> Spread | None:
-    """The error of the logarithm of a ratio of CPU times, from its interval, which is Student's t; None without one.
+    """The error of the logarithm of a ratio of CPU times, from its Student's t interval; None without an interval.
 
-    Its freedom is that of its trials, or starts, but for a duet's where the batches within starts make it wider.
+    Its degrees of freedom are those of the trials or starts, unless batches within a duet's starts make it wider.
     """
     if ratio.low is None or ratio.high is None or ratio.low <= 0:
         return None
@@ -178,11 +178,11 @@ def error_of(ratio: Estimate) -> Spread | None:
 
 
 def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
-    """The part's share of all weight, by trials of slices: the ratio of the sums.
+    """The part's share of all weight, as the ratio of the sums over trials.
 
-    Its variance is that of a bootstrap of batches with endlessly many draws (Carlstein 1986, blocks that do not
-    overlap; linearised): within trials over at most PROFILE_BATCHES, or over several trials, whichever makes the wider
-    interval. Where no trial has two slices, or the part was never seen, it is that of `samples` draws.
+    Its variance is the limit of a bootstrap of batches for many draws (Carlstein 1986, blocks that do not overlap;
+    linearised): within trials over at most PROFILE_BATCHES, or over several trials, whichever makes the wider interval.
+    If no trial has two slices, or the part was never seen, it is that of `samples` draws.
     """
     whole = float(sum(trial.whole.sum() for trial in trials))
     if whole <= 0:

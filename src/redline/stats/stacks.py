@@ -1,4 +1,4 @@
-"""Sampled stacks made comparable, and what frames, threads and trees of them add up to. Pure."""
+"""Normalise sampled stacks, and sum them by frame, by thread and as trees. Pure."""
 
 import re
 from collections import Counter
@@ -11,13 +11,13 @@ from heapq import nlargest
 from redline.model import FlameGraph, FlameNode, Slice, Stack, Stacks, Thread
 
 KERNEL_MARK = "_[k]"
-"""Ends the names of the kernel's functions, as async-profiler and stackcollapse-perf.pl write them."""
+"""The suffix of kernel functions, as async-profiler and stackcollapse-perf.pl write them."""
 UNNAMED = "unnamed"
 
 _ENTRY = re.compile(r"(?:entry_SYSCALL_64|do_syscall_64|asm_(?:exc|sysvec|common)_|el0t?_|ret_from_fork).*")
-"""The kernel's first function, where a profiler marks none of them."""
+"""The kernel's entry functions, for profilers that do not mark kernel functions."""
 _TIMER = re.compile(r"(?:asm_|__)?sysvec_apic_timer_interrupt(?:_\[k\])?|el1h?_(?:64_)?irq(?:_\w+)?(?:_\[k\])?")
-"""The interrupt that takes the sample, which perf shows on some machines: what it interrupted has run."""
+"""The interrupt that takes the sample, which perf shows on some machines: the code below it was running."""
 _MARK = re.compile(r"_\[[a-jl-z0-9]\]$| \(inlined\)$")
 _CLASS = re.compile(r"^(?:[\w$-]+/)+(?:[A-Z][\w$-]*|[\w-]*\$[\w$-]*)\.[^/]+$")
 _NUMBERED = (
@@ -44,14 +44,14 @@ def normal_frame(frame: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def thread_group(thread: Thread | None) -> str:
-    """A thread's name without the numbers in it: those of a pool have one name. `io-compute-3` is `io-compute`."""
+    """A thread's name without numbers, so that a pool's threads share a name. `io-compute-3` is `io-compute`."""
     if thread is None:
         return ""
     return _NUMBERS.sub("", thread.name).strip(" -#_.:/") or thread.name or UNNAMED
 
 
 def kernel_from(frames: tuple[str, ...]) -> int:
-    """The place of the first frame of the kernel, which calls no other code; their number if there is none."""
+    """The index of the first kernel frame, from which on all are the kernel's; the number of frames without any."""
     return next((at for at, frame in enumerate(frames) if _is_of_kernel(frame)), len(frames))
 
 
@@ -61,9 +61,9 @@ def _is_of_kernel(frame: str) -> bool:
 
 
 def normal(stacks: Stacks, *, of_classes: bool = False) -> Stacks:
-    """The same with normal frames, and without the timer's interrupt on top of them; equal stacks add up.
+    """Stacks with normal frames and without the timer's interrupt on top; equal stacks are summed.
 
-    With `of_classes` the innermost frames are no functions, but what was allocated or waited for: `[byte[]]`.
+    With `of_classes`, the innermost frames are not functions but what was allocated or waited for: `[byte[]]`.
     """
     weights = Counter[Stack]()
     for stack, weight in stacks.weights.items():
@@ -77,7 +77,7 @@ def normal(stacks: Stacks, *, of_classes: bool = False) -> Stacks:
 
 
 def self_weights(stacks: Stacks) -> Counter[str]:
-    """Self weight per frame: of the stacks that end in it. The sum is all but stacks without frames."""
+    """Self weight per frame: the weight of the stacks that end in it. Stacks without frames do not count."""
     weights = Counter[str]()
     for stack, weight in stacks.weights.items():
         if stack.frames:
@@ -86,7 +86,7 @@ def self_weights(stacks: Stacks) -> Counter[str]:
 
 
 def total_weights(stacks: Stacks) -> Counter[str]:
-    """Total (inclusive) weight per frame: of the stacks that it is on, each counted once."""
+    """Total (inclusive) weight per frame: the weight of the stacks that contain it, counted once per stack."""
     weights = Counter[str]()
     for stack, weight in stacks.weights.items():
         for frame in set(stack.frames):
@@ -95,7 +95,7 @@ def total_weights(stacks: Stacks) -> Counter[str]:
 
 
 def thread_weights(stacks: Stacks) -> dict[str, tuple[int, int]]:
-    """The number of threads and their weight per group of threads, heaviest first."""
+    """The number of threads and their weight per thread group, heaviest first."""
     weights, members = Counter[str](), dict[str, set[Thread | None]]()
     for stack, weight in stacks.weights.items():
         group = thread_group(stack.thread)
@@ -121,9 +121,9 @@ def flame_graph(
     most: int,
     slow: AbstractSet[Slice] = frozenset(),
 ) -> FlameGraph:
-    """The tree of all stacks below their groups of threads: of at most `most` frames, each of `least` of the whole.
+    """The tree of all stacks below their thread groups, of at most `most` frames with at least `least` of the whole.
 
-    `slow` are the slices of slow moments. `library_of` gets a frame with its depth: at 0 it is a group of threads.
+    `slow` are the slices of slow moments. `library_of` gets a frame with its depth: at 0 it is a thread group.
     """
     root, total, slow_total = _Branch("", -1), stacks.total, 0
     for frames, (weight, slow_weight) in _by_path(stacks, slow).items():
@@ -136,10 +136,10 @@ def flame_graph(
             branch.weight += weight
             branch.slow += slow_weight
     heavy = [branch for branch in _preorder(root) if branch.weight >= least * total]
-    # No frame outweighs the one above it, and of equals the one above comes first: whatever is kept hangs together.
+    # No frame outweighs its parent, and of equals the parent comes first, so the frames that are kept form a tree.
     kept = {id(branch) for branch in nlargest(most, heavy, key=lambda branch: (branch.weight, -branch.depth))}
     shown = [branch for branch in _preorder(root) if id(branch) in kept]
-    depths = {branch.frame: branch.depth for branch in reversed(shown)}  # where each stands first
+    depths = {branch.frame: branch.depth for branch in reversed(shown)}  # the first place of every frame
     places = {frame: place for place, frame in enumerate(depths)}
     return FlameGraph(
         total=total,

@@ -36,24 +36,24 @@ QUANTILE_OF = {
 }
 
 PAGE_BYTES = 4096
-"""Memory comes in pages, so trials that agree to the byte agree to a page."""
+"""Memory is counted in pages, so trials that agree to the byte agree to a page."""
 
 FEWEST_BEYOND = 10
-"""Requests that must lie beyond a percentile for it to be given: 10 fix it to a third of the tail's own scale."""
+"""The fewest requests beyond a reported percentile: 10 determine it to a third of the tail's own scale."""
 
 
 def enough_beyond(count: int, q: float) -> bool:
-    """Whether `count` requests are enough for their quantile `q`; any request says something of the lower half."""
+    """Whether `count` requests are enough for their quantile `q`; for the lower half any number is."""
     return count > 0 and (q <= 0.5 or round(count * (1 - q), 6) >= FEWEST_BEYOND)
 
 
 def requests_needed(q: float) -> int:
-    """How many requests are enough for the quantile `q`: 100,000 for 0.9999."""
+    """The fewest requests that are enough for the quantile `q`: 100,000 for 0.9999."""
     return 1 if q <= 0.5 else math.ceil(round(FEWEST_BEYOND / (1 - q), 6))
 
 
 class Trial:
-    """A recording with what is derived from it, each computed at most once. It holds what is decoded: let go of it."""
+    """A recording with derived values, computed at most once. It holds large decoded data, so do not keep it."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -64,7 +64,7 @@ class Trial:
             Histogram.decode_all([traffic.response, traffic.service, traffic.lateness, *responses])
 
     def increase(self, name: str, subject: Subject) -> float | None:
-        """The growth of that counter over the measurement window; None if it is not known."""
+        """The growth of a counter over the measurement window; None if it is not known."""
         key = name, subject
         if key not in self._increases:
             self._increases[key] = self.recording.increase(name, subject)
@@ -77,28 +77,28 @@ class Trial:
 
     @cached_property
     def interval_quantiles_ns(self) -> list[tuple[int, int]]:
-        """The p50 and p99 of the response time in each interval; 0 without a request."""
+        """The p50 and p99 of the response time in every interval; 0 without a request."""
         table = HistogramTable([interval.response for interval in self.intervals])
         return [(p50, p99) for p50, p99 in table.quantiles_ns((0.5, 0.99)).tolist()]
 
     @cached_property
     def server_cpu_ns(self) -> float | None:
-        """CPU time of the server's and its hops' processes within the measurement window; None when not known.
+        """CPU time of the server's and its hops' processes within the measurement window; None if not known.
 
-        Nobody answers without any: 0 beside answers is that of others.
+        Answers cost CPU time: if it is 0 although requests were answered, other processes answered them.
         """
         used, answered = self.increase("cpu_ns", "server"), self.traffic is not None and self.traffic.counts.completed
         return None if used == 0 and answered else used
 
     @cached_property
     def cpu_per_request_ns(self) -> float | None:
-        """The server's CPU time for each right answer within the window; None when not known."""
+        """The server's CPU time per right answer within the window; None if not known."""
         completed = self.traffic.counts.completed if self.traffic else 0
         return self.server_cpu_ns / completed if self.server_cpu_ns is not None and completed > 0 else None
 
     @cached_property
     def numbers(self) -> "TrialNumbers":
-        """What estimates rest on, which stays when the recording is let go."""
+        """The numbers for estimates, which outlive the recording."""
         recording, traffic, parts = self.recording, self.traffic, self._parts
         most = [part.most_memory_bytes for part in parts if part.most_memory_bytes is not None]
         return TrialNumbers(
@@ -130,7 +130,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTraffic:
-    """The totals of a trial's traffic, and what is known of its intervals within the window."""
+    """The totals of a trial's traffic, and the numbers of its intervals within the window."""
 
     counts: Counts
     seconds: float
@@ -145,7 +145,7 @@ class MeasuredTraffic:
     answered: tuple[int, ...]
     lasted_s: tuple[float, ...]
     responses: tuple[Histogram, ...]
-    """The numbers of each measured interval; what was answered after the window's end belongs to the last one."""
+    """The numbers of every measured interval; answers after the window's end belong to the last interval."""
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":
@@ -173,7 +173,7 @@ class MeasuredTraffic:
         )
 
     def compress(self) -> None:
-        """Forget what was decoded of the histograms, which is large."""
+        """Free the decoded histograms, which are large."""
         for histogram in (self.response, self.service, self.lateness, *self.responses):
             histogram.compress()
 
@@ -185,7 +185,7 @@ class MeasuredTraffic:
 
 @dataclass(frozen=True, slots=True)
 class PartNumbers:
-    """What the server alone used, or one of the proxies in front of it."""
+    """The use of resources by the server alone, or by a proxy in front of it."""
 
     name: str
     cpu_ns: float | None
@@ -194,7 +194,7 @@ class PartNumbers:
 
 @dataclass(frozen=True, slots=True)
 class TrialNumbers:
-    """What estimates, comparisons and reports take from a recording. CPU time and memory include those of proxies."""
+    """The numbers of a recording for estimates, comparisons and reports. CPU time and memory include proxies."""
 
     cell_id: str
     round: int
@@ -207,19 +207,19 @@ class TrialNumbers:
     most_memory_bytes: float | None
     fixed_work: tuple[FixedWork, ...] = ()
     host: str = ""
-    """On which its server ran; empty if that was this one."""
+    """The host on which its server ran; empty for this host."""
     clock_bound_ns: int | None = 0
-    """How far the clocks of its hosts may be apart; None if that is not known."""
+    """How far the clocks of its hosts may be apart, in nanoseconds; None if that is not known."""
     parts: tuple[PartNumbers, ...] = ()
-    """The server and the proxies in front of it, the client's first; empty without a proxy."""
+    """The server, then the proxies in front of it from the client's on; empty without a proxy."""
 
     def of_part(self, place: int) -> "TrialNumbers":
-        """The same, with the CPU time and memory of this part alone."""
+        """The same numbers with the CPU time and memory of this part alone."""
         part = self.parts[place]
         return replace(self, server_cpu_ns=part.cpu_ns, most_memory_bytes=part.most_memory_bytes)
 
     def has_metric(self, metric: Metric) -> bool:
-        """Whether it says anything about the metric."""
+        """Whether the recording has the metric."""
         if self.traffic is None:
             return False
         if metric in (Metric.THROUGHPUT, Metric.RECEIVED):
@@ -238,9 +238,9 @@ def merged_of(trials: Sequence[TrialNumbers]) -> Merged:
 
 
 def sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | None = None) -> Sample:
-    """The trials as that metric sees them. Each must have it; the order is kept.
+    """The sample of a metric, which all trials must have, in their order.
 
-    `merged` are their response times, where these are at hand. Raises ValueError for a trial without traffic.
+    `merged` are their response times, if at hand. Raises ValueError for a trial without traffic.
     """
     sample = _sample_of(trials, metric, merged)
     sample.hosts = tuple(trial.host for trial in trials) if all(trial.host for trial in trials) else ()
@@ -259,7 +259,7 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
         counts = _array([traffic.response.count for traffic in traffics])
         return Ratios(_array([traffic.response.mean_ns for traffic in traffics]) * counts, counts)
     if metric is Metric.CPU_PER_REQUEST:
-        # It has no batches: what one reading is late, the next batch gets.
+        # It has no batches: a late reading moves CPU time to the next batch.
         completed = _array([traffic.counts.completed for traffic in traffics])
         return Ratios(_array([trial.server_cpu_ns or 0.0 for trial in trials]), completed)
     if metric is Metric.MEMORY:

@@ -1,4 +1,4 @@
-"""The runs below a directory, and what else is there."""
+"""Find the runs below a directory, and report its other content."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from redline.storage.runs import RunStore
 
 @dataclass(frozen=True)
 class Archive:
-    """Runs by name, those that do not count, and `foreign` directories, which hold none."""
+    """Runs by name, runs that are left out, and `foreign` directories, which contain no run."""
 
     runs: tuple[RunStore, ...]
     left_out: tuple[LeftOut, ...]
@@ -20,12 +20,12 @@ class Archive:
 
 
 def open_archive(folder: Path) -> Archive:
-    """All runs at or below the folder. What is within a run, such as its capacity, is a part of it.
+    """All runs at or below the folder. A directory within a run, such as its capacity, is a part of that run.
 
-    Links and hidden directories are not followed. Raises UsageError when there is no such directory.
+    Links and hidden directories are not followed. Raises UsageError if there is no such directory.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no directory", hint="name the one that holds the runs, such as runs/")
+        raise UsageError(f"{folder} is not a directory", hint="name the directory with the runs, such as runs/")
     with as_store_error(folder):
         entries, foreign = list(_at(folder)), []
         children = [] if entries else _children(folder)
@@ -41,7 +41,7 @@ def open_archive(folder: Path) -> Archive:
 
 
 def left_out(folder: Path, reason: str, store: RunStore, *, going: bool = False) -> LeftOut:
-    """A run that does not count, described by its manifest if that can be read."""
+    """A run that is left out, described by its manifest if that is readable."""
     try:
         manifest = store.manifest()
     except StoreError:
@@ -64,7 +64,7 @@ def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
 
 
 def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
-    """The run in this folder itself, or why it does not count: it is still measured, or was broken off."""
+    """The run in this folder itself, or why it is left out: it is still being measured, or was interrupted."""
     whole, capacity = RunStore(folder), RunStore(folder / "capacity")
     if whole.kind == "search":
         return  # a history has no limits

@@ -1,4 +1,4 @@
-"""Reports in files: a `results.json` of any kind, plain or compressed by gzip, wherever it came from."""
+"""Read reports from files: a `results.json` of any kind and origin, plain or gzip-compressed."""
 
 import gzip
 import zlib
@@ -12,13 +12,13 @@ from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
 
 _MOST_BYTES = 1 << 30
-"""A file that decompresses to more is refused: it may never end."""
+"""The limit of a decompressed file, which could be endless."""
 _KINDS: dict[str, type[AnyReport]] = {"redline.report/1": Report, "redline.limit/1": LimitReport}
 _HINT = "name the results.json of a run, a comparison, a search or a load, as it is or as results.json.gz"
 
 
 def read_report(file: Path) -> AnyReport:
-    """The report in a file. Raises StoreError where it cannot be opened, NotStoredError where it holds no report."""
+    """Read a report from a file. Raises StoreError if it cannot be opened, NotStoredError if it holds no report."""
     try:
         content = _plain(file)
     except OSError as error:
@@ -44,7 +44,7 @@ def read_report(file: Path) -> AnyReport:
 
 
 def _plain(file: Path) -> bytes:
-    """What a file holds, decompressed if it begins as gzip does."""
+    """The content of a file, decompressed if it begins like gzip."""
     with file.open("rb") as opened:
         if opened.peek(2)[:2] != b"\x1f\x8b":
             return opened.read()

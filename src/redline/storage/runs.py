@@ -1,18 +1,18 @@
-"""The directory of a run, a comparison, a search or a load: atomic, append-only, whole whatever happened to the lab.
+"""The directory of a run, a comparison, a search or a load: atomic, append-only, consistent after any crash.
 
 Layout, version 1 (docs/reference/run-directory.md):
 
     run.json                     the manifest: kind, plan, environment, command; written once, before the first trial
     suite.yaml                   the suite as it was given
     recordings/0007-SLUG.json    one per trial, named by its position
-    repeated/0007-SLUG.1.json    a trial or duet that was repeated because of steal; it counts for nothing
-    lost/0007-SLUG.1.json        a trial that ended with its host and was repeated on others; it counts for nothing
+    repeated/0007-SLUG.1.json    a trial or duet that was repeated because of steal; it is ignored
+    lost/0007-SLUG.1.json        a trial that ended with its host and was repeated on others; it is ignored
     duets/0008-SLUG.json         one per duet, named by its position and the cell of its baseline
     calibration.json             the duets that compared pairs of hosts before the run, if there were several
     profiles/0009-SLUG.json      one per trial with a profiler, named by its position; never compared
-    profiles/0009-SLUG.cpu/      what its profiler left
+    profiles/0009-SLUG.cpu/      the files of its profiler
     probes/SLUG/0007.json        one per load of a search on a cell, in chronological order
-    logs/0007-SLUG/              what server and engine printed
+    logs/0007-SLUG/              the output of server and engine
     enough.json                  why the run stopped, if its suite leaves the number of rounds open
     report.html results.csv results.json   views, which `redline report` makes again
 """
@@ -81,7 +81,7 @@ class RunStore:
 
     @property
     def kind(self) -> Kind:
-        """What the directory holds; a run where its manifest is missing or damaged."""
+        """The kind of the directory; a run if its manifest is missing or damaged."""
         try:
             return _Stamp.model_validate_json((self.folder / self.manifest_file).read_bytes()).kind
         except (OSError, ValidationError):
@@ -94,7 +94,7 @@ class RunStore:
             hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"
             raise StoreError(f"{self.folder} already holds a {kind}", hint=hint)
         if self._measured:
-            message = f"{self.folder} already holds {self._measured} recordings, of which nothing is known"
+            message = f"{self.folder} already holds {self._measured} recordings of an unknown origin"
             raise StoreError(message, hint="choose another with -o DIR, or move them away")
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         with as_store_error(self.folder, begun=False):
@@ -104,7 +104,7 @@ class RunStore:
             folder.rmdir()
 
     def create_folder(self, name: str) -> Path:
-        """A folder in the directory, made unless it exists. Raises StoreError."""
+        """Create a folder in the directory unless it exists. Raises StoreError."""
         folder = self.folder / name
         with as_store_error(folder, begun=self.exists):
             folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ class RunStore:
         return file
 
     def duets(self) -> tuple[DuetRecording, ...]:
-        """All recordings of duets so far, by position. Raises StoreError, naming the file, when one cannot be read."""
+        """All recordings of duets so far, by position. Raises StoreError, naming the file, if one cannot be read."""
         return tuple(read_stored(file, DuetRecording) for file in self._files("duets").values())
 
     def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
@@ -178,7 +178,7 @@ class RunStore:
 
     @property
     def is_being_written(self) -> bool:
-        """Whether a process of this machine has locked it for writing. Changes nothing."""
+        """Whether a process of this machine has locked it for writing. Does not change it."""
         try:
             lock = os.open(self.folder / ".lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -192,7 +192,7 @@ class RunStore:
         return False
 
     def create(self, manifest: Manifest) -> None:
-        """Make the directory, and write the manifest. Raises StoreError where it cannot, or something is there."""
+        """Create the directory, and write the manifest. Raises StoreError if it fails or the directory is not free."""
         self.check_free()
         for name in ("logs", *_parts(manifest)):
             self.create_folder(name)
@@ -201,20 +201,20 @@ class RunStore:
         self.write(self.manifest_file, stored_json(manifest))
 
     def check_parts(self) -> None:
-        """Raise NotStoredError where a folder of recordings that the plan has is gone."""
+        """Raise NotStoredError if a folder of the plan's recordings is gone."""
         for name in _parts(self.manifest()):
             if not (self.folder / name).is_dir():
                 raise NotStoredError(
-                    f"{self.folder / name} is gone, with what was measured of this {self.kind}",
+                    f"{self.folder / name} is gone, with recordings of this {self.kind}",
                     hint="put it back, or begin again with another -o DIR",
                 )
 
     def extend(self, plan: Plan) -> None:
-        """Replace the plan by one that begins like it. Raises StoreError."""
+        """Replace the plan by an extension of it. Raises StoreError."""
         self.write(self.manifest_file, stored_json(self.manifest().with_plan(plan)))
 
     def manifest(self) -> Manifest:
-        """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
+        """The manifest from `run.json`. Raises StoreError if it does not exist or cannot be read."""
         if not self.exists:
             raise self._absent()
         begin = "begin again with another -o DIR: without this file nothing can be resumed"
@@ -224,7 +224,7 @@ class RunStore:
             raise NotStoredError.of(error) from error
 
     def recordings(self) -> tuple[Recording, ...]:
-        """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
+        """All recordings so far, by position. Raises StoreError, naming the file, if one cannot be read."""
         return tuple(read_stored(file, Recording) for file in self._files("recordings").values())
 
     def recording(self, position: int) -> Recording:
@@ -243,7 +243,7 @@ class RunStore:
             file.rename(folder / f"{file.stem}.{number}.json")
 
     def save_lost(self, recording: Recording | DuetRecording, cell: Cell) -> None:
-        """Keep what a lost host left of a trial or duet that other hosts repeat."""
+        """Keep the recording that a lost host left of a trial or duet that other hosts repeat."""
         folder, stem = self.create_folder("lost"), _stem(recording.position, cell.slug)
         number = 1 + len([*folder.glob(f"{glob.escape(stem)}.*.json")])
         self.write(f"lost/{stem}.{number}.json", stored_json(recording))
@@ -260,7 +260,7 @@ class RunStore:
         return frozenset(position for folder in ("recordings", "duets", "profiles") for position in self._files(folder))
 
     def run(self) -> Run:
-        """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
+        """The run so far; its recordings are read on access, and may then raise StoreError."""
         self.check_parts()
         manifest, files = self.manifest(), self._files("recordings")
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
@@ -295,21 +295,21 @@ class RunStore:
         return read_stored(file, Enough) if file.is_file() else None
 
     def forget_enough(self) -> None:
-        """Let more rounds be made."""
+        """Allow further rounds."""
         with as_store_error(self.folder):
             (self.folder / "enough.json").unlink(missing_ok=True)
 
     def save_enough(self, enough: Enough) -> None:
-        """Keep why the run stopped."""
+        """Store why the run stopped."""
         self.write("enough.json", stored_json(enough))
 
     def calibration(self) -> tuple[DuetRecording, ...]:
-        """The duets by which pairs of hosts were compared. Raises StoreError when they cannot be read."""
+        """The duets that compared pairs of hosts. Raises StoreError if they cannot be read."""
         file = self.folder / "calibration.json"
         return read_stored(file, Calibration).duets if file.is_file() else ()
 
     def save_calibration(self, duets: tuple[DuetRecording, ...]) -> None:
-        """Keep the duets by which pairs of hosts were compared."""
+        """Store the duets that compared pairs of hosts."""
         self.write("calibration.json", stored_json(Calibration(duets=duets)))
 
     def log_folder(self, planned: PlannedTrial | PlannedDuet, cell: Cell) -> Path:
@@ -317,7 +317,7 @@ class RunStore:
         return self.create_folder(f"logs/{_stem(planned.position, cell.slug)}")
 
     def profile_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
-        """A new folder for the files of a profiler; that of an earlier attempt stays."""
+        """Create a new folder for the files of a profiler; the folder of an earlier attempt stays."""
         name = f"{_stem(planned.position, cell.slug)}.{planned.profile}"
         with as_store_error(self.folder / "profiles"):
             tries = len([*(self.folder / "profiles").glob(f"{glob.escape(name)}*/")])
@@ -326,13 +326,13 @@ class RunStore:
         return folder
 
     def save(self, recording: Recording | DuetRecording, cell: Cell, *, profiled: bool = False) -> None:
-        """Write a recording, completely or not at all. The cell of a duet is that of its baseline."""
+        """Write a recording, completely or not at all. The cell of a duet is its baseline's cell."""
         folder = "duets" if isinstance(recording, DuetRecording) else "profiles" if profiled else "recordings"
         self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
 def _parts(manifest: Manifest) -> tuple[str, ...]:
-    """The folders that recordings of this plan go to."""
+    """The folders of this plan's recordings."""
     plan = manifest.plan
     if manifest.search is not None:
         return tuple(f"probes/{cell.slug}" for cell in plan.cells.values())
@@ -347,7 +347,7 @@ def _catalogues_of(plan: Plan) -> tuple[Path, ...]:
 
 
 def capacity_store(folder: Path) -> RunStore:
-    """The directory of the first part of a run that has two."""
+    """The directory of the capacity, the first part of a run with two parts."""
     return RunStore(folder / "capacity")
 
 
@@ -356,19 +356,19 @@ def _stem(position: int, slug: str) -> str:
 
 
 def resuming(folder: Path, kind: Kind) -> str:
-    """The command that goes on with a directory of this kind."""
+    """The command that resumes a directory of this kind."""
     return f"redline {_COMMANDS[kind]} --resume {folder}"
 
 
 def stored_json(value: Frozen) -> bytes:
-    """A value as it is written into a run directory."""
+    """A value as JSON for a run directory."""
     return (value.model_dump_json(indent=1) + "\n").encode()
 
 
 def read_stored(file: Path, kind: type[T], without_it: str = "move it away, and --resume makes it again") -> T:
-    """A file of a run directory. Raises StoreError, naming the file, when it cannot be read.
+    """Read a file of a run directory. Raises StoreError, naming the file, if it cannot be read.
 
-    `without_it`: what can be done where it is damaged.
+    `without_it` is a hint for a damaged file.
     """
     try:
         content = file.read_bytes()

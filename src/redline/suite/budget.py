@@ -1,38 +1,38 @@
 """How a budget is spent: how long a start warms its servers up, and how long it measures them. Pure.
 
-Each start gives one ratio of its servers for each scenario, and the interval is over starts: so there should be many.
-But a start is worth little where its servers are cold, and nobody knows beforehand what a command runs. Warm-ups are
-detected (`findings.warm_duet`), so their times here are maxima; what they leave over goes into further starts.
+Each start gives one ratio of its servers for each scenario, and the interval is over starts, so more starts are better.
+But a start with cold servers is worth little, and nobody knows beforehand what a command runs. The end of a warm-up is
+detected (`findings.warm_duet`), so the times here are maxima; the time left over goes into further starts.
 """
 
 from dataclasses import dataclass
 
 MOST_COMPARED = 3
-"""With one baseline in one duet: all of them are alive at once, and share memory and caches."""
+"""The most servers compared with a baseline in a duet: all are alive at once, and share memory and caches."""
 FEWEST_STARTS = 3
-"""However little time there is: the interval is over starts, and of two it is hardly one."""
+"""The minimum, however short the budget: the interval is over starts, and two starts hardly give an interval."""
 _MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
-"""So many starts, and none longer, of servers that are warm late. What is warm sooner has more and shorter ones."""
+"""Limits for servers that warm up slowly. Servers that are warm sooner get more and shorter starts."""
 _LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
-"""Where there is little time, starts are longer than that rather than cold, and never shorter."""
+"""A short budget gives fewer starts, up to the first length, rather than cold starts. The second is the minimum."""
 _LONGER_FOR_ANOTHER_NS = 12_000_000_000
-"""How much longer a start may be for each further scenario: three servers on a JVM need 7 s at least until they are
-seen to be warm, others 2 s."""
+"""The extra length of a start for each further scenario: three servers on a JVM need at least 7 s until they are
+detected as warm, other servers 2 s."""
 _SHORTEST_WARM_UP_NS = 3_000_000_000
-"""That of all servers of a start, for each further scenario: in less none is seen to be warm."""
+"""The warm-up of all servers of a start for each further scenario: in less time no server is detected as warm."""
 _LONGEST_FIRST_NS = 50_000_000_000
-"""Most is compiled, loaded and cached by the first scenario of a start: it has half of the warm-up, up to this."""
+"""The first scenario of a start compiles, loads and caches most: it gets half of the warm-up, up to this."""
 _MEASURED = 1 / 6
 """The share of a start that is measured, after its warm-ups."""
 _MEASURED_ONCE = 3 / 4
-"""The same of the only start of servers that run already."""
+"""The measured share of the only start of servers that are already running."""
 
 
 @dataclass(frozen=True)
 class StartTimes:
     """How long each server of a start is loaded, in nanoseconds, with each scenario under each load.
 
-    `warmup_ns` is the longest warm-up for the first that is measured, `warmup_again_ns` for each further one.
+    `warmup_ns` is the longest warm-up for the first scenario and load, `warmup_again_ns` for every further pair.
     """
 
     warmup_ns: int
@@ -43,7 +43,7 @@ class StartTimes:
 def start_times(budget_ns: int, servers: int, parts: int = 1, *, once: bool) -> StartTimes:
     """The times of a start in a comparison of `servers`, the control included, that may take `budget_ns`.
 
-    `parts` is how many scenarios and loads a start measures; `once` is for servers that cannot be started.
+    `parts` is the number of scenario-load pairs that a start measures; `once` is for servers that cannot be started.
     """
     if once:
         start_ns, measured = budget_ns, _MEASURED_ONCE
@@ -61,5 +61,5 @@ def start_times(budget_ns: int, servers: int, parts: int = 1, *, once: bool) -> 
 
 
 def most_starts(budget_ns: int, shortest_ns: int) -> int:
-    """How many starts there can be at most, each of which takes `shortest_ns` at least."""
+    """The maximum number of starts in a budget, if every start takes at least `shortest_ns`."""
     return max(FEWEST_STARTS, -(-budget_ns // max(shortest_ns, 1)))

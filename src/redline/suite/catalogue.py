@@ -35,7 +35,7 @@ class Catalogue(Frozen):
     scenarios: dict[str, Scenario] = {}
 
     def over(self, other: "Catalogue") -> "Catalogue":
-        """What both have, in this order; of a name that both have, what this one has."""
+        """The entries of both catalogues, in this order. For a name in both, this catalogue's entry counts."""
         return Catalogue(servers=_first(self.servers, other.servers), scenarios=_first(self.scenarios, other.scenarios))
 
 
@@ -80,9 +80,9 @@ def read_scenarios(text: str, file: str, files: Files = NO_FILES) -> dict[str, S
 
 
 def check_against(sheet: Sheet, path: Path, name: str, against: str | None, known: tuple[str, ...]) -> None:
-    """Note a scenario that is compared with itself, or with one that neither file has."""
+    """Note a scenario that is compared with itself, or with a scenario that neither file has."""
     if against == name:
-        sheet.wrong((*path, "against"), f"`{name}` is compared with itself", "name one that does less, or remove it")
+        sheet.wrong((*path, "against"), f"`{name}` is compared with itself", "name a simpler scenario, or remove it")
     elif against is not None and against not in known:
         hint = suggest(against, known, "there is")
         sheet.wrong((*path, "against"), f"there is no scenario `{clip(against)}` to compare it with", hint)
@@ -103,7 +103,7 @@ def _shared(sheet: Sheet) -> SharedSchema | None:
 
 
 def _entry(sheet: Sheet, path: Path, folder: str, shared: SharedSchema, written: EntrySchema) -> ServerEntry | None:
-    """A server with what it takes from its family; None after noting what is wrong."""
+    """A server with the keys that it inherits from its family; None after noting what is wrong."""
     known_before = len(sheet.problems)
     values = _with_shared(written, shared)
     options = {name: Option.model_validate(option) for name, option in values["options"].items()}
@@ -128,7 +128,7 @@ def _check_required(sheet: Sheet, path: Path, values: Mapping[str, Any]) -> None
 
 
 def _with_shared(own: EntrySchema, shared: SharedSchema) -> dict[str, Any]:
-    """What is written of a server, its own keys before its family's."""
+    """The keys written for a server. Its own keys override its family's."""
     values, top = own.model_dump(exclude_none=True), shared.model_dump(exclude_none=True)
     merged = {key: top.get(key, {}) | values.get(key, {}) for key in ("build", "ready", "stop", "options")}
     return {**top, **values, **merged}
@@ -153,7 +153,7 @@ def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options:
     for where, text in texts:
         for name in names_in_braces(text):
             if name not in known:
-                message = f"`{{{name}}}` is nothing that the lab fills in"
+                message = f"`{{{name}}}` is not a placeholder that the lab fills in"
                 sheet.wrong(where, message, suggest(name, known, "known here"))
     if "port" not in used:
         sheet.wrong(
@@ -167,7 +167,7 @@ def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options:
 
 
 def _check_protocols(sheet: Sheet, path: Path, entry: ServerEntry) -> None:
-    """`{protocol}` and the placeholders of what is behind a proxy go with the keys that they are made of."""
+    """Check that `{protocol}` and the placeholders of a proxy's upstream match the keys that define them."""
     texts = (*entry.start.command, *entry.start.env.values())
     used = {name for text in texts for name in names_in_braces(text)}
     start = (*path, "start")
@@ -193,7 +193,7 @@ def _check_protocols(sheet: Sheet, path: Path, entry: ServerEntry) -> None:
 def _check_jdk(
     sheet: Sheet, path: Path, options: dict[str, Option], written: EntrySchema, used: AbstractSet[str]
 ) -> None:
-    """`{java}` and the option `jdk` go together: the one is made of the other."""
+    """Check that `{java}` and the option `jdk` occur together: the option decides what `{java}` is."""
     option = options.get(JDK)
     if option is None:
         if "java" in used:
@@ -209,7 +209,7 @@ def _check_jdk(
         if value != ON_PATH and (not isinstance(value, int) or isinstance(value, bool)):
             where = (*path, "options") if JDK in written.options else ("options",)
             message, hint = (
-                f"`{as_written(value)}` is no feature release of Java",
+                f"`{as_written(value)}` is not a feature release of Java",
                 f"write whole numbers, such as 21, or `{ON_PATH}`",
             )
             sheet.wrong((*where, JDK, "values", index), message, hint, once=True)

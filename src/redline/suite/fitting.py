@@ -1,4 +1,4 @@
-"""What hosts can hold: the users of a suite that asks for it are as many as fit, with the reason. Pure."""
+"""Cut the users of a suite with `fit` to the number that the hosts can hold, and say why. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from redline.model import Closed, Environment, Load, Suite
 from redline.quantities import percent
 
 SPARE_FILES = 300
-"""What a server opens besides its connections: its jars, logs, sockets."""
+"""Files that a server opens besides its connections, such as jars, logs and listening sockets."""
 KERNEL_BYTES = 5_000
-"""The memory of a connection, on each of its hosts, while it has nothing to say: measured on Linux 6.18."""
+"""The memory of an idle connection, in bytes, on each of its hosts: measured on Linux 6.18."""
 MEMORY_SHARE = 0.5
 """The share of a host's memory for the kernel's part of connections: servers and engines take more."""
 PORTS_SHARE = 0.9
-"""The share of the ports of an address that is used: the last ones are slow to find."""
+"""The share of the ports of an address that is used: the kernel finds the last free ports slowly."""
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """A server's host and those that load it; none where the server's own does, whose loopback has ports for all."""
+    """A server's host and its load hosts. `loads` is empty if the server's own host loads it over loopback."""
 
     server: Environment
     loads: tuple[Environment, ...] = ()
 
 
 def fitted(suite: Suite, pairs: Sequence[Hosts]) -> tuple[Suite, tuple[str, ...]]:
-    """The suite with no more users than any of the pairs holds, if it asks for that, and why each load has fewer.
+    """The suite with at most the users that every pair can hold, if it has `fit`, and the reasons for every cut.
 
-    Raises UsageError for a suite with proxies: what these can hold is not known.
+    Raises UsageError for a suite with proxies: their capacity is not known.
     """
     if not suite.fit:
         return suite, ()
@@ -47,7 +47,7 @@ def fitted(suite: Suite, pairs: Sequence[Hosts]) -> tuple[Suite, tuple[str, ...]
 
 
 def _most(hosts: Hosts) -> tuple[int, str]:
-    """How many connections fit, and what the limit is."""
+    """The number of connections that fit, and the limiting resource."""
     server, loads = hosts.server, hosts.loads
     files = f"a server on {server.hostname} may open {server.open_files_hard:,} files"
     limits = [(server.open_files_hard - SPARE_FILES, files)]
@@ -72,7 +72,7 @@ def _ports(host: Environment) -> int:
 
 
 def _cut(load: Load, most: int) -> Load:
-    """The load with so many users at most, in its stages too; open loads stay, their connections are theirs to say."""
+    """The load with at most this many users, in its stages too. Open loads stay as they are."""
     shape = load.shape
     if not isinstance(shape, Closed) or shape.most_users <= most:
         return load

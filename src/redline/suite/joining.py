@@ -1,4 +1,4 @@
-"""Several suites as one search: one suite, and the objectives that each cell is asked for. Pure."""
+"""Join several suites into one search: one suite, and the objectives of every cell. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from redline.suite.planning import make_plan
 T = TypeVar("T")
 
 _FOR_ALL = {"seed": "seed", "threshold": "threshold", "load_hosts": "hosts", "host_retries": "hosts"}
-"""What joined suites have once, and the key that says it in a suite."""
+"""Properties that all joined suites share, and their keys in a suite."""
 
 
 @dataclass(frozen=True)
 class SearchPart:
-    """A suite that is searched, as `to_search` makes it, and its objectives by the names of their sets.
+    """A suite to search, as `to_search` returns it, and its objectives by the names of their sets.
 
-    `name` is what the user calls it: its file, or a server that is searched like the suite.
+    `name` is the user's name for it: its file, or a server that is searched like the suite.
     """
 
     name: str
@@ -31,7 +31,7 @@ class SearchPart:
         return make_plan(self.suite).cells.values()
 
     def not_compared_with(self, first: "SearchPart") -> str:
-        """Why no cell of this suite is compared with the first; empty where some are."""
+        """The reason why no cell of this suite is compared with the first suite; empty if some are."""
         workloads = [{(cell.scenario.name, cell.load.name) for cell in part.cells} for part in (self, first)]
         if not set.intersection(*workloads):
             return "they have no scenario and load in common"
@@ -41,7 +41,7 @@ class SearchPart:
 
 
 def join_suites(parts: Sequence[SearchPart]) -> Suite:
-    """All servers, scenarios and loads in one suite.
+    """Join all servers, scenarios and loads into one suite.
 
     A server without a baseline in its suite is compared with the baseline of the first suite, or else with the first
     server there. Servers of the first suite are compared as it says. Raises UsageError where suites contradict each
@@ -53,7 +53,7 @@ def join_suites(parts: Sequence[SearchPart]) -> Suite:
     for key, written in _FOR_ALL.items():
         for part in others:
             if getattr(part.suite, key) != getattr(first.suite, key):
-                hint = "write both alike: there is one for all suites of a search"
+                hint = "give both the same value: all suites of a search share it"
                 raise UsageError(f"`{written}` of {part.name} is not that of {first.name}", hint=hint)
     variants = _united("server", parts, lambda part: part.suite.variants, lambda variant: variant.slug)
     scenarios = _united("scenario", parts, lambda part: part.suite.scenarios, lambda scenario: scenario.name)
@@ -75,9 +75,9 @@ def join_suites(parts: Sequence[SearchPart]) -> Suite:
 
 
 def join_sets(parts: Sequence[SearchPart]) -> tuple[dict[str, tuple[Objective, ...]], dict[str, tuple[str, ...]]]:
-    """The sets of objectives of all suites, and the names of those that a cell is asked for, by its id.
+    """The sets of objectives of all suites, and the names of every cell's sets, by cell id.
 
-    Equal sets are one, under the first name. A name that stands for different sets also names the suite.
+    Equal sets are merged under the first name. If a name stands for different sets, the suite is added to it.
     """
     sets, asked = dict[str, tuple[Objective, ...]](), dict[str, dict[str, None]]()
     for part in parts:
@@ -94,7 +94,7 @@ def join_sets(parts: Sequence[SearchPart]) -> tuple[dict[str, tuple[Objective, .
 def _united(
     kind: str, parts: Sequence[SearchPart], items: Callable[[SearchPart], Iterable[T]], name: Callable[[T], str]
 ) -> tuple[T, ...]:
-    """What the suites have of a kind, by name. Raises UsageError where one name stands for two things."""
+    """Merge the items of a kind from all suites, by name. Raises UsageError if a name stands for two things."""
     known = dict[str, tuple[str, T]]()
     for part in parts:
         for item in items(part):
@@ -102,8 +102,8 @@ def _united(
             if same == item:
                 continue
             if isinstance(item, Cell):
-                hint = "write the same `warmup`, `timeout` and `engine` in both, or leave the server out of one"
-                raise UsageError(f"{part.name} measures {item.slug} otherwise than {owner}", hint=hint)
+                hint = "write the same `warmup`, `timeout` and `engine` in both, or remove the server from one suite"
+                raise UsageError(f"{part.name} and {owner} measure {item.slug} differently", hint=hint)
             message = f"the {kind} `{name(item)}` of {part.name} is not that of {owner}"
-            raise UsageError(message, hint="write both alike, or give one of them another name")
+            raise UsageError(message, hint="give both the same definition, or rename one of them")
     return tuple(item for _, item in known.values())

@@ -1,4 +1,4 @@
-"""A load in words."""
+"""Describe a load in words."""
 
 from redline.model import Closed, Load, LoadStage, Open
 from redline.quantities import duration
@@ -21,7 +21,7 @@ def load_text(load: Load) -> str:
 
 
 def warmed_by(load: Load) -> str:
-    """What warms a server up: `2 users`, or `1,000 requests/s`."""
+    """The load that warms a server up: `2 users`, or `1,000 requests/s`."""
     shape = load.shape
     return _users(shape.users) if isinstance(shape, Closed) else f"{shape.most_per_s:,.7g} requests/s"
 
@@ -56,7 +56,7 @@ def _open(shape: Open) -> tuple[str, ...]:
 
 
 def _stages(stages: tuple[LoadStage, ...], unit: str) -> str:
-    """` to 1,000 over 30s, to 500 at once`; of more than three the middle ones are counted."""
+    """` to 1,000 over 30s, to 500 at once`; of more than three stages, the middle stages are counted."""
     times = (f"over {stage.over_ns / 1e9:g}s" if stage.over_ns else "at once" for stage in stages)
     parts = [f"to {stage.to:,.10g}{unit} {over}" for stage, over in zip(stages, times, strict=True)]
     if len(parts) > 3:

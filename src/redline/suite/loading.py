@@ -1,4 +1,4 @@
-"""Suites and catalogues from the disk. The only module of `redline.suite` that reads a file."""
+"""Load suites and catalogues from disk. The only module of `redline.suite` that reads files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,16 +26,16 @@ _YAML = (".yaml", ".yml")
 _NAME_ONE = "name a suite or a catalogue file"
 _HERE = Path(__file__).resolve()
 _OURS = (_HERE.parents[3] / "catalogue", _HERE.parents[1] / "shipped" / "catalogue")
-"""Our own catalogue in a checkout, or as it was installed."""
+"""Redline's own catalogue, in a checkout or as installed."""
 
 
 def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITTEN) -> Suite:
-    """The suite of a file. Raises UsageError with every problem, each with file, line, column, field and hint."""
+    """Load a suite. Raises UsageError with the file, line, column, field and hint of every problem."""
     return read_suite(read_text(path), str(path), catalogue, overrides, referenced_files(path))
 
 
 def referenced_files(path: Path) -> Files:
-    """Reads the files that a suite, a scenario or a project names, which are in its folder, links followed."""
+    """A reader of files that a suite, a scenario or a project names: they are in its folder, links followed."""
 
     def text(name: str) -> str:
         return read_data(path.parent / name, lambda _: open_within(path.parent, name))
@@ -47,7 +47,7 @@ def referenced_files(path: Path) -> Files:
 
 
 def load_catalogue(folder: Path) -> Catalogue:
-    """Every `<family>/server.yaml` and the `scenarios.yaml` of a folder.
+    """Load every `<family>/server.yaml` and the `scenarios.yaml` of a folder.
 
     Raises UsageError with every problem of all files.
     """
@@ -66,19 +66,19 @@ def load_catalogue(folder: Path) -> Catalogue:
         with _collected(problems):
             scenarios = read_scenarios(_catalogue_text(file), str(file), referenced_files(file))
     with _collected(problems):
-        _read_libraries(folder / "libraries.yaml")  # so that a mistake is known before the run, and not after it
+        _read_libraries(folder / "libraries.yaml")  # to report a mistake before the run, not after it
     raise_all(problems)
     return Catalogue(servers=servers, scenarios=scenarios)
 
 
 def load_libraries(*folders: Path) -> tuple[Library, ...]:
-    """The tables of libraries of catalogues, before that of our own. Raises UsageError as `load_catalogue` does."""
+    """The library tables of catalogues, followed by Redline's own. Raises UsageError as `load_catalogue` does."""
     files = dict.fromkeys(place.resolve() / "libraries.yaml" for place in (*folders, *_OURS))
     return tuple(library for file in files for library in _read_libraries(file))
 
 
 def _read_libraries(file: Path) -> Sequence[Library]:
-    """Those of a file; none if there is no such file."""
+    """The libraries of a file; empty if there is no such file."""
     if not file.exists():
         return ()
     sheet = Sheet(parse_document(_catalogue_text(file), str(file)), LibrariesSchema, "docs/concepts/profiles.md")
@@ -89,7 +89,7 @@ def _read_libraries(file: Path) -> Sequence[Library]:
 
 @contextmanager
 def _collected(problems: list[Problem]) -> Iterator[None]:
-    """Adds to the problems what is wrong within."""
+    """Collect the problems of a UsageError that the block raises."""
     try:
         yield
     except UsageError as error:
@@ -97,7 +97,7 @@ def _collected(problems: list[Problem]) -> Iterator[None]:
 
 
 def read_text(path: Path) -> str:
-    """A file of YAML. Raises UsageError when it is not there, not a file, longer than 256 KiB, or not UTF-8."""
+    """Read a YAML file. Raises UsageError if it does not exist, is not a file, exceeds 256 KiB, or is not UTF-8."""
     return _text(path, _content(path, MOST_BYTES, "256 KiB", _NAME_ONE, _open_any))
 
 
@@ -106,23 +106,23 @@ def _catalogue_text(path: Path) -> str:
 
 
 def read_data(path: Path, opened: Callable[[Path], BinaryIO] = open_regular) -> str:
-    """A text file that a suite or a flag names, of at most 4 MiB. Raises UsageError as `read_text` does."""
+    """Read a text file of at most 4 MiB that a suite or a flag names. Raises UsageError as `read_text` does."""
     return _text(path, _content(path, MOST_DATA_BYTES, "4 MiB", "give a part of it", opened))
 
 
 def read_body(path: Path, opened: Callable[[Path], BinaryIO] = open_regular) -> bytes:
-    """A file to send as it is, of at most 64 MiB. Raises UsageError as `read_text` does."""
+    """Read a file of at most 64 MiB to send as it is. Raises UsageError as `read_text` does."""
     return _content(path, MOST_BODY_BYTES, "64 MiB", "send less", opened)
 
 
 def _open_any(path: Path) -> BinaryIO:
-    """A suite may come from a pipe: `redline run <(make-suite)`."""
+    """Open any file: a suite may come from a pipe, as in `redline run <(make-suite)`."""
     return path.open("rb")
 
 
 @contextmanager
 def opened_requests(path: Path) -> Iterator[RequestSource]:
-    """A file of requests in any format, which may be a pipe, while it is read. Raises UsageError as `read_text` does.
+    """Open a file of requests in any format, which may be a pipe. Raises UsageError as `read_text` does.
 
     Files that it names are read from its folder.
     """
@@ -142,7 +142,7 @@ def _content(
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Says in our words why a file cannot be read. Raises UsageError."""
+    """Turn an OSError of reading a file into a UsageError with a hint."""
     try:
         yield
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Command lines as people copy them for a shell: quotes, pipes, redirections, line breaks. Pure; no shell runs."""
+"""Parse shell command lines that users paste: quotes, pipes, redirections, line breaks. Pure; no shell runs."""
 
 import re
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ _WHOLE = "give the whole command"
 
 @dataclass(frozen=True)
 class Pasted:
-    """A pipeline: the words of each command. `reads` says that the first gets a file as its input."""
+    """A pipeline: the words of every command. `reads` says that the first command reads its input from a file."""
 
     commands: tuple[tuple[str, ...], ...]
     reads: str | None = None
 
 
 class ScriptCommand(NamedTuple):
-    """The first command of a pipeline, and the line where it begins, from 1. `needs`: what only a shell can do."""
+    """The first command of a pipeline, and its line, from 1. `needs` names shell syntax in it; empty without any."""
 
     line: int
     words: tuple[str, ...]
@@ -44,9 +44,9 @@ class ScriptCommand(NamedTuple):
 
 
 class _Token(NamedTuple):
-    """A word without its quotes or an operator, and where it begins.
+    """A word without its quotes, or an operator, and its position.
 
-    `filled`: what a shell would put into the word. `wrong`, with a hint: why nothing can be read from there on.
+    `filled` is the part that a shell would replace. `wrong`, with a hint, is the error that ends the parsing there.
     """
 
     at: int
@@ -58,9 +58,9 @@ class _Token(NamedTuple):
 
 
 def read_pasted(text: str, flag: str) -> Pasted:
-    """The pipeline that a shell would run; `flag` is named in errors. Where its output goes is left out.
+    """Parse the pipeline that a shell would run; errors name `flag`. Redirections of output are left out.
 
-    Raises UsageError for what only a shell can fill in, and for several commands.
+    Raises UsageError for text that only a shell can fill in, and for several commands.
     """
     commands: list[list[str]] = [[]]
     reads, names_input, ended_by = None, False, ""
@@ -84,7 +84,7 @@ def read_pasted(text: str, flag: str) -> Pasted:
 
 
 def _check(token: _Token, flag: str, ended_by: str) -> None:
-    """Raise UsageError for what cannot be read without a shell, or comes after the end of the command."""
+    """Raise UsageError for a token that needs a shell, or that follows the end of the command."""
     if token.wrong:
         raise UsageError(f"{flag}: {token.wrong}", hint=token.hint)
     if ended_by:
@@ -95,12 +95,12 @@ def _check(token: _Token, flag: str, ended_by: str) -> None:
 
 def _refuse(flag: str, operator: str) -> NoReturn:
     shown = "a second line" if operator == "\n" else f"`{operator}`"
-    hint = "give a single command; a URL with `&` stands in quotes, and a line that goes on ends in a backslash"
+    hint = "give a single command; quote a URL with `&`, and end a line that goes on with a backslash"
     raise UsageError(f"{flag}: {shown} is for a shell", hint=hint)
 
 
 def read_script(text: str, name: str) -> Iterator[ScriptCommand]:
-    """The commands of a file of that name, of each pipeline the first. Where their output goes is left out.
+    """The first command of every pipeline in a script; errors give `name`. Redirections of output are left out.
 
     Raises UsageError, with the line, for quotes that do not end.
     """
@@ -130,7 +130,7 @@ def read_script(text: str, name: str) -> Iterator[ScriptCommand]:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """The words and operators without redirections of output; what is wrong comes last."""
+    """The words and operators, without redirections of output; an error is the last token."""
     at, names_output = 0, False
     while at < len(text):
         if match := _BLANK.match(text, at):
@@ -150,7 +150,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _word(text: str, begins: int) -> tuple[_Token, int]:
-    """The word that begins there, and where it ends."""
+    """The word that begins at a position, and its end."""
     parts, filled, at = list[str](), "", begins
     while at < len(text):
         if match := _QUOTED.match(text, at):
@@ -170,7 +170,7 @@ def _word(text: str, begins: int) -> tuple[_Token, int]:
 
 
 def _unquoted(match: re.Match[str]) -> tuple[str, str]:
-    """The text in quotes, and what a shell would fill in."""
+    """The text without quotes, and the part that a shell would replace."""
     if match["plain"] is not None:
         return match["plain"], ""
     if match["escaped"] is not None:
@@ -180,7 +180,7 @@ def _unquoted(match: re.Match[str]) -> tuple[str, str]:
 
 
 def unescaped(text: str) -> str:
-    r"""A text with the escapes of `$'…'` and `printf`, such as `\n` and `\u00e9`; `\x` gives bytes of UTF-8."""
+    r"""Expand the escapes of `$'…'` and `printf`, such as `\n` and `\u00e9`; `\x` gives bytes of UTF-8."""
 
     def char(match: re.Match[str]) -> str:
         byte, short, long, octal, other = match.groups()
@@ -192,9 +192,9 @@ def unescaped(text: str) -> str:
             return chr(code) if code <= 0x10FFFF else match[0]
         return _ESCAPES.get(other, other if other in "\\'\"?" else match[0])
 
-    # Browsers write a character beyond U+FFFF as the two halves of UTF-16.
+    # Browsers write a character beyond U+FFFF as a UTF-16 surrogate pair.
     made = _ESCAPE.sub(char, text).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     try:
         return made.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return made

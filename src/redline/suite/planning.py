@@ -1,4 +1,4 @@
-"""Suite -> Plan: which trials, in which order, with which seeds; and an estimate of how long they take. Pure."""
+"""Suite -> Plan: the trials with their order and seeds, and an estimate of their duration. Pure."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,42 +26,42 @@ from redline.suite.budget import MOST_COMPARED
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
-# What a trial takes beyond its warm-up and measurement: start until ready, verification, the engine's start, the wait
-# for the last answers, stop. By runtime, because what starts slowly is the runtime.
+# The time of a trial besides its warm-up and measurement: start until ready, verification, the engine's start, the wait
+# for the last answers, stop. By runtime, because slow starts are due to the runtime.
 _OVERHEAD_NS: Mapping[str, int] = MappingProxyType({"native": 100_000_000, "jvm": 2_000_000_000})
 _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
-_OVERHEAD_OF_CONTAINER_NS = 1_000_000_000  # to make one, and to remove it
+_OVERHEAD_OF_CONTAINER_NS = 1_000_000_000  # to create and to remove a container
 
-# What the servers of a duet take together until they are seen to be warm, at least: `findings.warm_duet`.
+# The least time until all servers of a duet together are detected as warm: `findings.warm_duet`.
 _SHORTEST_WARM_UP_NS: Mapping[str, int] = MappingProxyType({"jvm": 7_000_000_000})
 _SHORTEST_WARM_UP_OF_OTHERS_NS = 2_000_000_000
 
 SHORTEST_PROBE_NS = 1_000_000_000
-_LOWEST_RATE_PER_S = 1e-6  # as the engine takes it: docs/reference/engine-protocol.md
+_LOWEST_RATE_PER_S = 1e-6  # the engine's minimum: docs/reference/engine-protocol.md
 _ADD = "add one such as `probe: {open: {rate: 1000, connections: 256}, for: 5s}`: the search begins at its rate"
 
 _CLOSE = 1e-3
-"""How near to its baseline a cell is, where the places of all baselines are spread over 1."""
+"""The distance of a cell from its baseline, if the places of all baselines are spread over 1."""
 
 _PROFILES: Mapping[str, tuple[Profile, ...]] = MappingProxyType(
     {"jvm": ("cpu", "wall", "alloc", "lock"), "python": ("cpu", "wall")}
 )
 _PROFILES_OF_OTHERS: tuple[Profile, ...] = ("cpu",)
-"""What is known to profile, by what a server runs on; the engine always."""
+"""The supported profiles by runtime of the server; the engine can always be profiled."""
 
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
 
 @dataclass(frozen=True)
 class Capacities:
-    """What was measured before the rates, by the slug of a cell: its group's capacity, or why there is none."""
+    """Capacities measured before the rates, by cell slug: the capacity of the cell's group, or why it is missing."""
 
     per_s: Mapping[str, float] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_capacity_plan(suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
-    """What is measured first: the cells of loads that rates of the suite are a share of. Otherwise as `make_plan`."""
+    """The plan of capacities: the cells of loads that rates are a share of. Otherwise as `make_plan`."""
     return _plan(suite, capacity_loads(suite), unavailable, None)
 
 
@@ -73,14 +73,14 @@ def make_plan(
     """The trials and duets of a suite in seeded, interleaved order.
 
     A round holds every cell once (a complete block), so a drift of the machine affects all cells alike. Cells of a
-    scenario and load are neighbours, before or after their baselines. They share the seed of the load, so what is
-    compared gets the same arrivals. Places come from hashes of seed, round and names: without a server, seeds and
+    scenario and load are neighbours, before or after their baselines. They share the seed of the load, so compared
+    cells get the same arrivals. Places come from hashes of seed, round and names: without a server, seeds and
     order of the others stay. Duets of the same servers follow each other, because one start serves all of them.
     Trials with profilers come last.
 
-    `unavailable` says by variant slug why a server cannot be run: its cells are skipped, as are those of impossible
-    variants, and scenarios that need another value of an option. `capacities`, the result of `make_capacity_plan`,
-    give rates to loads that are a share; without them such rates stay unknown.
+    `unavailable` says by variant slug why a server cannot be run: its cells are skipped, as are the cells of impossible
+    variants and of scenarios that need another value of an option. `capacities`, measured by `make_capacity_plan`, give
+    rates to loads whose rate is a share of a capacity; without them such rates stay unknown.
     """
     first = capacity_loads(suite)
     plan = _plan(suite, [load for load in suite.loads if load not in first], unavailable, capacities)
@@ -111,7 +111,7 @@ def _plan(
 
 
 def with_rounds(plan: Plan, trials: int) -> Plan:
-    """The plan with further rounds, until there are so many."""
+    """The plan extended to `trials` rounds."""
     rounds = 1 + max((step.round for step in plan.steps), default=-1)
     alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
     wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
@@ -130,7 +130,7 @@ def with_budget(plan: Plan, budget_ns: int) -> Plan:
 
 
 def _with_profiles(plan: Plan) -> Plan:
-    """The plan with a trial for every subject and profile, or why it cannot be made."""
+    """The plan with a profiled trial for every subject and profile, or the reason why it cannot be made."""
     seed, wanted, without = _draw(plan.suite.seed, 0, "load"), list[PlannedTrial](), dict[Skipped, None]()
     for cell in plan.cells.values():
         for profile in plan.suite.profile if cell.role == "subject" else ():
@@ -143,12 +143,12 @@ def _with_profiles(plan: Plan) -> Plan:
 
 
 def cannot_profile(variant: Variant, profile: Profile) -> str:
-    """Why no profiler gives this profile of the server, whatever is installed; empty if it can."""
+    """The reason why no profiler supports this profile of the server, whatever is installed; empty if one does."""
     if profile == "engine":
         return ""
     known = _PROFILES.get(variant.runtime, _PROFILES_OF_OTHERS)
     if profile not in known:
-        return f"of a server whose runtime is {variant.runtime} only {' and '.join(known)} can be profiled"
+        return f"only {' and '.join(known)} can be profiled of a server whose runtime is {variant.runtime}"
     if variant.is_of_containers:
         return "its files are in its container, and profilers look for them on this machine"
     if variant.runtime == "jvm" and variant.container is not None:
@@ -157,7 +157,7 @@ def cannot_profile(variant: Variant, profile: Profile) -> str:
 
 
 def without_profiles(plan: Plan, missing: Mapping[tuple[str, Profile], str]) -> Plan:
-    """The plan without what this machine cannot profile: the reasons by a variant's slug and the profile."""
+    """The plan without profiles that this machine cannot make. `missing`: reasons by variant slug and profile."""
     kept, without = list[PlannedTrial](), dict.fromkeys(plan.unprofiled)
     for trial in plan.profiled:
         variant = plan.cells[trial.cell_id].variant
@@ -175,7 +175,7 @@ def _without_profile(variant: Variant, profile: Profile, reason: str, cause: Lit
 def _rounds(
     suite: Suite, cells: Mapping[str, Cell], wanted: Sequence[tuple[str, ...]], rounds: range, first_position: int
 ) -> tuple[tuple[PlannedTrial, ...], tuple[PlannedDuet, ...]]:
-    """These cells and duets in these rounds, once a round, in the order that the seed gives the round."""
+    """Plan the cells and duets once per round, in the order that the seed gives the round."""
     order = [
         (round_index, cell_ids)
         for round_index in rounds
@@ -212,7 +212,7 @@ def _rounds(
 def draw_places(seed: int, name: str, number: int, servers: int) -> tuple[int, ...]:
     """The number of each server's set of cores, in the start of this number.
 
-    In as many starts as there are servers, every server has every set once; then the order is drawn anew.
+    In N starts of N servers, every server gets every set once; then the order is drawn anew.
     """
     group, shift = divmod(number, servers)
     drawn = sorted(range(servers), key=lambda place: _draw(seed, group, f"{name} on {place}"))
@@ -220,7 +220,7 @@ def draw_places(seed: int, name: str, number: int, servers: int) -> tuple[int, .
 
 
 def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], round_index: int) -> tuple[float, ...]:
-    """The sort key of cells in a round: a scenario and load together, and cells around their baselines.
+    """The sort key of cells in a round: it keeps a scenario and load together, and cells next to their baselines.
 
     A cell is before its baseline as often as after it. Disturbances last seconds, so they affect neighbours alike.
     """
@@ -229,7 +229,7 @@ def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], r
         servers, cells_drawn = (
             _draw(suite.seed, round_index, text) for text in (_servers(cells, cell_ids), "/".join(cell_ids))
         )
-        # A mix warms the servers up for all requests that it holds.
+        # A mix warms the servers up for all of its requests.
         return servers, not is_mix(cell.scenario, suite.scenarios), cells_drawn
     if cell.role == "ceiling":
         return (_draw(suite.seed, round_index, cell_ids[0]),)
@@ -240,7 +240,7 @@ def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], r
 
 
 def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
-    """Whether the scenario holds all the requests of two others or more."""
+    """Whether the scenario has all requests of at least two other scenarios."""
     held = unweighted(scenario)
     return sum(unweighted(other) <= held for other in scenarios if other.name != scenario.name) > 1
 
@@ -251,12 +251,12 @@ def unweighted(scenario: Scenario) -> frozenset[str]:
 
 
 def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:
-    """What identifies the servers of a start."""
+    """The identity of the servers of a start."""
     return "/".join(cells[cell_id].variant.slug for cell_id in cell_ids)
 
 
 def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
-    """The cells of every duet: a baseline, and at most `MOST_COMPARED` others that are compared with it."""
+    """The cells of every duet: a baseline, and at most `MOST_COMPARED` cells that are compared with it."""
     ids = {cell.slug: cell_id for cell_id, cell in cells.items() if cell.role == "subject" and cell.load.fits_duet}
     compared: dict[str, list[str]] = {}
     for slug, cell_id in ids.items():
@@ -273,7 +273,7 @@ def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
 
 
 def expected_length_ns(plan: Plan) -> int:
-    """An estimate of how long the plan takes in nanoseconds, without builds and with warm-ups at their longest."""
+    """The estimated duration of the plan in nanoseconds, without builds and with the longest warm-ups."""
     trials_ns = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
     trials_ns += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
     if plan.duets and (budget_ns := _budget_ns(plan)) is not None:
@@ -282,9 +282,9 @@ def expected_length_ns(plan: Plan) -> int:
 
 
 def least_length_ns(plan: Plan) -> int:
-    """The least time in nanoseconds of the starts that a plan with a budget makes in any case; 0 without a budget.
+    """The least time in nanoseconds of the starts that a plan with a budget always makes; 0 without a budget.
 
-    A warm-up whose end is detected counts as short as any can be.
+    A warm-up whose end is detected counts with its shortest possible length.
     """
     auto = plan.suite.auto
     if auto is None or _budget_ns(plan) is None:
@@ -294,17 +294,17 @@ def least_length_ns(plan: Plan) -> int:
 
 
 def _budget_ns(plan: Plan) -> int | None:
-    """The time that starts of duets fill, if the plan consists of those."""
+    """The budget that starts of duets fill, in nanoseconds; None without a budget, or if servers also run alone."""
     return plan.suite.auto.budget_ns if plan.suite.auto is not None and not plan.suite.alone else None
 
 
 def _alive(plan: Plan, duet: PlannedDuet) -> list[Cell]:
-    """The cells of a duet, with that of the baseline once more as a control. Each has the time of a trial."""
+    """The cells of a duet, with the baseline's cell once more as the control. Every cell has the time of a trial."""
     return [plan.cells[cell_id] for cell_id in (*duet.cell_ids, duet.cell_ids[0])]
 
 
 def _duets_ns(plan: Plan, duets: Sequence[PlannedDuet], loaded_ns: Callable[[PlannedDuet], int]) -> int:
-    """What duets take: they are loaded, and their servers start once for all duets of a round."""
+    """The time of duets: their loads, and a start of their servers for all duets of a round."""
     starts = {(duet.round, _servers(plan.cells, duet.cell_ids)): _alive(plan, duet) for duet in duets}
     return sum(map(loaded_ns, duets)) + sum(_overhead_ns(cell) for cells in starts.values() for cell in cells)
 
@@ -319,7 +319,7 @@ def _least_loaded_ns(duet: PlannedDuet, cells: Sequence[Cell]) -> int:
 
 
 def expected_trial_ns(cell: Cell) -> int:
-    """An estimate of how long a trial of a cell takes, in nanoseconds."""
+    """The estimated duration of a trial of a cell, in nanoseconds."""
     return _loaded_ns(cell) + _overhead_ns(cell)
 
 
@@ -366,7 +366,7 @@ def _cell(
 
 
 def _contradiction(cell: Cell) -> str:
-    """Why the variant cannot answer the scenario, or an empty text. An option that it lacks does not matter."""
+    """The reason why the variant cannot answer the scenario, or an empty text. Options that it lacks are ignored."""
     options = cell.variant.options
     for name, needed in cell.scenario.requires.items():
         if name in options and not is_among(options[name], (needed,)):
@@ -382,13 +382,13 @@ def _draw(seed: int, round_index: int, what: str) -> int:
 
 
 def capacity_loads(suite: Suite) -> tuple[Load, ...]:
-    """The loads that others are a share of, in the order of the suite."""
+    """The loads whose capacity sets other loads' rates, in the order of the suite."""
     needed = {share.of for load in suite.loads if (share := load.share)}
     return tuple(load for load in suite.loads if load.name in needed)
 
 
 def capacity_slug(cell: Cell) -> str | None:
-    """The slug of the cell whose capacity this one's rate is a share of."""
+    """The slug of the cell whose capacity determines this cell's rate; None if its rate is not a share."""
     share = cell.load.share
     if share is None:
         return None
@@ -396,9 +396,9 @@ def capacity_slug(cell: Cell) -> str | None:
 
 
 def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
-    """The cell with the rate that its capacity gives it, to three significant digits; or why there is none.
+    """The cell with its rate from a capacity, to three significant digits; or the reason why it has no rate.
 
-    More digits would pretend a precision that no capacity has. A cell with a rate of its own stays as it is.
+    More digits would suggest a precision that no capacity has. A cell with its own rate stays as it is.
     """
     share, slug = cell.load.share, capacity_slug(cell)
     if share is None or slug is None:
@@ -414,9 +414,9 @@ def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
 
 
 def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
-    """The suite with its open loads, which probes are made like, and the names of the others. Raises UsageError.
+    """The suite with its open loads, the templates of probes, and the names of its other loads. Raises UsageError.
 
-    `trials` are fresh starts at both ends of an answer.
+    `trials` is the number of fresh starts at both ends of an answer.
     """
     loads = tuple(load for load in suite.loads if not isinstance(load.shape, Closed))
     if not loads:
@@ -431,7 +431,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     ]
     if problems:
         raise UsageError.of_problems(tuple(problems))
-    # A rate may be too much for a cold server, and the search is to find what is too much for a warm server.
+    # A rate may be too high for a cold server, but the search looks for the limit of a warm server.
     by = suite.warmup_by if suite.warmup_by and isinstance(suite.warmup_by.shape, Closed) else None
     return suite.under(loads, by).for_search(trials), tuple(load.name for load in suite.loads if load not in loads)
 
@@ -446,16 +446,16 @@ def make_search_plan(whole: Suite, suites: Sequence[Suite], unavailable: Mapping
 
 
 def _problem(load: Load) -> Problem | None:
-    """Why no probe can be made like this load."""
+    """The problem that keeps this load from being a template of probes; None if there is none."""
     shape = load.shape
     assert not isinstance(shape, Closed), "only open loads are searched"
     name = f"the load `{load.name}`"
     if shape.share is not None:
-        hint = "a search finds the rate: give the load one of its own to begin at, such as `rate: 1000`"
+        hint = "a search finds the rate: give the load a number to begin at, such as `rate: 1000`"
         return Problem(f"{name} has a rate that is a share of a capacity", hint)
     if load.changes or load.count is not None:
-        hint = "leave out its stages, its count and what it replays, or measure it with `redline run`"
-        return Problem(f"{name} has no constant rate for a time, as probes have", hint)
+        hint = "leave out its stages, its count and its replay, or measure it with `redline run`"
+        return Problem(f"{name} has no constant rate for a fixed time, as probes have", hint)
     if load.duration_ns < SHORTEST_PROBE_NS:
         return Problem(f"{name} is too short for a probe", "a probe takes 1 s at least: give -d 1s or more")
     return None

@@ -1,4 +1,4 @@
-"""`redline.yaml`, and files of requests, as values; and servers by their commands. Pure."""
+"""Read `redline.yaml` and files of requests, and make servers from commands. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
 
 PROJECT_FILE = "redline.yaml"
 JVM_READY_NS = 60_000_000_000
-"""Also for containers, of which nobody knows what runs in them."""
+"""The time to become ready for JVMs, and for containers, whose runtime is not known beforehand."""
 _REFERENCE = "docs/guide/my-server.md"
 
 
 class Own(Frozen):
-    """How a server of the user's is started, made ready and stopped, as far as it is written.
+    """How a user's server is started, made ready and stopped, as far as it is written.
 
-    By its command, its image, or a service of a compose file.
+    It is a command, an image, or a service of a compose file.
     """
 
     command: str = ""
@@ -49,9 +49,9 @@ class Own(Frozen):
     stop: StopSchema | None = None
 
     def entry(self, name: str, asked: Scenario, leg: Leg = "h1", checkout: Checkout | None = None) -> ServerEntry:
-        """The server; it is ready when it answers what it is asked first. Raises WrongValueError for its command.
+        """The server; it is ready when it answers the first request of `asked`. Raises WrongValueError for its command.
 
-        What it runs on is seen once it runs, if it is neither given nor plain from the command. A virtual machine gets
+        Its runtime is detected once it runs, unless it is given or clear from the command. A virtual machine gets
         more time to become ready, and so does a container.
         """
         parts = read_command(self.command) if self.command else ()
@@ -90,8 +90,8 @@ class Own(Frozen):
 class Project:
     """A `redline.yaml`: `own` is the server of revisions, if there is any, and `scenarios` are for all servers.
 
-    That is the only server, if it has a command, or `start` beside several. `written` is all that the file says, and
-    `document` says where; `build` builds the server of revisions, in a shell.
+    `own` is the only server, if it has a command, or `start` beside several servers. `written` is the content of the
+    file, and `document` has its positions; `build` builds the server of revisions, in a shell.
     """
 
     build: str | None
@@ -101,17 +101,17 @@ class Project:
     document: Document
 
     def server(self, name: str, leg: Leg = "h1", checkout: Checkout | None = None) -> ServerEntry:
-        """The server of revisions under a name, of a checkout, and serving a leg."""
-        assert self.own is not None, "whoever names a revision has made sure of it"
+        """The server of revisions under a name, built from a checkout, and serving a leg."""
+        assert self.own is not None, "callers that name a revision have checked it"
         return self.own.entry(name, self.scenarios[0], leg, checkout)
 
     def servers(self, folder: str) -> dict[str, ServerSchema]:
-        """The servers that it names, as a suite has them; their commands run in a folder."""
+        """The servers of the file, in the form of a suite; their commands run in `folder`."""
         return {server.name: _as_in_suites(server, folder) for server in self.written.servers or ()}
 
 
 def _as_in_suites(server: ProjectServerSchema, folder: str) -> ServerSchema:
-    """A server of `redline.yaml` as a suite has it, with the paths of a folder."""
+    """A server of `redline.yaml` in the form of a suite, with paths in `folder`."""
     shared = server.model_fields_set & ServerSchema.model_fields.keys()
     written: dict[str, object] = {key: getattr(server, key) for key in shared}
     if server.url is None:
@@ -124,20 +124,20 @@ def _as_in_suites(server: ProjectServerSchema, folder: str) -> ServerSchema:
 
 
 def no_checkout(_revision: str) -> Checkout:
-    """Where there is no repository to look in."""
+    """Raise UsageError: there is no repository to look in."""
     raise UsageError("there is no git repository here", hint="name servers by commands, URLs, or from the catalogue")
 
 
 def no_project() -> Project:
-    """Where there is no repository to look in."""
+    """Raise UsageError: there is no repository to look in."""
     raise UsageError("there is no git repository here", hint="write `scenarios`")
 
 
 @dataclass(frozen=True)
 class Origins:
-    """What a suite names outside of it: revisions and their project, and the servers of a `redline.yaml` by name.
+    """Things that a suite refers to: revisions and their project, and the servers of a `redline.yaml` by name.
 
-    All three raise UsageError. `folder` is that of the suite, in which its commands run.
+    All three raise UsageError. `folder` is the suite's folder, in which its commands run.
     """
 
     checkout: Callable[[str], Checkout] = no_checkout
@@ -159,14 +159,14 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
     if written and written.objective:
         _check_objectives(sheet, written, scenarios)
     sheet.raise_problems()
-    assert written is not None, "what is wrong was raised"
+    assert written is not None, "problems were raised"
     started = _of_revisions(written)
     own = None if started is None else _own(started, file)
     return Project(started.build if started else None, own, scenarios, written, sheet.document)
 
 
 def _of_revisions(written: ProjectSchema) -> StartedSchema | None:
-    """What says how revisions are started: `start` at the top, or the only server."""
+    """The keys that say how revisions are started: `start` at the top, or the only server."""
     if written.start is not None:
         return written
     servers = written.servers or []
@@ -174,21 +174,21 @@ def _of_revisions(written: ProjectSchema) -> StartedSchema | None:
 
 
 def _own(started: StartedSchema, file: str) -> Own:
-    """The server that revisions have in common."""
-    assert started.start is not None, "only what has a command says how revisions are started"
-    # git seldom has the file of variables, so it is that of the work tree
+    """The server that all revisions share."""
+    assert started.start is not None, "revisions are started by a command"
+    # git seldom has the file of variables, so the work tree's file is used
     setup, runtime = setup_of(started, PurePath(file).parent), started.runtime
     return Own(command=started.start, setup=setup, runtime=runtime, ready=started.ready, stop=started.stop)
 
 
 def setup_of(written: SetupSchema, folder: PurePath = PurePath()) -> SetupSchema:  # noqa: B008 - immutable
-    """What is set up around a server, without what else is written of it; its file of variables is in the folder."""
+    """The setup keys of a server, without its other keys; its file of variables is in the folder."""
     values = {key: getattr(written, key) for key in SetupSchema.model_fields}
     return SetupSchema(**values | {"env_file": written.env_file and str(folder / written.env_file)})
 
 
 def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[Scenario]) -> None:
-    """Note what is wrong with the objectives."""
+    """Note the problems of the objectives."""
     known = Selectable(tuple(written.loads or ()), tuple(scenario.name for scenario in scenarios))
     for name, texts in (written.objective or {}).items():
         try:
@@ -198,7 +198,7 @@ def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[
 
 
 def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: Files) -> tuple[Scenario, ...]:
-    """A scenario per request, and the mix of several by their weights."""
+    """A scenario per request, and the mix of several requests by their weights."""
     scenarios = list[Scenario]()
     for index, entry in enumerate(written):
         picks = picks_of(sheet, (*path, index), [entry.request()], files)

@@ -1,4 +1,4 @@
-"""A suite -> its screen: of each server's variants the fraction that tells which of its axes matter. Pure."""
+"""Suite -> its screen: the fraction of each server's variants that shows which of its axes matter. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from redline.model import Suite, Variant
 from redline.stats.factorial import aliases, coded
 
 _STARTS = 5
-_MORE = 1.5  # times as many runs as there are effects, where they cannot be orthogonal
+_MORE = 1.5  # runs per effect, where they cannot be orthogonal
 _MOST = 1_000
-_AUGMENTED = 0.01  # of the information of all variants, so that the first runs of a search are no special case
-_ORTHOGONAL = 99.9  # percent of the information that orthogonal runs would give
+_AUGMENTED = 0.01  # share of the information of all variants, to make the first runs of a search no special case
+_ORTHOGONAL = 99.9  # percent of the information of orthogonal runs
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Axes:
 
     @property
     def levels(self) -> list[int]:
-        """How many values the axes have."""
+        """The number of values of every axis."""
         return [len(values) for values in self.values.values()]
 
 
@@ -41,7 +41,7 @@ def axes_of_server(variants: Sequence[Variant]) -> Axes:
 
 
 def by_server(variants: Sequence[Variant]) -> dict[str, list[Variant]]:
-    """The variants of each server, by the name of what they have in common."""
+    """The variants of each server, by the name that they share."""
     servers: dict[str, list[Variant]] = {}
     for variant in variants:
         servers.setdefault(variant.server, []).append(variant)
@@ -49,10 +49,10 @@ def by_server(variants: Sequence[Variant]) -> dict[str, list[Variant]]:
 
 
 def screened(suite: Suite) -> Suite:
-    """The suite with a fraction of the variants of each server that has enough; a baseline that is left out is none.
+    """The suite with a fraction of the variants of each server that has enough. A baseline that is left out is dropped.
 
-    A fraction is D-optimal for the main effects of all axes, over the combinations that are possible. A server with
-    too few combinations for a fraction keeps all of them. Raises UsageError where that goes for every server.
+    A fraction is D-optimal for the main effects of all axes, over the possible combinations. A server with too few
+    combinations for a fraction keeps all of them. Raises UsageError if every server does.
     """
     kept: dict[str, Variant] = {}
     for variants in by_server(suite.variants).values():
@@ -73,10 +73,10 @@ def screened(suite: Suite) -> Suite:
 
 
 def runs_needed(levels: Sequence[int], possible: int) -> int | None:
-    """How many of the possible runs a fraction takes, at most half of them; None where that is too few.
+    """The number of runs of a fraction, at most half of the possible runs; None if that is too few.
 
-    Main effects are orthogonal only where every pair of levels of two axes comes as often as every other. Where that
-    takes too many runs, each level of an axis comes as often as the others, as far as possible; or not even that.
+    Main effects are orthogonal only if all pairs of levels of two axes are equally frequent. If that takes too many
+    runs, the levels of every axis are equally frequent, as far as possible, or not even that.
     """
     effects = 1 + sum(count - 1 for count in levels)
     pairs = lcm(*(first * second for first, second in combinations(levels, 2)))
@@ -88,7 +88,7 @@ def runs_needed(levels: Sequence[int], possible: int) -> int | None:
 
 
 def fraction(levels: Sequence[int], possible: Sequence[Sequence[int]], seed: int) -> list[int] | None:
-    """Which of the possible runs are taken, in their order; None for all of them."""
+    """Choose runs among the possible runs: their indices, ascending; None for all of them."""
     runs = runs_needed(levels, len(possible)) if len(levels) > 1 else None
     if runs is None:
         return None

@@ -1,4 +1,4 @@
-"""URLs as users write them: the server and the path. Errors name the part that is wrong."""
+"""Parse URLs as users write them into server and path. Errors name the wrong part."""
 
 import re
 import socket
@@ -23,7 +23,7 @@ _LIKE_A_URL = re.compile(r"\w+://\S*|[^/\s]+:\d+(/\S*)?|localhost(/\S*)?")
 
 
 def check_is_reachable(target: str) -> None:
-    """Raise UsageError for what people give in place of a server: a Unix socket, or a file of requests."""
+    """Raise UsageError for a Unix socket or a file of requests in place of a server."""
     if target.lower().startswith("unix:"):
         path = f"/{target[5:].lstrip('/')}"
         hint = f"let it listen on 127.0.0.1, or put `socat TCP-LISTEN:8080,fork,reuseaddr UNIX-CONNECT:{path}` in front"
@@ -34,12 +34,12 @@ def check_is_reachable(target: str) -> None:
 
 
 def is_url(text: str) -> bool:
-    """Whether this is a URL of http or https."""
+    """Whether a text is a URL of http or https."""
     return re.match("https?://", text, re.IGNORECASE) is not None
 
 
 def is_like_a_url(text: str) -> bool:
-    """Whether this is an incomplete URL, such as `localhost:8080`, or has another scheme."""
+    """Whether a text is an incomplete URL, such as `localhost:8080`, or has another scheme."""
     return not is_url(text) and _LIKE_A_URL.fullmatch(text) is not None
 
 
@@ -49,7 +49,7 @@ def as_url(text: str) -> str:
 
 
 def is_secure(url: str) -> bool:
-    """Whether it asks for TLS."""
+    """Whether a URL asks for TLS."""
     return _split(url)[0] == "https"
 
 
@@ -60,7 +60,7 @@ def base_of(url: str) -> str:
 
 
 def read_url(url: str) -> tuple[AttachedServer, str]:
-    """The server, and the path with its query. Raises UsageError for what the engine cannot reach.
+    """Split a URL into the server, and the path with its query. Raises UsageError if the engine cannot reach it.
 
     The host is without brackets; an IPv6 address may have a zone, `fe80::1%eth0`. A fragment is never sent.
     """
@@ -70,7 +70,7 @@ def read_url(url: str) -> tuple[AttachedServer, str]:
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         is_bare = any(map(_is_ipv6, (authority, authority.rpartition(":")[0])))
-        message = "an IPv6 address stands in brackets" if is_bare else f"`{clip(authority)}` is not a host with a port"
+        message = "an IPv6 address needs brackets" if is_bare else f"`{clip(authority)}` is not a host with a port"
         raise UsageError(f"{url}: {message}", hint=_IPV6_HINT if is_bare else _HINT)
     host, port = parts.groups()
     read = _address(url, host[1:-1]) if host.startswith("[") else _name(url, host)
@@ -122,14 +122,14 @@ def _name(url: str, host: str) -> str:
         return host
     hint = "use letters, digits, `.` and `-`, or an address"
     try:
-        hint = hint if host.isascii() else f"DNS has names of other letters in Punycode: {host.encode('idna').decode()}"
+        hint = hint if host.isascii() else f"DNS encodes other letters in Punycode: {host.encode('idna').decode()}"
     except UnicodeError:
-        hint += "; DNS has others in Punycode"
+        hint += "; DNS encodes others in Punycode"
     raise UsageError(f"{url}: `{clip(host)}` is not a host name", hint=hint)
 
 
 def _address(url: str, inner: str) -> str:
-    """An IPv6 address with its zone. `%25eth0` is how RFC 6874 writes `%eth0`, which is taken as well."""
+    """An IPv6 address with its zone: `%eth0`, or `%25eth0` as RFC 6874 writes it."""
     text, percent, zone = inner.partition("%")
     if not _is_ipv6(text):
         raise UsageError(f"{url}: `{clip(text)}` is not an IPv6 address", hint=_IPV6_HINT)
@@ -139,7 +139,7 @@ def _address(url: str, inner: str) -> str:
         return text
     if not name:
         hint = f"write it like http://[{text}%25{known[-1]}]/; this machine has {', '.join(known)}"
-        raise UsageError(f"{url}: {text} is reached over a network interface, and none is named", hint=hint)
+        raise UsageError(f"{url}: {text} needs the name of a network interface", hint=hint)
     is_index = name.isascii() and name.isdecimal() and int(name) in dict(socket.if_nameindex())
     if name not in known and not is_index:
         raise UsageError(

@@ -40,7 +40,7 @@ _WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
 
 
 def execute(flags: AbFlags) -> None:
-    """Compare two servers; or resume that; or write the suite that it is."""
+    """Compare two servers, resume a comparison, or write its suite."""
     console, kept = Terminal(stderr=True), flags.resume or flags.output
     if flags.write_suite is not None:
         _write_suite(flags, flags.write_suite, console)
@@ -61,7 +61,7 @@ def execute(flags: AbFlags) -> None:
 
 
 def _project(flags: AbFlags) -> Project | None:
-    """The redline.yaml of this folder, where no flag names a server. Raises UsageError."""
+    """Return the redline.yaml of this folder if no flag names a server. Raises UsageError."""
     if flags.a is not None or flags.git is not None:
         return None
     return project_here(servers=1 if flags.route is not None else 2)
@@ -89,7 +89,7 @@ def created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console
 
 
 def _warn_of_changes(document: Mapping[str, object], here: FromRepository, console: Console) -> None:
-    """Print a warning where there are changes that are not committed, and are not compared."""
+    """Warn of changes that are not committed, since they are not compared."""
     revisions = tuple(server["revision"] for server in plain(document)["servers"] if "revision" in server)
     if revisions and here.leaves_out_changes(revisions):
         start = revisions[0]
@@ -100,7 +100,7 @@ def _warn_of_changes(document: Mapping[str, object], here: FromRepository, conso
 
 
 def _write_suite(flags: AbFlags, file: Path, console: Console) -> None:
-    """Write the suite that the flags are, once it reads as `redline run` will read it. Raises RedlineError."""
+    """Write the flags as a suite, after checking that `redline run` can read it. Raises RedlineError."""
     if flags.scenarios and flags.requests is None:
         hint = f"select them later: redline run {file} -m {','.join(flags.scenarios)}"
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)

@@ -27,7 +27,7 @@ _NS_PER_S = 1e9
 def execute(flags: BuildFlags) -> None:
     """Build the servers that are not built yet; a build command builds all its servers at once."""
     (folder, cache), known, globs = places.of_suite(), read_catalogues(), split(flags.names)
-    # Without a name, what the user wrote: nobody who has a catalogue wants all of ours built.
+    # Without a name, build what the user wrote: nobody who has a catalogue wants all of ours built.
     servers = known.merged.servers if globs else known.nearest.servers
     entries = tuple(servers[name] for name in matching(servers, globs))
     launcher, console = ProcessLauncher(folder, cache), Terminal(stderr=True)
@@ -47,7 +47,7 @@ def execute(flags: BuildFlags) -> None:
 
 
 def matching(names: Collection[str], globs: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of servers that match, or whose family does; all without globs.
+    """Return the names of servers that match, or whose family does; all without globs.
 
     Raises UsageError with every glob that matches nothing.
     """

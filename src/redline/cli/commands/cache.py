@@ -1,4 +1,4 @@
-"""`redline cache`: what Redline keeps in the user's cache."""
+"""`redline cache`: list what Redline keeps in the user's cache, or remove it."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ from redline.quantities import size
 
 
 def execute(flags: CacheFlags) -> None:
-    """List the cache, or remove what is in it."""
+    """List the cache, or remove its contents."""
     folder = user_cache()
     items = kept(folder)
     total = size(sum(item.size for item in items))

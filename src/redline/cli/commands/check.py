@@ -36,9 +36,9 @@ from redline.suite.screening import axes_of_server, by_server
 
 _MOST_LINES = 60
 _NAMED = 3
-"""The number of cells that are named after a reason why they are skipped."""
+"""The most cells that are named with a reason why they are skipped."""
 _MOST_RUNS = 20
-"""So many of the newest runs are looked at."""
+"""The number of newest runs that are searched for these cells."""
 
 
 def execute(flags: CheckFlags) -> None:
@@ -58,7 +58,7 @@ def execute(flags: CheckFlags) -> None:
 
 
 def last_run(plan: Plan) -> tuple[Path, tuple[ShownDifference, ...]]:
-    """The newest run below `runs/` that compared any of these cells on this machine, and what it forecasts."""
+    """Return the newest run below `runs/` that compared any of these cells on this machine, and its forecast."""
     newest = sorted(places.RUNS.glob("*/results.json"), reverse=True)[:_MOST_RUNS]
     for file in newest:
         try:
@@ -71,7 +71,7 @@ def last_run(plan: Plan) -> tuple[Path, tuple[ShownDifference, ...]]:
 
 
 def power_text(plan: Plan, folder: Path, shows: Sequence[ShownDifference]) -> str:
-    """What difference the plan can show; empty where it compares nothing, or goes on until it shows enough."""
+    """Say which difference the plan can show; empty if it compares nothing, or goes on until it is precise enough."""
     if plan.suite.auto is not None or not any(
         map(plan.suite.baseline_of, (variant.slug for variant in plan.suite.variants))
     ):
@@ -87,7 +87,7 @@ def power_text(plan: Plan, folder: Path, shows: Sequence[ShownDifference]) -> st
 
 
 def show_plans(first: Plan, plan: Plan, console: Console) -> None:
-    """Print the plan and how long it takes; where rates are shares of a capacity, also the plan that measures it."""
+    """Print the plan and its length; if rates are shares of a capacity, also the plan that measures the capacity."""
     plans = [plan]
     if loads := capacity_loads(plan.suite):
         plans = [first, plan]
@@ -121,7 +121,7 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
 
 
 def show_overrun(plan: Plan, console: Console) -> None:
-    """Print how long the starts that are made in any case take, if the budget is too short for them."""
+    """Warn if the budget is too short for the starts that are always made."""
     auto, least_ns = plan.suite.auto, least_length_ns(plan)
     if auto is not None and auto.budget_ns is not None and least_ns > auto.budget_ns:
         starts = "1 start takes" if auto.at_least == 1 else f"{auto.at_least} starts take"
@@ -130,7 +130,7 @@ def show_overrun(plan: Plan, console: Console) -> None:
 
 
 def _amount(plans: list[Plan]) -> str:
-    """How many cells, trials and starts there are in all, and how long they take."""
+    """Return the number of cells, trials and starts in all, and how long they take."""
     suite, profiled = plans[-1].suite, plans[-1].profiled
     cells, trials, starts = (sum(len(getattr(plan, part)) for plan in plans) for part in ("cells", "trials", "duets"))
     most = "at most " if suite.auto is not None and suite.alone else ""
@@ -149,13 +149,13 @@ def _rounds(auto: AutoTrials, most: int) -> str:
 
 
 def _some(slugs: list[str]) -> str:
-    """All of few, and how many more there are of many."""
+    """Join a few slugs; of many, the first few and the number of the others."""
     more = f" and {len(slugs) - _NAMED} more" if len(slugs) > _NAMED else ""
     return ", ".join(slugs[:_NAMED]) + more
 
 
 def _table(plan: Plan) -> Table:
-    """A line a cell, or a line a server when those would be too many to read; `--json` has every cell."""
+    """A row for each cell, or for each server if there are too many cells to read; `--json` has every cell."""
     return _by_cell(plan) if len(plan.cells) <= _MOST_LINES else _by_server(plan)
 
 

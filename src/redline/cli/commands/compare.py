@@ -42,7 +42,7 @@ def execute(flags: CompareFlags) -> None:
 
 
 def _warn(result: CompareResult) -> None:
-    """Findings and differences between the environments, on stderr."""
+    """Print findings, and differences between the environments, on stderr."""
     for line in (*result.unmatched, *result.environment_differs):
         grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
         sys.stderr.write(f"{grade}: {line}\n")
@@ -52,9 +52,9 @@ def _warn(result: CompareResult) -> None:
 
 
 def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
-    """Exit with 3 for an unwanted verdict, and with 1 where there is none: what was not compared has not passed.
+    """Exit with 3 for an unwanted verdict, and with 1 if there is none: a cell without a verdict has not passed.
 
-    Only primary comparisons have verdicts; what is described fails nothing.
+    Only primary comparisons have verdicts; a described comparison fails nothing.
     """
     primary = [comparison for comparison in result.comparisons if comparison.primary]
     if unwanted(primary, fail_on):
@@ -76,7 +76,7 @@ def _within(run: Run) -> CompareResult:
     if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
         raise UsageError(
             f"run {run.manifest.name} has no baseline to compare with",
-            hint="name one in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
+            hint="name it in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
         )
     name, made = run.manifest.name, build_report(run)
     return CompareResult(

@@ -26,7 +26,7 @@ _MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")
 
 
 def execute(flags: DoctorFlags) -> None:
-    """Examine this machine: cores, clocks, limits, other load; with advice for each."""
+    """Examine this machine, and print advice on its cores, clocks, limits and other load."""
     try:
         driver = EngineDriver(find_engine())
         version, sha256 = driver.version(), driver.sha256()
@@ -54,7 +54,7 @@ def _hosts(address: str) -> tuple[HostResult, ...]:
         if not hosts:
             raise UsageError(
                 f"the cluster at {address} has no host with a role",
-                hint="start Ray on each with its role; docs/guide/many-machines.md says how",
+                hint="start Ray on every host with its role; docs/guide/many-machines.md says how",
             )
         check(hosts)
         return tuple(
@@ -71,7 +71,7 @@ def _hosts(address: str) -> tuple[HostResult, ...]:
 
 
 def _of_one_role(environment: Environment) -> list[Advice]:
-    """The advice for a host without both server and engine: how they would share its cores says nothing."""
+    """Return the advice for a host that has only the server or the engine, so that they share no cores."""
     return [advice for advice in examine(environment) if advice.topic != "cores"]
 
 
@@ -90,7 +90,7 @@ def _print(advice: tuple[Advice, ...]) -> None:
 
 
 def _cache() -> Advice:
-    """The user's cache."""
+    """Check the user's cache."""
     try:
         folder = user_cache()
     except UsageError as error:

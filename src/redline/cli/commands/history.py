@@ -30,14 +30,14 @@ from redline.storage.archive import Archive, left_out, open_archive
 def execute(flags: HistoryFlags) -> None:
     """Follow every cell across the runs of a directory, and show where it became faster or slower.
 
-    Results of other tools, which are files, are shown beside it.
+    Results of other tools, which are files, are shown beside the history.
     """
     if flags.recent is not None:
         at_least_one("--recent", flags.recent)
     files = [path for path in flags.paths if path.is_file()]
     folders = [path for path in flags.paths if path not in files]
     if len(folders) > 1:
-        hint = "name the folder above them: runs are found at any depth"
+        hint = "name the folder above them: runs are read at any depth"
         raise UsageError(f"{folders[0]} and {folders[1]} are two folders of runs", hint=hint)
     others = lines_of([result for file in files for result in read_results(file)])
     history = _history(folders[0], flags, others) if folders else build_history("", (), others=others)
@@ -55,7 +55,7 @@ def execute(flags: HistoryFlags) -> None:
 
 
 def _history(folder: Path, flags: HistoryFlags, others: tuple[OtherLine, ...]) -> History:
-    """The history of the runs below a folder. Raises UsageError where `-s` and `-m` leave no cell."""
+    """Return the history of the runs below a folder. Raises UsageError if `-s` and `-m` leave no cell."""
     wanted = _wanted(split(flags.servers), split(flags.scenarios))
     history = _read(folder, open_archive(folder), wanted, others)
     if (flags.servers or flags.scenarios) and history.runs and not history.cells:
@@ -65,9 +65,9 @@ def _history(folder: Path, flags: HistoryFlags, others: tuple[OtherLine, ...]) -
 
 
 def gate(history: History, recent: int | None) -> None:
-    """Exit with 3 for a regression that stands, and with 1 where the last run shows nothing or cannot be read.
+    """Exit with 3 for a regression that persists, and with 1 if the last run shows nothing or cannot be read.
 
-    Too few runs are no failure, since every history begins with one; what is then not judged is said on stderr.
+    Too few runs are no failure, since every history begins so; stderr then says that they are not judged.
     """
     worse = regressions(history, recent)
     for followed in worse:
@@ -117,7 +117,7 @@ def _any(names: tuple[str, ...], globs: tuple[str, ...]) -> bool:
 
 
 def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool], others: tuple[OtherLine, ...]) -> History:
-    """The history of what can be read; what cannot is left out, with the reason."""
+    """Return the history of all readable runs; unreadable runs are left out, with the reason."""
     seen: list[SeenRun] = []
     aside = list(archive.left_out)
     with OneLine(Terminal(stderr=True)) as line:
@@ -134,7 +134,7 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool], others
 
 
 def _tell_left_out(history: History) -> None:
-    """Print on stderr what is no part of the history: a line for a run, and a line for all foreign directories."""
+    """Print on stderr what the history leaves out: a line for every run, and a line for all foreign directories."""
     for run in history.left_out:
         grade = Grade.NOTE if run.going else Grade.WARN
         sys.stderr.write(f"{grade}: left out: {run.folder}: {run.reason}\n")

@@ -1,5 +1,5 @@
-# ruff: noqa: N999 - the command is called so
-"""`redline import`: a file of other requests as a list, with all that is left out."""
+# ruff: noqa: N999 - the command has this name
+"""`redline import`: turn a file of requests into a list, and say what is left out."""
 
 import shlex
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _HEADINGS = {
 
 
 def execute(flags: ImportFlags) -> None:
-    """Show what becomes of a file, and write it."""
+    """Show which requests a file has, and write them."""
     if flags.output is not None and flags.output.exists():
         raise UsageError(f"{flags.output} exists already", hint="give another name, or remove it")
     most = MOST_REQUESTS if flags.most is None else at_least_one("--most", flags.most)
@@ -71,7 +71,7 @@ def _line(request: dict[str, Plain]) -> str:
 
 
 def _details(request: dict[str, Plain]) -> str:
-    """The size of the body, and the status that is expected where it is not 200."""
+    """Return the size of the body, and the expected status unless it is 200."""
     parts = list[str]()
     if isinstance(body := request.get("body"), str):
         parts.append(f"with {size(len(body.encode()))}")
@@ -83,7 +83,7 @@ def _details(request: dict[str, Plain]) -> str:
 
 
 def _write(made: Made, file: Path, output: Path) -> None:
-    """Write the list. Raises UsageError for what could not be read again, and StoreError."""
+    """Write the list. Raises UsageError if it could not be read again, and StoreError."""
     if made.body_files and output.resolve().parent != file.resolve().parent:
         message = f"{file} names {made.body_files[0]}, which is read from the folder of the list"
         raise UsageError(message, hint=f"write the list there: -o {file.parent / output.name}")
@@ -95,7 +95,7 @@ def _write(made: Made, file: Path, output: Path) -> None:
 
 
 def _next(made: Made, flags: ImportFlags) -> Iterator[str]:
-    """What to do with the list."""
+    """Say what to do with the list."""
     if made.host:
         yield f"{made.host}, to which they went, is not contacted: the server that you name is"
     if flags.output is None:

@@ -1,4 +1,4 @@
-"""`redline init`: a redline.yaml for a server, which is asked once."""
+"""`redline init`: write a redline.yaml for a server, after asking it once."""
 
 import os
 import re
@@ -45,7 +45,7 @@ from redline.suite.schema.shell import read_command
 from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_url, read_url
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
-"""Words that need no quotes, also with `{port}` in them."""
+"""Words that need no quotes; they may contain `{port}`."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
 _DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
 _IMAGE_FILES = {"Containerfile", "Dockerfile"}
@@ -58,7 +58,7 @@ _OWN_ADVICE = {
     OF_SERVICE.longer: "start it yourself, and give its URL",
     OF_SERVICE.ready: "give another request with --path",
 }
-"""What `init` has in place of what is in redline.yaml, or in the flags of other commands."""
+"""The flags of `init` that replace keys of redline.yaml, or flags of other commands, in hints."""
 _NEXT = """\
 wrote {file}; next:
   redline run                                 loads it, on fresh starts, and writes a report
@@ -70,14 +70,14 @@ _REVISIONS = "  redline ab main..HEAD                       compares two revisio
 
 @dataclass(frozen=True)
 class _Described:
-    """The server and its requests, as redline.yaml has them; `of_file`: where these come from, if not from flags."""
+    """The server and its requests, as redline.yaml has them; `of_file` is the file that these come from, if any."""
 
     server: dict[str, object]
     requests: list[dict[str, object]]
     of_file: Path | None = None
 
     def asked(self) -> dict[str, object]:
-        """What is requested: the only request without its name, or all that a file has."""
+        """The key of the requests: the only request without its name, or all requests of a file."""
         if self.of_file is not None:
             return {"requests": self.requests}
         (request,) = self.requests
@@ -106,12 +106,12 @@ def execute(flags: InitFlags) -> None:
 
 
 def _is_in_repository(folder: Path) -> bool:
-    """Whether git has the folder's files, or may have."""
+    """Return whether git has the folder's files, or may have."""
     return any(os.path.lexists(here / ".git") for here in (folder, *folder.parents))
 
 
 def _built(described: _Described, command: str) -> _Described:
-    """The same of a server that has been built, and will be by the file. Raises UsageError and BuildError."""
+    """Build the server, and return it with its build command. Raises UsageError and BuildError."""
     name, *rest = described.server.items()
     if "url" in described.server:
         raise UsageError(f"--build {command}: a server that is running is not built", hint="leave out --build")
@@ -122,7 +122,7 @@ def _built(described: _Described, command: str) -> _Described:
 
 
 def _answered(described: _Described) -> tuple[_Described, list[str]]:
-    """The requests that are answered, with the status of the answer; and a line of each. Raises RedlineError."""
+    """Return the requests that are answered, with the status, and a line about each request. Raises RedlineError."""
     kept, said, left = list[dict[str, object]](), list[str](), list[str]()
     asked = _asked(described)
     nothing_answers = all(answer.status is None for _, answer in asked)
@@ -148,7 +148,7 @@ def _answered(described: _Described) -> tuple[_Described, list[str]]:
 
 
 def _described(flags: InitFlags) -> _Described:
-    """The server and its requests. Raises UsageError."""
+    """Return the server and its requests. Raises UsageError."""
     words = flags.words or [_typed()]
     if len(words) == 1 and is_procfile(words[0]):
         words = [_of_procfile(Path(words[0]))]
@@ -167,7 +167,7 @@ def _described(flags: InitFlags) -> _Described:
 
 
 def _of_procfile(file: Path) -> str:
-    """The command of the server. Raises UsageError."""
+    """Return the command of the server. Raises UsageError."""
     entry, others = read_procfile(read_text(file), str(file))
     left = f"; not started: {', '.join(others)}" if others else ""
     said = f"{entry.name} of {file}: {entry.command}{left}"
@@ -176,7 +176,7 @@ def _of_procfile(file: Path) -> str:
 
 
 def _of_compose(file: str, named: str | None = None, *others: str) -> dict[str, object]:
-    """A service. Raises UsageError."""
+    """Return a service. Raises UsageError."""
     wrong = named if named is not None and named.startswith("-") else next(iter(others), None)
     if wrong is not None:
         hint = f"flags stand before it, and after it at most a service: redline init --path / {file} web"
@@ -188,7 +188,7 @@ def _of_compose(file: str, named: str | None = None, *others: str) -> dict[str, 
 
 
 def _of_document(file: Path) -> _Described:
-    """The server on this machine that a recording or an OpenAPI document names, and its requests. Raises UsageError."""
+    """Return the local server that a recording or an OpenAPI document names, and its requests. Raises UsageError."""
     requests, host = _of_file(file, {})
     if not host.startswith("http") or read_url(host)[0].host not in _THIS_MACHINE:
         named = f"{host}, which is not on this machine" if host else "no server"
@@ -198,7 +198,7 @@ def _of_document(file: Path) -> _Described:
 
 
 def _of_file(file: Path, server: Mapping[str, object]) -> tuple[list[dict[str, object]], str]:
-    """The requests of a file, first those that can say whether a server is ready; and its host. Raises UsageError."""
+    """Return the requests of a file, those that show readiness first, and their host. Raises UsageError."""
     made = read_file(file)
     if isinstance(made, Document):
         hint = "copy it into redline.yaml, under `requests`: docs/guide/my-server.md"
@@ -213,12 +213,12 @@ def _of_file(file: Path, server: Mapping[str, object]) -> tuple[list[dict[str, o
 
 
 def _says_ready(request: Mapping[str, object]) -> bool:
-    """Whether it can say that a server is ready."""
+    """Whether its answer shows that a server is ready."""
     return "get" in request
 
 
 def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, object], dict[str, object]]:
-    """What words name: a command, a URL, a service of a compose file, or a command of curl. Raises UsageError."""
+    """Read words as a command, a URL, a service of a compose file, or a command of curl. Raises UsageError."""
     if len(words) == 1 and begins_curl(words[0]):
         words = [*split_curl(words[0])]
     if is_compose_file(words[0]):
@@ -240,7 +240,7 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
 
 
 def _typed() -> str:
-    """What a user types who gave no server. Raises UsageError where nobody can."""
+    """Ask the user for a server if none is given. Raises UsageError without a terminal."""
     if sys.stdin.isatty():
         sys.stderr.write("The command that starts your server, with {port} for its port, or its URL: ")
         if typed := sys.stdin.readline().strip():
@@ -250,7 +250,7 @@ def _typed() -> str:
 
 
 def _started(words: list[str]) -> dict[str, object]:
-    """The server that a command starts. Raises UsageError."""
+    """Return the server that a command starts. Raises UsageError."""
     text = " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
     command = words[0] if len(words) == 1 else text
     if PurePath(words[0]).name in _IMAGE_FILES:
@@ -262,14 +262,14 @@ def _started(words: list[str]) -> dict[str, object]:
 
 
 def _request(flags: LoadFlags, path: Given) -> dict[str, object]:
-    """The request, in which each value has its flag. Raises UsageError."""
+    """Return the request, with the flag of every value. Raises UsageError."""
     (asked,) = scenarios(flags, path, str)
     assert isinstance(asked, dict), "flags describe it, and no file of requests"
     return {key: value for key, value in asked.items() if key != "name"}
 
 
 def _suite(described: _Described) -> Suite:
-    """What `redline run` would measure. Raises UsageError, with flags in place of a file that does not exist yet."""
+    """Return what `redline run` would measure. Raises UsageError that names flags, since no file exists yet."""
     files = referenced_files(Path(PROJECT_FILE))
     try:
         project = read_project(project_text(described.server, described.asked()), PROJECT_FILE, files)
@@ -282,7 +282,7 @@ def _suite(described: _Described) -> Suite:
 
 
 def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
-    """Ask the server everything once. Raises BuildError, LaunchError, DriveError and UsageError."""
+    """Send every request once. Raises BuildError, LaunchError, DriveError and UsageError."""
     suite = _suite(described)
     cells = list(make_plan(suite).cells.values())
     try:
@@ -303,7 +303,7 @@ def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
 
     Raises BuildError, LaunchError and DriveError.
     """
-    # A request other than GET says nothing of readiness, for which `/` then has to be answered as by `redline run`.
+    # A request other than GET shows no readiness; then `/` has to be answered, as with `redline run`.
     any_status = cells[0].scenario.request.method == "GET"
     with ExitStack() as stack:
         log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
@@ -332,7 +332,7 @@ def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
 
 
 def _check_answers(cell: Cell, answer: Checked) -> None:
-    """Raise RedlineError where there is nothing that could be measured."""
+    """Raise RedlineError if an answer cannot be measured."""
     line = _line(cell)
     if answer.status is None:
         hint = "see whether the server runs there, and speaks HTTP"

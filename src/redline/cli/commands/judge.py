@@ -1,4 +1,4 @@
-"""`redline judge`: the recordings of a run, judged by today's rules, beside what its stored views say."""
+"""`redline judge`: judge the recordings of a run by today's rules, and compare with its stored results."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from redline.storage.runs import VIEW, RunStore
 
 
 def execute(flags: JudgeFlags) -> None:
-    """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
+    """Judge a stored run by today's rules: show its findings, and which differ from its stored results."""
     store, now = RunStore(flags.run), report_in(flags.run)
     before, reason = _stored_view(store)
     if flags.write:
@@ -52,7 +52,7 @@ def _show_run(before: AnyReport | None, now: Report, reason: str, flags: JudgeFl
 
 
 def _show_search(store: RunStore, before: AnyReport | None, now: LimitReport, reason: str, flags: JudgeFlags) -> None:
-    """The same of a search: its answers, and which are not those of its stored report."""
+    """Show the answers of a search, and which differ from its stored report."""
     before = before if isinstance(before, LimitReport) else None
     result = SearchJudgeResult(
         search=store.folder.resolve().name,
@@ -71,7 +71,7 @@ def _show_search(store: RunStore, before: AnyReport | None, now: LimitReport, re
 
 
 def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
-    """What differs from the stored report, and whether that was written again."""
+    """Yield the differences from the stored report, and whether it was written again."""
     if result.not_compared:
         yield f"not compared with how it was judged: {result.not_compared}"
     elif not result.answers_changed and not result.endings_changed:
@@ -86,7 +86,7 @@ def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
 
 
 def _stored_view(store: RunStore) -> tuple[AnyReport | None, str]:
-    """The report that was made when the views were written, or why it is not known."""
+    """Return the report as stored with the views, or why there is none."""
     file = store.folder / VIEW
     try:
         return (read_report(file), "") if file.exists() else (None, f"it has no {VIEW}")
@@ -95,7 +95,7 @@ def _stored_view(store: RunStore) -> tuple[AnyReport | None, str]:
 
 
 def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
-    """The findings of each cell, what differs from the stored results, and whether these were written again."""
+    """The findings of each cell, the differences from the stored results, and whether these were written again."""
     yield Section(result.run, (), f"{now.run.trials_done} of {now.run.trials_planned} trials")
     for cell in now.cells:
         lines = tuple(_findings(cell)) or (line(("nothing to doubt", "dim")),)
@@ -110,7 +110,7 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
 
 
 def _findings(cell: CellReport) -> Iterator[Line]:
-    """The gravest first, all of a kind once with the trials that they are about."""
+    """Yield the gravest findings first, with all trials of a kind together."""
     for group in gathered(cell.findings):
         yield line((f"{GRADE_MARKS[group.worst.grade]} {group.worst.grade}", group.worst.grade), f"  {group.text}")
 

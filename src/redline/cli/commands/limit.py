@@ -68,7 +68,7 @@ def created(flags: LimitFlags, workplace: Workplace, view: SessionView, console:
 
 
 def _project(flags: LimitFlags) -> Project | None:
-    """The redline.yaml that is the only target, or that of this folder without any. Raises UsageError."""
+    """Return the redline.yaml that is the only target, or this folder's if there is no target. Raises UsageError."""
     if not flags.targets and flags.git is None:
         if (project := project_here()) is not None:
             return project
@@ -94,7 +94,7 @@ def _opened(
     view: SessionView,
     console: Console,
 ) -> SearchSession:
-    """Show what will be done, build, and open the directory. Raises RedlineError."""
+    """Show the plan, build, and open the directory. Raises RedlineError."""
     request, source = asked.request, asked.source
     check_targets(request.suite, flags.mine)
     check_variables(request.suite.variants)

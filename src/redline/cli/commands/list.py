@@ -37,7 +37,7 @@ def execute(flags: ListFlags) -> None:
 
 
 def _of_project(known: Catalogues) -> tuple[ListedServer, ...]:
-    """The servers of redline.yaml, in this folder or above it. Raises UsageError with what is wrong with the file."""
+    """Return the servers of redline.yaml, in this folder or above it. Raises UsageError with all its problems."""
     file = find_project(Path.cwd())
     if file is None:
         return ()
@@ -89,7 +89,7 @@ def _listed(entry: ServerEntry, launcher: ProcessLauncher, known: Catalogues) ->
 
 
 def _suite(file: Path, catalogue: Catalogue) -> ListedSuite:
-    """A suite as `redline run` takes it: by its name, or by its path where that name is another's."""
+    """Return a suite as `redline run` takes it: by its name, or by its path if a nearer suite has that name."""
     by_name = Path(file.stem)
     shown = file.stem if places.ready_suite(by_name) == file else _near(file)
     return ListedSuite(file=_near(file), name=shown, about=_about(file, catalogue))

@@ -1,4 +1,4 @@
-"""`redline load`: the engine on a server that is already running, or on the only one of redline.yaml."""
+"""`redline load`: load a server that is already running, or the only server of redline.yaml."""
 
 import tempfile
 from contextlib import ExitStack
@@ -29,6 +29,7 @@ from redline.running.session import Source, new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
+from redline.suite.project import Project
 
 
 def execute(flags: LoadFlags) -> None:
@@ -55,10 +56,13 @@ def execute(flags: LoadFlags) -> None:
 
 
 def measure(
-    flags: LoadFlags, folder: Path, workplace: Workplace, console: Console
+    flags: LoadFlags, folder: Path, workplace: Workplace, console: Console, project: Project | None = None
 ) -> tuple[RunStore, Recording, LoadResult]:
-    """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError."""
-    project = project_here() if flags.url is None else None
+    """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError.
+
+    `project`: a redline.yaml with the server, in place of that of the current folder, where the flags name none.
+    """
+    project = project or (project_here() if flags.url is None else None)
     suite, text = load_suite(flags, project)
     check_targets(suite, flags.mine)
     check_variables(suite.variants)
@@ -78,9 +82,9 @@ def measure(
 
 
 def exit_code(result: LoadResult) -> int:
-    """3 when an objective was missed; else 1 when nothing is known, for an invalid load; else 3 when one is not known.
+    """3 for a missed objective; else 1 if nothing is known, as for an invalid load; else 3 for an unknown objective.
 
-    An invalid load that shows all objectives to be met has answered what was asked.
+    An invalid load that shows all objectives to be met has answered the question.
     """
     states = {objective.state for objective in result.objectives}
     if "missed" in states:
@@ -93,7 +97,7 @@ def exit_code(result: LoadResult) -> int:
 def _record(
     cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console, *, is_kept: bool
 ) -> Recording:
-    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError if there was none."""
+    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
@@ -111,7 +115,7 @@ def _record(
         try:
             with tools.launcher.running(launch) as server:
                 recording = record_load(cell, planned, server, tools, options)
-        except LaunchError as error:  # what was measured stays, where only the end of the server failed
+        except LaunchError as error:  # keep the measurement, since only the server's end failed
             if recording is None:
                 raise
             stopped = failure_of("stop", error.kind, error, error.log_tail)

@@ -1,4 +1,4 @@
-"""`redline report`: what is stored, or was mailed, shown again."""
+"""`redline report`: show a stored run, search or load, or a results.json, again."""
 
 import sys
 from pathlib import Path
@@ -50,13 +50,13 @@ def execute(flags: ReportFlags) -> None:
 
 
 def _write_distributions(flags: ReportFlags, form: str) -> None:
-    """Write what the recordings of a directory hold: a log to stdout, or a file for each distribution.
+    """Write the distributions of a directory: a log to stdout, or a file for each distribution.
 
-    Raises UsageError where there are no recordings, or several distributions and no folder for them.
+    Raises UsageError if there are no recordings, or several distributions and no folder for them.
     """
     if flags.run.is_file():
         hint = f"name the directory of the run: redline report DIR --format {form}"
-        raise UsageError(f"{flags.run} has no recordings, of which {form} is made", hint=hint)
+        raise UsageError(f"{flags.run} has no recordings to make {form} from", hint=hint)
     run = read_run(flags.run)
     if next(distributions(run), None) is None:
         raise StoreError(f"{flags.run} has no measured request", hint=f"see why: redline report {flags.run}")
@@ -78,18 +78,18 @@ def _write_distributions(flags: ReportFlags, form: str) -> None:
 
 
 def _only_response(folder: Path, run: Run) -> list[RecordedTimes]:
-    """The response times of a run that has a single trial. Raises UsageError where there are none, or several."""
+    """Return the response times of a run with a single trial. Raises UsageError if there are none, or several."""
     parts = [part for part in distributions(run) if part.kind == "response"]
     if len(parts) != 1:
         raise UsageError(
-            f"{folder} has {len(parts)} distributions of response times, and a hgrm file holds one",
-            hint=f"write them to files: redline report {folder} --format hgrm -o DIR; or all to one: --format hlog",
+            f"{folder} has {len(parts)} distributions of response times, and a hgrm file holds a single distribution",
+            hint=f"write them to files: redline report {folder} --format hgrm -o DIR; or all to one log: --format hlog",
         )
     return parts
 
 
 def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
-    """Show the result of another tool. Raises the error where it is no such result."""
+    """Show the result of another tool. Raises `error` if the file is no such result."""
     try:
         results = read_results(file)
     except NotStoredError:
@@ -98,14 +98,14 @@ def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
         raise error
     if form is not None:
         raise UsageError(
-            f"{file} is a result of {results[0].tool}, of which there is no report as {form}",
+            f"{file} is a result of {results[0].tool}, which has no report as {form}",
             hint=f"leave that out to see it, or have its numbers as JSON: redline history {file} --json",
         )
     show(other_sections(lines_of(results)))
 
 
 def report_in(folder: Path) -> AnyReport:
-    """The report of what a directory holds, by today's rules. Raises StoreError."""
+    """Judge a directory by today's rules, and return the report. Raises StoreError."""
     store = RunStore(folder)
     if store.kind == "search":
         return search_report(store)
@@ -114,7 +114,7 @@ def report_in(folder: Path) -> AnyReport:
 
 
 def read_run(folder: Path) -> Run:
-    """A stored run. Raises StoreError where there is none, which says what there is."""
+    """Read a stored run. Raises StoreError if there is none, which says what the folder holds instead."""
     see = f"see it with: {places.own_name()} report {folder}"
     if RunStore(folder).kind == "search":
         raise StoreError(f"{folder} holds a search for limits, and no run", hint=see)
@@ -123,7 +123,7 @@ def read_run(folder: Path) -> Run:
 
 
 def _check_measured(folder: Path) -> None:
-    """Raise StoreError where only the capacity of a run was measured."""
+    """Raise StoreError if only the capacity of a run was measured."""
     first = capacity_store(folder)
     if first.exists and not RunStore(folder).exists:
         raise StoreError(

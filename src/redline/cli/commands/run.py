@@ -22,7 +22,7 @@ from redline.suite.project import PROJECT_FILE
 
 
 def execute(flags: RunFlags) -> None:
-    """Run a suite, or the servers of redline.yaml: build them, measure every cell, write the report."""
+    """Build the servers of a suite or of redline.yaml, measure every cell, and write the report."""
     console = Terminal(stderr=True)
     with ExitStack() as stack:
         workplace = Workplace(flags.on, stack, places.of_suite)

@@ -1,4 +1,4 @@
-"""`redline selftest`: Redline held to known answers, on this machine, now."""
+"""`redline selftest`: test Redline against known answers, on this machine."""
 
 import os
 import tempfile
@@ -28,7 +28,7 @@ _SHORTEST_S, _LONGEST_S = 0.5, 600.0
 
 
 def execute(flags: SelftestFlags) -> None:
-    """Hold the engine to servers with known answers: truth, answer, error, and whether that is good enough."""
+    """Test the engine against servers with known answers: truth, answer, error, and whether that is good enough."""
     order = _order(flags.seconds, flags.case, flags.peers)
     console = Terminal(stderr=True)
     result = _run(order, console)
@@ -41,7 +41,7 @@ def execute(flags: SelftestFlags) -> None:
 
 
 def _order(seconds: float | None, wanted: list[str], peers: bool) -> SelftestPlan:
-    """What to run. Raises UsageError for a case that there is not, and for a length that makes no sense."""
+    """Return the cases to run. Raises UsageError for an unknown case, and for a length out of range."""
     if seconds is not None and not _SHORTEST_S <= seconds <= _LONGEST_S:
         raise UsageError(
             f"--seconds {seconds:g} is not possible", hint=f"from {_SHORTEST_S:g} to {_LONGEST_S:g} seconds"

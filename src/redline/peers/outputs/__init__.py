@@ -1,1 +1,1 @@
-"""Readers of what load generators print: pure, and never failing on odd output; `formats` tells them apart."""
+"""Read the outputs of load generators: pure, and never failing on odd output; `formats` tells them apart."""

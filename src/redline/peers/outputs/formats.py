@@ -1,4 +1,4 @@
-"""Which tool wrote a file, and what it says: the results that `redline history` and `redline report` read."""
+"""Recognize the tool that wrote a file, and read its results, for `redline history` and `redline report`."""
 
 import gzip
 import itertools
@@ -21,10 +21,10 @@ from redline.peers.outputs.reading import PeerOutput, json_objects
 Document: TypeAlias = Mapping[str, Any]
 
 _MOST_CHARACTERS = 64 << 20
-"""The longest file that is read whole, and the longest line; samples of k6 may be more."""
+"""The longest file that is read whole, and the longest line; samples of k6 may be longer."""
 
 _CLOSED = (
-    "how long requests wait while the server stalls: where each connection waits for its answer, times begin"
+    "how long requests wait while the server stalls: if each connection waits for its answer, times begin"
     " when a request is sent"
 )
 _FROM_THE_SEND = "how late a request was sent: its time begins at the send"
@@ -49,7 +49,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Json:
-    """A JSON object. `unsaid` is what the output does not say, as all that its tool writes in this form."""
+    """A JSON object. `unsaid` is what the output does not report, like all that its tool writes in this form."""
 
     tool: str
     knows: Callable[[Document], bool]
@@ -58,7 +58,7 @@ class _Json:
 
 
 _TEXTS = (
-    _Text("wrk2", wrk.knows_wrk2, wrk.read, wrk.runs, ("the rate that was asked", _ANY_STATUS)),
+    _Text("wrk2", wrk.knows_wrk2, wrk.read, wrk.runs, ("the requested rate", _ANY_STATUS)),
     _Text("wrk", wrk.knows, wrk.read, wrk.runs, (_CLOSED, _ANY_STATUS)),
     _Text("hey", hey.knows, hey.read, hey.runs, (_NO_URL, _CLOSED)),
     _Text(
@@ -94,9 +94,9 @@ _OWN = ("the trials or starts of its cells: only a run's folder has them, and ch
 
 
 def read_results(file: Path) -> tuple[OtherResult, ...]:
-    """What a file of one of the tools says. Raises StoreError, or NotStoredError where it is no such file.
+    """Read the results in a tool's file. Raises StoreError, or NotStoredError if it is no such file.
 
-    It is at least one result, with a time or a rate.
+    There is at least one result, with a time or a rate.
     """
     try:
         with open_regular(file) as opened, _as_text(opened) as lines:
@@ -114,7 +114,7 @@ def read_results(file: Path) -> tuple[OtherResult, ...]:
 
 @contextmanager
 def _as_text(opened: BinaryIO) -> Iterator[TextIO]:
-    """The text of a file, decompressed if it begins as gzip does."""
+    """Open a file as text, decompressed if it begins like gzip."""
     packed = opened.read(2) == b"\x1f\x8b"
     opened.seek(0)
     with TextIOWrapper(gzip.GzipFile(fileobj=opened) if packed else opened, encoding="utf-8", errors="replace") as text:
@@ -140,7 +140,7 @@ def _results(file: Path, lines: TextIO) -> Iterator[OtherResult]:
 
 
 def _known(file: Path, text: str) -> Iterator[OtherResult]:
-    """What a whole text says, by the first tool that knows it as its own."""
+    """Yield the results of a text, read by the first tool that recognizes it."""
     for form in _TEXTS:
         if form.knows(text):
             _check_single(file, form.tool, form.runs(text))

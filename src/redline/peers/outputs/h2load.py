@@ -40,7 +40,7 @@ def read(output: str) -> PeerOutput:
         float(rate[1]) if rate else None,
         f"{failed} failed, {errored} errored" if failed + errored else "",
         " ".join(_TLS.findall(output)),
-        failed=failed if requests else None,  # those that errored are among them
+        failed=failed if requests else None,  # includes those that errored
         load=_load(output),
     )
 

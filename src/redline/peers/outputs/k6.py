@@ -1,4 +1,4 @@
-"""What k6 writes, https://k6.io: its summary as JSON, and `--out json`, a sample a line."""
+"""The output of k6, https://k6.io: its summary as JSON, and `--out json`, a sample per line."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -21,11 +21,11 @@ QUANTILES = {
 _MS = 1e6
 _NS = 1e9
 _AT_ONCE = 100_000
-"""Samples that are put into a histogram together."""
+"""The number of samples that are put into a histogram together."""
 
 
 def knows(report: Mapping[str, Any]) -> bool:
-    """Whether it is a summary: of `--summary-export`, or as `handleSummary` gets it."""
+    """Whether it is a summary: from `--summary-export`, or as `handleSummary` gets it."""
     return "http_req_duration" in member(report, "metrics") or "http_reqs" in member(report, "metrics")
 
 
@@ -35,7 +35,7 @@ def knows_sample(sample: Mapping[str, Any]) -> bool:
 
 
 def read(output: str) -> PeerOutput:
-    """Read k6's times, which are in milliseconds. The median is `med`, or p(50) where that was asked."""
+    """Read k6's times, which are in milliseconds. The median is `med`, or p(50) if that was requested."""
     report = json_object(output)
     times, requests, failing = (
         member(metric, "values") or metric
@@ -59,7 +59,7 @@ def read(output: str) -> PeerOutput:
 
 @dataclass
 class _Samples:
-    """What the samples of `--out json` add up to."""
+    """The sums of the samples of `--out json`."""
 
     times: Histogram = field(default_factory=Histogram)
     batch: list[float] = field(default_factory=list)
@@ -88,7 +88,7 @@ class _Samples:
         self.times, self.batch = Histogram.merged((self.times, Histogram.of(self.batch))), []
 
     def output(self) -> PeerOutput:
-        """What they say together."""
+        """Return the result of all samples."""
         self.settle()
         count = self.times.count
         if not count:
@@ -98,7 +98,7 @@ class _Samples:
         return PeerOutput(
             dict(zip(QUANTILES, map(float, self.times.quantiles_ns(tuple(QUANTILES))), strict=True)),
             count,
-            (count - 1) / lasts_s if lasts_s > 0 else None,  # the first begins the span
+            (count - 1) / lasts_s if lasts_s > 0 else None,  # the first request begins the span
             f"{self.failed / count:.2%} failed" if self.failed else "",
             failed=self.failed,
             url=next(iter(self.urls)) if len(self.urls) == 1 else "",

@@ -25,7 +25,7 @@ def knows(report: Mapping[str, Any]) -> bool:
 
 
 def read(output: str) -> PeerOutput:
-    """Read oha's times, which are in seconds. A request that its end cut off is no fault."""
+    """Read oha's times, which are in seconds. A request that oha's end cut off is no fault."""
     report = json_object(output)
     percentiles, summary = member(report, "latencyPercentiles"), member(report, "summary")
     statuses = {status: whole(count) or 0 for status, count in member(report, "statusCodeDistribution").items()}

@@ -1,6 +1,6 @@
-"""What Redline itself prints as JSON, of any version: `results.json`, and `redline load --json`.
+"""The JSON that Redline itself prints, of any version: `results.json`, and `redline load --json`.
 
-It is read by the names of its fields, and not as this version's report, so that a later version may add some.
+It is read by the names of its fields, not as this version's report, so that a later version may add fields.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ def knows(document: Mapping[str, Any]) -> bool:
 
 
 def read(document: Mapping[str, Any]) -> Iterator[PeerOutput]:
-    """The cells that are valid: of a report those of servers, and of a load the only one."""
+    """Yield the valid cells: those of a report's servers, or the only cell of a load."""
     if str(document["format"]).startswith("redline.load/"):
         if document.get("valid") is True:
             about = PeerOutput(url=str(document.get("url", "")), load=str(document.get("load", "")))
@@ -36,7 +36,7 @@ def read(document: Mapping[str, Any]) -> Iterator[PeerOutput]:
 
 
 def _output(about: PeerOutput, counted: Mapping[str, Any], throughput: Mapping[str, Any], points: object) -> PeerOutput:
-    """The numbers of a cell. `points` are those of its distribution, `counted` holds its counts."""
+    """Return the numbers of a cell. `points` are the points of its distribution, `counted` holds its counts."""
     times = {
         q: number(point.get("ns"))
         for point in (points if isinstance(points, list) else ())

@@ -16,7 +16,7 @@ def knows(report: Mapping[str, Any]) -> bool:
 
 
 def read(output: str) -> PeerOutput:
-    """Read vegeta's times, which are in nanoseconds. The load is the one that it attained, not the one asked."""
+    """Read vegeta's times, which are in nanoseconds. The load is the attained load, not the requested load."""
     report = json_object(output)
     requests, success = number(report.get("requests")), number(report.get("success"))
     rate, lasts = number(report.get("rate")), number(report.get("duration"), 1 / _NS)
@@ -31,7 +31,7 @@ def read(output: str) -> PeerOutput:
 
 
 def instant_ns(text: object) -> int | None:
-    """The Unix time of `2015-09-19T14:45:50.645818631+02:00`, to a microsecond; None when it is no instant."""
+    """Read `2015-09-19T14:45:50.645818631+02:00` as Unix time, to a microsecond; None if it is no instant."""
     try:
         instant = datetime.fromisoformat(str(text))
         return int(instant.astimezone(UTC).timestamp() * 1e6) * 1000 if instant.tzinfo and instant.year > 1970 else None

@@ -22,7 +22,7 @@ def knows(text: str) -> bool:
 
 
 def knows_wrk2(text: str) -> bool:
-    """Whether wrk2 printed it, which alone calibrates its threads."""
+    """Whether wrk2 printed it: only wrk2 calibrates its threads."""
     return knows(text) and ("Thread calibration:" in text or "HdrHistogram" in text)
 
 

@@ -1,4 +1,4 @@
-"""How an engine without a result ended, and why."""
+"""How an engine ended without a result, and why."""
 
 import signal
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ class EngineEnding:
     """The exit code of an engine without a result, and the end of what it `said`.
 
     `overdue`: the lab killed it, because it was far beyond its deadline. `memory_kills`: how many processes the kernel
-    killed for lack of memory while it ran; None if not known.
+    killed for lack of memory while it ran; None if unknown.
     """
 
     code: int
@@ -22,7 +22,7 @@ class EngineEnding:
             return f"the engine did not end by its deadline, and was killed: {self.said}"
         if self.code < 0:
             number = -self.code
-            name = signal.Signals(number).name if number in set(signal.Signals) else "not a known one"
+            name = signal.Signals(number).name if number in set(signal.Signals) else "not a known signal"
             return f"the engine was killed (signal {number}, {name}) before it gave a result: {self.said}"
         return f"the engine ended with code {self.code} and no result: {self.said}"
 

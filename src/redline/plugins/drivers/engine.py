@@ -29,13 +29,13 @@ _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
 
 
 class EngineDriver:
-    """Drives one load at a time through a fresh engine process."""
+    """Drives a single load at a time through a fresh engine process."""
 
     def __init__(self, engine: Path) -> None:
         self._engine = engine
 
     def version(self) -> str:
-        """What `redline-engine --version` says. Raises DriveError when it cannot be run."""
+        """Return the output of `redline-engine --version`. Raises DriveError if it cannot be run."""
         try:
             done = subprocess.run([self._engine, "--version"], capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError) as error:
@@ -43,7 +43,7 @@ class EngineDriver:
         return done.stdout.split()[-1]
 
     def sha256(self) -> str:
-        """The binary's hex SHA-256: a version has many builds. Raises DriveError when it cannot be read."""
+        """The binary's hex SHA-256: a version has many builds. Raises DriveError if it cannot be read."""
         try:
             with self._engine.open("rb") as binary:
                 return hashlib.file_digest(binary, "sha256").hexdigest()
@@ -51,7 +51,7 @@ class EngineDriver:
             raise DriveError(f"{self._engine} cannot be read: {error.strerror}", hint=INSTALL) from error
 
     def fixed_work_ns(self, cpus: tuple[int, ...]) -> dict[int, int]:
-        """CPU time by core that a fixed piece of work takes; empty where that cannot be measured."""
+        """Return the CPU time of a fixed piece of work by core; empty if it cannot be measured."""
         command = [str(self._engine), "fixed-work", ",".join(map(str, cpus))]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
@@ -60,17 +60,17 @@ class EngineDriver:
             return {}
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """Ask each request once, as under load, and compare the whole answer. Raises DriveError."""
+        """Send each request once, as under load, and compare the whole answer. Raises DriveError."""
         return verify(self._engine, cell, endpoint)
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Where the answers of two servers first differ. Raises DriveError."""
+        """Return where the answers of two servers first differ. Raises DriveError."""
         return differ(self._engine, cell, names, endpoints)
 
     def drive(self, drive: Drive) -> Traffic:
-        """Run the job. An interrupt ends the engine; with `keep_interrupted` what it has is given first.
+        """Run the job. An interrupt ends the engine; with `keep_interrupted` its partial result is returned first.
 
-        Raises DriveError when the engine cannot be run, refuses the job, or ends without a result, and StoreError when
+        Raises DriveError if the engine cannot be run, refuses the job, or ends without a result, and StoreError if
         its log cannot be written.
         """
         wanted = job(drive)
@@ -79,7 +79,7 @@ class EngineDriver:
         return transcript.traffic() or _no_result(drive, ending, transcript)
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
-        """Run a duet. Interrupts and errors are those of `drive`."""
+        """Run a duet. Interrupts and errors are as for `drive`."""
         transcript = Transcript(on_block=drive.on_block)
         ending = self._run(drive.drive, duet_job(drive), transcript)
         return transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
@@ -99,7 +99,7 @@ class EngineDriver:
         watchdog.daemon = True
         try:
             watchdog.start()
-            with contextlib.suppress(OSError):  # it takes them itself as well, and says so when it may not
+            with contextlib.suppress(OSError):  # the engine also pins itself, and reports if it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
             drive.on_start(process.pid)
@@ -113,7 +113,7 @@ class EngineDriver:
 
 
 def _no_result(drive: Drive, ending: EngineEnding, transcript: Transcript) -> NoReturn:
-    """Raises KeyboardInterrupt after an interrupt, else NoResultError."""
+    """Raise KeyboardInterrupt after an interrupt, else NoResultError."""
     if ending.code in _ENDED_BY_INTERRUPT:
         raise KeyboardInterrupt
     where = f"; its messages are in {drive.log}" if drive.log_is_kept else ""
@@ -125,7 +125,7 @@ def _no_result(drive: Drive, ending: EngineEnding, transcript: Transcript) -> No
 
 
 def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
-    """Read events to the end. The first interrupt makes the engine end early and report; the second one kills it."""
+    """Read events to the end. The first interrupt makes the engine end early and report; the second kills it."""
     done, errors = threading.Event(), list[Exception]()
 
     def read() -> None:

@@ -3,18 +3,18 @@
 from redline.model import Interval
 
 MOST_INTERVALS = 1200
-"""Intervals that are kept of a measurement: twenty minutes of one second. In longer ones neighbours are merged."""
+"""The most intervals of a measurement: twenty minutes at one second. Longer measurements merge neighbours."""
 
 
 def kept_ns(interval_ns: int, lasted_ns: int) -> int:
-    """Length of the kept intervals: doubled until there are at most `MOST_INTERVALS`."""
+    """Return the length of the kept intervals: doubled until there are at most `MOST_INTERVALS`."""
     while lasted_ns > MOST_INTERVALS * interval_ns:
         interval_ns *= 2
     return interval_ns
 
 
 class KeptIntervals:
-    """Takes in one interval after the other, of this length where the engine was read in time."""
+    """Takes in successive intervals, of this length if the engine was read in time."""
 
     def __init__(self, interval_ns: int) -> None:
         self._interval_ns = self._kept_ns = interval_ns
@@ -47,5 +47,5 @@ class KeptIntervals:
             self._kept.append(interval)
 
     def _place(self, interval: Interval) -> int:
-        """The number of the kept interval in which an interval ends."""
+        """Return the index of the kept interval in which an interval ends."""
         return -(-(interval.end_ns - (self._measured_from_ns or 0)) // self._kept_ns)

@@ -1,6 +1,6 @@
-"""The engine's protocol: a Drive becomes its job, and its events become Traffic.
+"""The engine's protocol: turn a Drive into its job, and its events into Traffic.
 
-See docs/reference/engine-protocol.md. Engine and lab are built together, so an event that is not exactly of the format
+See docs/reference/engine-protocol.md. Engine and lab are built together, so any deviation of an event from the format
 is an error, never a guess.
 """
 
@@ -36,9 +36,9 @@ M = TypeVar("M", bound=BaseModel)
 JOB_FORMAT = "redline.job/1"
 CHECK_FORMAT = "redline.check/1"
 MOST_KEPT = 64 << 20
-"""Bytes of a body that a check may keep."""
+"""The most bytes of a body that a check may keep."""
 LONGEST_JSON = 1 << 20
-"""Bytes of a body in which a value or a timestamp is looked for."""
+"""The bytes of a body that are searched for a value or a timestamp."""
 CONNECT_ALLOWANCE_NS = 20_000_000_000
 OF_EACH_CONNECTION_NS = 100_000
 SLACK_NS = 5_000_000_000
@@ -49,7 +49,7 @@ EVENTS_FORMAT = "redline.engine/1"
 
 
 def job(drive: Drive) -> dict[str, Any]:
-    """The job of a drive, ready for JSON. Where the drive says nothing, the engine's defaults hold."""
+    """Return the job of a drive, ready for JSON. The engine's defaults hold where the drive says nothing."""
     cell = drive.cell
     for request in cell.scenario.requests:
         _check_grpc(cell.variant, request)
@@ -76,7 +76,7 @@ def job(drive: Drive) -> dict[str, Any]:
 
 
 def duet_job(duet: DuetDrive) -> dict[str, Any]:
-    """The job of a duet, ready for JSON."""
+    """Return the job of a duet, ready for JSON."""
     return job(duet.drive) | {
         "duet": {
             "targets": [_target(variant, endpoint) for variant, endpoint in duet.other_servers],
@@ -98,7 +98,7 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
     timeout_ns: int,
     keep_bytes: int,
 ) -> dict[str, Any]:
-    """A check of one request, ready for JSON: the engine sends and judges it as in a load."""
+    """Return a check of a single request, ready for JSON: the engine sends and judges it as in a load."""
     _check_grpc(variant, request)
     return _without_none(
         format=CHECK_FORMAT,
@@ -111,14 +111,14 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
 
 
 def deadline_ns(drive: Drive) -> int:
-    """The engine's deadline. Connecting may take as long as a request."""
+    """Return the engine's deadline. Connecting may take as long as a request."""
     cell = drive.cell
     connect_ns = max(CONNECT_ALLOWANCE_NS, cell.timeout_ns) + cell.load.connections * OF_EACH_CONNECTION_NS
     return connect_ns + cell.warmup_ns + cell.load.duration_ns + cell.timeout_ns + SLACK_NS
 
 
 def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
-    """A tenth of the measurement, so that its course can be judged, but at least 50 ms and at most 1 s.
+    """Return a tenth of the measurement, so that its course can be judged, but at least 50 ms and at most 1 s.
 
     At most half a second where a warm-up is `watched`: each interval decides whether it is over.
     """
@@ -126,7 +126,7 @@ def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
 
 
 def _check_grpc(variant: Variant, request: Request) -> None:
-    """Raises DriveError for a call of gRPC whose status could not be read: over HTTP/1.1, and of gRPC-Web."""
+    """Raise DriveError for a gRPC call whose status could not be read: over HTTP/1.1, and for gRPC-Web."""
     kinds = [value for name, value in request.header_lines if name.lower() == "content-type"]
     if any(kind.startswith("application/grpc-web") for kind in kinds):
         raise DriveError(
@@ -141,7 +141,7 @@ def _check_grpc(variant: Variant, request: Request) -> None:
 
 
 def _without_none(**keys: Any) -> dict[str, Any]:
-    """The keys that have a value, for JSON."""
+    """Return the keys that have a value, for JSON."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -163,7 +163,7 @@ def _request(request: Request) -> dict[str, Any]:
 
 
 def _body(request: Request) -> dict[str, str]:
-    """Only what is filled in goes as text: bytes are sent as they are, and braces in them mean nothing."""
+    """Only templates are sent as text: bytes are sent as they are, and braces in them mean nothing."""
     body = request.body
     if body is None:
         return {}
@@ -217,7 +217,7 @@ class Transcript:
         self._blocks: list[DuetBlock] = []
 
     def read(self, line: str) -> Interval | DuetBlock | None:
-        """Take in a line; return its interval or block, if it has any. Raises DriveError for errors and bad lines."""
+        """Read a line; return its interval or block, if it has any. Raises DriveError for errors and bad lines."""
         try:
             event = json.loads(line)
             match event.pop("event"):
@@ -241,13 +241,13 @@ class Transcript:
         return None
 
     def traffic(self) -> Traffic | None:
-        """The whole traffic, or None when the engine wrote no result."""
+        """Return the whole traffic, or None if the engine wrote no result."""
         return self._all_as(Traffic, intervals=self._intervals.all())
 
     def traffic_so_far(self) -> Traffic | None:
-        """The traffic of a load without a result, from its intervals; None where nothing was measured.
+        """Return the traffic of a load without a result, from its intervals; None if nothing was measured.
 
-        Requests without an outcome were in flight. Nobody knows which: they pass for those that fell due last.
+        Requests without an outcome were in flight. Nobody knows which: they count as those that fell due last.
         """
         measured = [interval for interval in self._intervals.all() if interval.phase != "warmup"]
         if not self._started or not measured:
@@ -271,7 +271,7 @@ class Transcript:
         return self.traffic()
 
     def duet_traffic(self) -> DuetTraffic | None:
-        """The whole traffic of a duet, or None when the engine wrote no result."""
+        """Return the whole traffic of a duet, or None if the engine wrote no result."""
         return self._all_as(DuetTraffic, blocks=tuple(self._blocks))
 
     def _all_as(self, kind: type[M], **parts: Any) -> M | None:
@@ -284,7 +284,7 @@ class Transcript:
 
 
 def _waited_ns(measured: Sequence[Interval]) -> list[float]:
-    """How long the requests that have no response time had waited by the end of the last interval."""
+    """Return how long the requests without a response time had waited by the end of the last interval."""
     left = sum(interval.counts.due - interval.response.count for interval in measured)
     end_ns, waited = measured[-1].end_ns, list[float]()
     for interval in reversed(measured):
@@ -302,7 +302,7 @@ def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def not_of_the_format(line: str, error: Exception) -> DriveError:
-    """The error of a line that is not of the engine's format."""
+    """Return the error for a line that is not of the engine's format."""
     why = str(error)
     if isinstance(error, ValidationError):
         first = error.errors()[0]

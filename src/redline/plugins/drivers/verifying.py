@@ -1,4 +1,4 @@
-"""Sends each request of a scenario once before the load, through the engine, and compares the answers."""
+"""Send each request of a scenario once before the load, through the engine, and compare the answers."""
 
 import json
 import re
@@ -20,9 +20,9 @@ _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> str | None:
-    """The first wrong answer in one line, or None. Raises DriveError when the engine cannot ask.
+    """Return the first wrong answer in one line, or None. Raises DriveError if the engine cannot send the request.
 
-    Each answer has to be over within the cell's timeout, but no sooner than in 5 s and no later than in 30.
+    Each answer has to be complete within the cell's timeout, but that is at least 5 s and at most 30 s here.
     """
     with checking(engine) as checks:
         for request in cell.scenario.requests:
@@ -33,9 +33,9 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> str | None:
 
 
 def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-    """The first difference between the answers of two servers, on one line; None without any. Headers may differ.
+    """Return the first difference between two servers' answers, on one line; None if they agree. Headers may differ.
 
-    Waits for each answer as long as `verify`. Raises DriveError when the engine cannot ask.
+    Waits for each answer as long as `verify`. Raises DriveError if the engine cannot send the request.
     """
     with checking(engine) as checks:
         for request in cell.scenario.requests:
@@ -68,13 +68,13 @@ def _first_difference(names: tuple[str, str], first: Checked, second: Checked) -
 
 
 def verify_within_s(cell: Cell) -> float:
-    """Time limit for an answer that is compared."""
+    """Return the time limit for an answer that is compared."""
     shortest, longest = VERIFY_WITHIN_S
     return min(max(cell.timeout_ns / 1e9, shortest), longest)
 
 
 def _compared_bytes(request: Request) -> int:
-    """Bytes of the body to compare or show here: the engine compares its length and its SHA-256."""
+    """Return the bytes of the body to compare or show here: the engine compares its length and its SHA-256."""
     return LONGEST_JSON if request.expect.json_values or request.timestamp else SHOWN_BYTES + 1
 
 
@@ -83,7 +83,7 @@ def _request_line(cell: Cell, request: Request) -> str:
 
 
 def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint, keep_bytes: int) -> Checked:
-    """The answer, compared with everything that is expected of it."""
+    """Return the answer, compared with all expectations."""
     wanted = request.checked_entirely
     timeout_ns = int(verify_within_s(cell) * 1e9)
     picks = cell.scenario.picks
@@ -91,7 +91,7 @@ def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint,
 
 
 def difference(request: Request, answer: Checked) -> str | None:
-    """How an answer differs from the expected answer, on one line; None when it does not."""
+    """Say how an answer differs from the expected answer, on one line; None if it does not."""
     if answer.status is None:
         return answer.wrong
     expect, body = request.expect, answer.body
@@ -99,7 +99,7 @@ def difference(request: Request, answer: Checked) -> str | None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"
     if answer.status != expect.status:
         return f"status {answer.status} in place of {expect.status}, body {shown(body)}"
-    # What else is wrong as the engine judges it would be wrong under load too.
+    # Any other error that the engine reports would be an error under load too.
     differences = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
     return next(filter(None, differences), None)
 
@@ -115,7 +115,7 @@ def _body_of(expect: Expected, answer: Checked) -> str | None:
 
 
 def shown(body: bytes) -> str:
-    """The beginning of a body, as Python writes it."""
+    """Return the beginning of a body, as Python writes it."""
     more = " and more" if len(body) > SHOWN_BYTES else ""
     return f"{body[:SHOWN_BYTES].decode('utf-8', 'backslashreplace')!r}{more}"
 
@@ -149,7 +149,7 @@ def _time_of(timestamp: Timestamp | None, body: bytes) -> str | None:
 
 
 def at_pointer(value: JsonValue, pointer: str) -> JsonValue:
-    """The value at a JSON Pointer (RFC 6901). Raises LookupError where there is none."""
+    """Return the value at a JSON Pointer (RFC 6901). Raises LookupError if there is none."""
     for token in pointer.split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict):

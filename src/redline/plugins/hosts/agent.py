@@ -1,4 +1,4 @@
-"""What runs on a host for a lab on another: it starts servers and engines there, watches them, and stops them.
+"""The agent on a host, for a lab on another host: it starts servers and engines, watches them, and stops them.
 
 Plain Python, called by whatever connects the hosts, perhaps several methods at once. Only the lab calls it: it
 starts what the lab's catalogue contains, from builds that the lab has sent.
@@ -50,7 +50,7 @@ from redline.ports import Endpoint, Launch, Placement, RunningServer
 
 R = TypeVar("R", bound="RunningServer | RunningHops")
 ALONE_S = 120.0
-"""After so long without a call from the lab, the agent ends everything that it runs for it."""
+"""The time without a call from the lab after which the agent ends everything that it runs for it."""
 
 _LOG_BYTES = 1 << 20
 _READING_TRIES, _LONGEST_READING_NS = 10, 50_000
@@ -58,7 +58,7 @@ _READING_TRIES, _LONGEST_READING_NS = 10, 50_000
 
 @dataclass(frozen=True)
 class HostReport:
-    """What a host says of itself when the lab first speaks to it. `libc` is name and version."""
+    """A host's description of itself when the lab first calls it. `libc` is name and version."""
 
     name: str
     address: str
@@ -87,7 +87,7 @@ class RemoteStart:
 
 @dataclass
 class _Running:
-    """A server of this host, or the proxies of a server, and what stops it."""
+    """A server of this host, or the proxies of a server, and how to stop it."""
 
     server: RunningServer | RunningHops
     stop: ExitStack
@@ -95,7 +95,7 @@ class _Running:
 
 
 class HostAgent:
-    """Starts and stops what the lab asks for on a host. Servers listen on `address`."""
+    """Starts and stops servers and engines for the lab. Servers listen on `address`."""
 
     def __init__(self, address: str, role: Role, cache: Path | None = None) -> None:
         self._address, self._role = address, role
@@ -118,7 +118,7 @@ class HostAgent:
         threading.Thread(target=self._end_when_alone, name="alone", daemon=True).start()
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-        """Call another method: whether it succeeded, and its result or the RedlineError that it raised."""
+        """Call another method: return whether it succeeded, and its result or the RedlineError that it raised."""
         with self._working():
             try:
                 return True, getattr(self, method)(*arguments)
@@ -137,25 +137,25 @@ class HostAgent:
         )
 
     def clock(self) -> tuple[ClockReading | None, int]:
-        """This host's clock according to chrony, and its lead over the monotonic clock in ns.
+        """Read this host's clock from chrony, and its lead over the monotonic clock in ns.
 
         The kernel slews both clocks alike, so their difference changes only when the clock is set.
         """
         return read_clock(), _ahead_ns()
 
     def keep_alive(self, for_s: float) -> None:
-        """Keep what runs here for so long, though the lab says nothing: it is silent while a load is measured."""
+        """Keep everything running for this time without calls: the lab is silent while a load is measured."""
         with self._lock:
             self._until_s = time.monotonic() + for_s
 
     def usage(self) -> AgentUsage | None:
-        """Usage of the processes that connect the hosts, on this host; None if not known."""
+        """Return the usage of the processes that connect the hosts, on this host; None if unknown."""
         return None
 
     # Builds
 
     def lacking(self, keys: tuple[str, ...]) -> tuple[str, ...]:
-        """The builds that this host lacks."""
+        """Return the builds that this host lacks."""
         return tuple(key for key in keys if not self._received.has(key))
 
     def take(self, key: str, chunk: bytes, last: bool) -> None:  # noqa: FBT001 - called from afar
@@ -163,7 +163,7 @@ class HostAgent:
         self._received.take(key, chunk, last=last)
 
     def provide(self, parcels: tuple[Parcel, ...], variants: tuple[Variant, ...]) -> dict[str, str | BuildError]:
-        """The runtimes of variants on this host, as recordings name them, or why it cannot run a variant; by slug."""
+        """Return the runtimes of variants on this host, as in recordings, or why it cannot run a variant; by slug."""
         self._received.know(parcels)
         outcome = self._launcher.build(variants, lambda _building: None)
         return {**outcome.runtimes, **outcome.failures}
@@ -196,7 +196,7 @@ class HostAgent:
         return number, running
 
     def death(self, number: int) -> Failure | None:
-        """Why and how a server died; None while it runs."""
+        """Return why and how a server died; None while it runs."""
         return self._running[number].server.death()
 
     def stop(self, number: int) -> dict[str, bytes]:
@@ -214,7 +214,7 @@ class HostAgent:
         return logs
 
     def processes(self, pid: int) -> tuple[int, ...]:
-        """A process of this host and its descendants."""
+        """Return a process of this host and its descendants."""
         return started_by(pid)
 
     def compilers_ns(self, pids: tuple[int, ...]) -> int | None:
@@ -238,7 +238,7 @@ class HostAgent:
         return self._monitors[watch].finish() if watch in self._monitors else ()
 
     def runtime(self, watch: int, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
-        """The facts of the server's runtime about this time. Ends and forgets its watch."""
+        """Return the facts of the server's runtime about this time. Ends and forgets its watch."""
         monitor, running = self._monitors.pop(watch, None), next(iter(self._running.values()), None)
         return monitor.runtime(window_unix_ns, running.log if running else None) if monitor else None
 
@@ -246,7 +246,7 @@ class HostAgent:
         """Let engines on other hosts read the CPU time of these servers: the key `clocks` of their job."""
         token = secrets.token_hex(16)
         self.end_clocks()
-        # It ends with its standard input, so with this process. To end with its parent would be to end with a thread.
+        # The engine ends with its standard input, so with this process; its parent is a thread, which may end earlier.
         process = self._clocks = subprocess.Popen(
             [find_engine(), "clocks", self._address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -268,17 +268,17 @@ class HostAgent:
     # Loads
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """The first wrong answer of a server, or None."""
+        """Return the first wrong answer of a server, or None."""
         return self._driver.verify(cell, endpoint)
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """The first difference between the answers of two servers, or None."""
+        """Return the first difference between the answers of two servers, or None."""
         return self._driver.differ(cell, names, endpoints)
 
     def connect(self, job: dict[str, Any], within_s: float) -> dict[str, Any]:
         """Start the engine with its part of a load, and wait for its event `connected`, or its error.
 
-        Raises DriveError when it does neither in time.
+        Raises DriveError if neither comes in time.
         """
         self.begin(job)
         engine = self._held()
@@ -304,7 +304,7 @@ class HostAgent:
         self._held().say(command)
 
     def lines_after(self, known: int, within_s: float) -> tuple[str, ...]:
-        """The engine's lines after the first `known`. Call it before the measurement, not during it."""
+        """Return the engine's lines after the first `known`. Call it before the measurement, not during it."""
         return self._held().lines_after(known, within_s)
 
     def finish(self) -> tuple[Ended, tuple[Series, ...]]:
@@ -341,7 +341,7 @@ class HostAgent:
         return self._engine
 
     def _place(self) -> Placement:
-        """All cores but the first are for the server, or the engine; of fewer than three, all are."""
+        """All cores but the first are for the server, or the engine; all of them if there are fewer than three."""
         of_load = self._role == "load"
         cores = Machine().physical_cores(os.sched_getaffinity(0))
         mine = tuple(sorted(cpu for core in (cores[1:] if len(cores) > 2 else cores) for cpu in core))
@@ -370,7 +370,7 @@ class HostAgent:
 
 
 def _ahead_ns() -> int:
-    """Lead of the clock over the monotonic clock; read again when this thread had to wait in between."""
+    """Return the lead of the clock over the monotonic clock; read again if this thread had to wait in between."""
     for _ in range(_READING_TRIES):
         before, now, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
         if after - before < _LONGEST_READING_NS:

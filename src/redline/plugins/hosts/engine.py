@@ -1,6 +1,6 @@
 """An engine on this host, from its job to its last event, for a lab on another host.
 
-Nothing of it leaves the host while it measures: its events are kept here until the lab fetches them.
+No data leaves the host while it measures: events are kept here until the lab fetches them.
 """
 
 import json
@@ -33,9 +33,9 @@ class HeldEngine:
     """An engine process, and its lines until they are asked for."""
 
     def __init__(self, engine: Path, job: dict[str, Any], log: Path) -> None:
-        """Start it with a job. Raises DriveError when it cannot be started.
+        """Start an engine with a job. Raises DriveError if it cannot be started.
 
-        It is killed shortly after the deadline of its job, should it not end by itself.
+        It is killed shortly after the deadline of its job if it does not end by itself.
         """
         self._log = log
         self._lines: list[str] = []
@@ -44,7 +44,7 @@ class HeldEngine:
         self._process: subprocess.Popen[str] | None = None
         self._begun = threading.Event()
         self._error: Exception | None = None
-        # The thread that starts it lives as long as it does: to the kernel that is the parent, with which it ends.
+        # The thread that starts the engine lives as long: the kernel takes it for the parent that it ends with.
         threading.Thread(target=self._run, args=(engine, job), name="engine", daemon=True).start()
         self._begun.wait()
         if self._error is not None:
@@ -57,7 +57,7 @@ class HeldEngine:
         return self._process.pid
 
     def wait_for(self, wanted: Callable[[dict[str, Any]], bool], within_s: float) -> dict[str, Any] | None:
-        """The first event that `wanted` accepts, or an `error`; None if the engine ends or the time is over before."""
+        """Return the first event that `wanted` accepts, or an `error`; None if the engine or the time ends before."""
 
         def wanted_event() -> dict[str, Any] | None:
             events = (json.loads(line) for line in self._lines)
@@ -68,7 +68,7 @@ class HeldEngine:
             return wanted_event()
 
     def lines_after(self, known: int, within_s: float) -> tuple[str, ...]:
-        """Wait for lines after the first `known`, and return them; none if the engine ends or time is over."""
+        """Wait for lines after the first `known`, and return them; empty if the engine or the time ends."""
         with self._news:
             self._news.wait_for(lambda: self._ended or len(self._lines) > known, within_s)
             return tuple(self._lines[known:])

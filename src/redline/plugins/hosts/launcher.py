@@ -1,4 +1,4 @@
-"""A launcher of servers and proxies on other hosts, from builds that it makes here and sends there."""
+"""Launch servers and proxies on other hosts, from builds that are made here and sent there."""
 
 import contextlib
 import itertools
@@ -25,8 +25,8 @@ BEYOND_READY_S = 60.0
 class RemoteServer:
     """A server on another host; its endpoint is that of its first proxy, if any.
 
-    `parts` are the hosts of the server and of its proxies, with the number of what runs there. `started` has the facts
-    of what runs on the server's own host, `hops` those of proxies on another.
+    `parts` are the hosts of the server and of its proxies, with their numbers there. `started` has the facts
+    of processes on the server's own host, `hops` those of proxies on another.
     """
 
     parts: tuple[tuple[RemoteHost, int], ...]
@@ -41,11 +41,11 @@ class RemoteServer:
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What its processes, and those of its proxies, were seen to run on."""
+        """The runtimes that its processes, and those of its proxies, were seen to run on."""
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """Why and how the server or a proxy died, or that a host is gone; None while all run."""
+        """Return why and how the server or a proxy died, or that a host is lost; None while all run."""
         return next(filter(None, (_death(host, number) for host, number in self.parts)), None)
 
 
@@ -58,10 +58,10 @@ def _death(host: RemoteHost, number: int) -> Failure | None:
 
 
 class RemoteLauncher:
-    """Launcher of servers on a host, from builds that were made here; proxies run there, or on a host of their own.
+    """Launcher of servers on a host, from builds that were made here; proxies run there, or on their own host.
 
     Builds of `catalogue`, and of others that are merged with it, are sent to all `servers` and `proxies`, the hosts
-    that may run either. `find` gives them by entry.
+    that may run either. `find` maps entries to builds.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class RemoteLauncher:
         self._running_already = AttachedLauncher()
 
     def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
-        """The same launcher for this host, and perhaps another for proxies."""
+        """Return the same launcher for this host, and perhaps another for proxies."""
         other = RemoteLauncher(self._local, self._find, self._catalogue, self._servers, self._proxies)
         other._host, other._proxy = host, proxy
         return other
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants need here, and send it to the hosts. What a host cannot run is a failure."""
+        """Build what the variants need here, and send it to the hosts. A build that a host cannot run is a failure."""
         wanted = {variant.slug: variant for variant in variants}
         attached = [variant for variant in wanted.values() if variant.is_attached]
         built = [variant for variant in wanted.values() if not variant.is_attached]
@@ -108,7 +108,7 @@ class RemoteLauncher:
         outcome: BuildOutcome,
         progress: Callable[[Building], None],
     ) -> dict[str, BuildError]:
-        """Send builds to hosts. Returns why a host cannot run what was built here, by slug."""
+        """Send builds to hosts. Returns why a host cannot run a build from here, by slug."""
         parts = [part for variant in variants for part in (variant, *variant.hops)]
         entries = {part.catalogued.name: part.catalogued for part in parts}
         builds = {name: self._find(entry) for name, entry in entries.items()}
@@ -171,7 +171,7 @@ class RemoteLauncher:
 def _started(
     host: RemoteHost, parts: Sequence[Variant], log: Path, method: str, *arguments: Any
 ) -> Iterator[RemoteStart]:
-    """Start something by a method of the agent, and fetch its output when the block ends. Raises LaunchError."""
+    """Start processes by a method of the agent, and fetch their output when the block ends. Raises LaunchError."""
     within_s = BEYOND_READY_S + sum(part.catalogued.ready.within_ns for part in parts) / 1e9
     try:
         start = call(host, method, *arguments, within_s=within_s)
@@ -181,7 +181,7 @@ def _started(
         yield start
     finally:
         stop_s = BEYOND_READY_S + sum(part.catalogued.stop.within_ns for part in parts) / 1e9
-        with contextlib.suppress(HostLostError):  # it ends by itself what runs there
+        with contextlib.suppress(HostLostError):  # a lost host ends its processes by itself
             texts: dict[str, bytes] = call(host, "stop", start.number, within_s=stop_s)
             with as_store_error(log):
                 log.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def _started(
 
 
 def _misfit(slug: str, host: str, here: str, there: str | BuildError) -> BuildError | None:
-    """Why a host cannot run what was built here, if it cannot."""
+    """Say why a host cannot run a build from here, if it cannot."""
     if isinstance(there, BuildError):
         return BuildError(f"{host}: {there.message}", hint=there.hint)
     if here == there:

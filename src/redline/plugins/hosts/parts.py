@@ -1,4 +1,4 @@
-"""A load in parts for the engines of several hosts: how it is split, and how what they saw is merged. Pure."""
+"""Split a load into parts for the engines of several hosts, and merge their traffic. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from redline.plugins.drivers.intervals import kept_ns
 from redline.plugins.drivers.protocol import MOST_WORKERS
 
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
-"""An early end of a part is that of the whole load."""
+"""If a part ends early, so does the whole load."""
 _PHASES = ("warmup", "measure", "drain")
 
 
@@ -24,15 +24,15 @@ class Part:
     all_workers: int
 
     def keys(self) -> dict[str, Any]:
-        """The keys of its job."""
+        """Return the keys of its job."""
         part = {"first_worker": self.first_worker, "all_workers": self.all_workers}
         return {"workers": self.workers, "part": part, "commands": True}
 
 
 def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
-    """A part for every host that can have so many workers, of which all need a connection.
+    """Return a part for every host with its number of workers; every worker needs a connection.
 
-    The last hosts get no part where connections do not suffice, and very many hosts have fewer workers.
+    The last hosts get no part if connections do not suffice, and very many hosts have fewer workers.
     """
     most = max(1, MOST_WORKERS // len(workers))
     asked = [min(wanted, most) for wanted in workers]
@@ -47,7 +47,7 @@ def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
 
 
 def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
-    """The sum of the parts, at least one, which have the same schedule and intervals of this length."""
+    """Sum up the parts, at least one, which have the same schedule and intervals of this length."""
     first = parts[0]
     engine = Engine(
         name=first.engine.name,
@@ -74,7 +74,7 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
 
 
 def merged_intervals(parts: Sequence[Sequence[Interval]], interval_ns: int) -> tuple[Interval, ...]:
-    """The intervals of all parts without gaps, merged where they end at the same place of their phase.
+    """Return the intervals of all parts without gaps, merged if they end at the same place of their phase.
 
     An engine whose output was not read for a while joins several intervals, and so does a long measurement (`kept_ns`).
     """
@@ -94,7 +94,7 @@ def merged_intervals(parts: Sequence[Sequence[Interval]], interval_ns: int) -> t
 
 
 def _placed(part: Sequence[Interval], interval_ns: int, measured_ns: int) -> Iterator[tuple[tuple[int, int], Interval]]:
-    """Intervals with their places: the phase, and the number in it by its end. Measured intervals may be longer."""
+    """Yield intervals with their phase and the index in it, by their ends. Measured intervals may be longer."""
     phase, start_ns, least = "", 0, 0
     for interval in part:
         if interval.phase != phase:

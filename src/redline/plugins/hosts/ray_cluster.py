@@ -1,6 +1,6 @@
-"""The hosts of a Ray cluster: Ray places agents on them, and carries what the lab says to it. Nothing else knows Ray.
+"""The hosts of a Ray cluster: Ray places agents on them, and carries the lab's calls. No other module knows Ray.
 
-No byte of a load goes through it, and while a load is measured it carries nothing.
+No byte of a load goes through Ray, and it carries nothing while a load is measured.
 """
 
 import os
@@ -41,7 +41,7 @@ class RayAgent(HostAgent):
     """An agent in a Ray actor."""
 
     def __init__(self, address: str, role: Role) -> None:
-        # What runs here for the lab gets neither Ray's token nor its settings for numerical libraries.
+        # Processes that run here for the lab get neither Ray's token nor its settings for numerical libraries.
         for name in [name for name in os.environ if name.startswith("RAY_") or name == "OMP_NUM_THREADS"]:
             if name == "RAY_AUTH_MODE":
                 self.auth_mode = os.environ[name]
@@ -53,7 +53,7 @@ class RayAgent(HostAgent):
     auth_mode = ""
 
     def cluster(self) -> tuple[str, int]:
-        """How the cluster authenticates, and the niceness of processes that Ray starts here."""
+        """Return how the cluster authenticates, and the niceness of processes that Ray starts here."""
         return self.auth_mode, os.getpriority(os.PRIO_PROCESS, 0)
 
     def usage(self) -> AgentUsage:
@@ -69,7 +69,7 @@ class RayAgent(HostAgent):
 
 
 class _Actor:
-    """The actor around an agent: a single method, because errors of ours travel as values."""
+    """The actor around an agent: a single method, because our errors travel as values."""
 
     def __init__(self, role: Role) -> None:
         import ray  # noqa: PLC0415 - only where Ray is
@@ -127,10 +127,10 @@ class RayHost:
 
 @contextmanager
 def connected(address: str, loads: int, *, proxies: bool) -> Iterator[tuple[Pair, ...]]:
-    """As many pairs of hosts as the cluster has; their agents end with the block.
+    """Yield as many pairs of hosts as the cluster has; their agents end with the block.
 
-    If there are `proxies`, every pair gets a host for them too, where the cluster has such hosts. Raises UsageError
-    when there is no such cluster, when it has too few hosts, or does not authenticate.
+    If there are `proxies`, every pair gets a host for them too, if the cluster has such hosts. Raises UsageError
+    if there is no such cluster, if it has too few hosts, or does not authenticate.
     """
     with _cluster(address) as ray:
         groups: list[Any] = []
@@ -150,7 +150,7 @@ def connected(address: str, loads: int, *, proxies: bool) -> Iterator[tuple[Pair
 
 @contextmanager
 def everyone(address: str) -> Iterator[tuple[RemoteHost, ...]]:
-    """An agent on every host of the cluster with a role, in use or not. Raises UsageError as `connected` does."""
+    """Yield an agent on every host of the cluster with a role, in use or not. Raises UsageError as `connected` does."""
     with _cluster(address) as ray:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
 
@@ -169,7 +169,7 @@ def everyone(address: str) -> Iterator[tuple[RemoteHost, ...]]:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[Any]:
-    """Ray, connected with a cluster. Raises UsageError, also for a cluster without authentication."""
+    """Yield Ray, connected with a cluster. Raises UsageError, also for a cluster without authentication."""
     # Ray reads both when it is imported.
     os.environ["RAY_AUTH_MODE"] = _TOKEN
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -249,7 +249,7 @@ def _open(host: str) -> str:
 
 
 def _refuse_silent(address: str) -> None:
-    """Raise UsageError where nothing listens: Ray would try for minutes, and print all attempts."""
+    """Raise UsageError if nothing listens: Ray would try for minutes, and print all attempts."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     if address in ("auto", "local") or parts.hostname is None:
         return
@@ -261,7 +261,7 @@ def _refuse_silent(address: str) -> None:
 
 
 def _number_of_pairs(resources: dict[str, float], loads: int, *, apart: bool) -> int:
-    """The number of pairs that the cluster has hosts for. Raises UsageError for none."""
+    """Return the number of pairs that the cluster has hosts for. Raises UsageError if there is none."""
     servers, of_load = int(resources.get("server", 0)), int(resources.get("load", 0))
     number = min(servers, of_load // loads, int(resources["proxy"]) if apart else _MOST_PAIRS)
     if number < 1:
@@ -274,7 +274,7 @@ def _number_of_pairs(resources: dict[str, float], loads: int, *, apart: bool) ->
 
 
 def _group(ray: Any, loads: int, *, apart: bool) -> Any:
-    """The hosts of a pair, all different. Raises UsageError when they are not free in time."""
+    """Reserve the hosts of a pair, all different. Raises UsageError if they are not free in time."""
     bundles = [{"server": 1}, *({"load": 1} for _ in range(loads)), *([{"proxy": 1}] if apart else [])]
     group = ray.util.placement_group(bundles, strategy="STRICT_SPREAD")
     if not group.wait(PLACED_WITHIN_S):

@@ -32,7 +32,7 @@ from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 CALL_S = 30.0
 """Time limit for a short call to a host."""
 START_NOTICE_NS, MEASURE_NOTICE_NS = 1_000_000_000, 1_500_000_000
-"""Notice of a start, and of a measurement that begins when the server is warm: every host gets the command in time."""
+"""The notice for a start, or for a measurement that begins when the server is warm: enough for every host."""
 BEYOND_DEADLINE_S = 15.0
 """How long the result of an engine may take after its deadline."""
 SPARE_FILES = 200
@@ -46,7 +46,7 @@ class Pending(Protocol):
     """A call that is in progress."""
 
     def result(self, within_s: float) -> Any:
-        """Wait for its result, or raise its error. Raises HostLostError when the host is gone, or too slow."""
+        """Wait for the result, or raise its error. Raises HostLostError if the host is gone, or too slow."""
 
 
 class RemoteHost(Protocol):
@@ -79,14 +79,14 @@ class Pair:
 
 
 def call(host: RemoteHost, method: str, *arguments: Any, within_s: float = CALL_S) -> Any:
-    """Call a method of the agent, and wait for what it returns. Raises HostLostError and what the method raises."""
+    """Call a method of the agent, and wait for its result. Raises HostLostError and the method's errors."""
     return host.submit(method, *arguments).result(within_s)
 
 
 class PartsDriver:
-    """Drives a load from several hosts, and merges what they saw.
+    """Drives a load from several hosts, and merges their traffic.
 
-    Of the last load, `shares` has the parts by host, and `series` those of the load hosts and their engines.
+    After a load, `shares` has the parts by host, and `series` those of the load hosts and their engines.
     """
 
     def __init__(self, hosts: Sequence[RemoteHost], server: RemoteHost | None, proxy: RemoteHost | None = None) -> None:
@@ -95,11 +95,11 @@ class PartsDriver:
         self.series: tuple[Series, ...] = ()
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """The first wrong answer of a server to the first load host, or None."""
+        """Return the first wrong answer of a server to the first load host, or None."""
         return self._asked("verify", cell, endpoint)
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """The first difference between the answers of two servers, or None."""
+        """Return the first difference between the answers of two servers, or None."""
         return self._asked("differ", cell, names, endpoints)
 
     def _asked(self, method: str, *arguments: Any) -> str | None:
@@ -110,9 +110,9 @@ class PartsDriver:
         return said
 
     def drive(self, drive: Drive) -> Traffic:
-        """A load from all hosts. An interrupt ends it; with `keep_interrupted`, it gives what there is.
+        """Run a load from all hosts. An interrupt ends it; with `keep_interrupted`, the partial result is returned.
 
-        Raises DriveError when a host, or its engine, gives no result: part of a load is not that load.
+        Raises DriveError if a host, or its engine, gives no result: part of a load is not that load.
         """
         with self._loading():
             load = drive.cell.load
@@ -142,7 +142,7 @@ class PartsDriver:
     def _connect(
         self, hosts: Sequence[RemoteHost], parts: Sequence[Part], entire: dict[str, Any], within_s: float
     ) -> None:
-        """Let every host open its connections. Raises DriveError where a host cannot, or there are none."""
+        """Let every host open its connections. Raises DriveError if a host cannot, or there is no host."""
         jobs = [entire | part.keys() for part in parts]
         for other in jobs[1:]:
             other.pop("clocks", None)  # the first engine reads them
@@ -179,7 +179,7 @@ class PartsDriver:
                     return
 
     def _finished(self, hosts: Sequence[RemoteHost], drive: Drive) -> list[tuple[Ended, tuple[Series, ...]]]:
-        """The lines of every engine, when all have ended."""
+        """Return the lines of every engine, when all have ended."""
         pending = [host.submit("finish") for host in hosts]
         until_s = time.monotonic() + deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S
         try:
@@ -198,7 +198,7 @@ class PartsDriver:
         self.series = tuple(line.of_host(name) for name, of_host in zip(names, series, strict=True) for line in of_host)
 
     def duet(self, duet: DuetDrive) -> DuetTraffic:
-        """Several servers of a host in slices, from the first load host. Raises DriveError."""
+        """Load several servers of a host in slices, from the first load host. Raises DriveError."""
         with self._loading():
             host, drive = self._hosts[0], duet.drive
             self._keep_alive(drive)
@@ -237,7 +237,7 @@ class PartsDriver:
                 call(host, "keep_alive", deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S)
 
     def _clocks(self, pids: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
-        """The job's key `clocks`: where the engine reads the CPU time of the servers' processes."""
+        """Return the job's key `clocks`: where the engine reads the CPU time of the servers' processes."""
         if self._server is None or not any(pids):
             return {}
         return {"clocks": call(self._server, "serve_clocks", pids)}
@@ -258,7 +258,7 @@ class PartsDriver:
 
 
 class RemoteMonitor:
-    """A monitor on the server's host, and on that of its proxies if it is another."""
+    """A monitor on the server's host, and on the host of its proxies if it is another."""
 
     perturbs = False
     _numbers = itertools.count(1)
@@ -268,7 +268,7 @@ class RemoteMonitor:
         self._apart = False
 
     def follow(self, subject: Subject, pid: int) -> None:
-        """Begin to watch a process; engines are watched by theirs. `server` comes first."""
+        """Begin to watch a process; agents watch their engines themselves. `server` comes first."""
         if subject == "engine":
             return
         host = self._proxy if subject in HOPS and self._proxy else self._host
@@ -277,7 +277,7 @@ class RemoteMonitor:
             call(host, "follow", self._watch, subject, pid)
 
     def finish(self) -> tuple[Series, ...]:
-        """End, and return the series: none of a lost host. Series of the proxies' host have its name."""
+        """End, and return the series; empty for a lost host. Series of the proxies' host have its name."""
         series = list(self._seen(self._host))
         if self._apart and self._proxy:
             name = self._proxy.report.name
@@ -292,7 +292,7 @@ class RemoteMonitor:
         return ()
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
-        """The facts of the server's runtime about this time."""
+        """Return the facts of the server's runtime about this time."""
         del server_log  # it is on that host
         with contextlib.suppress(HostLostError):
             facts: RuntimeFacts | None = call(self._host, "runtime", self._watch, window_unix_ns)
@@ -322,7 +322,7 @@ class LoadHostsMonitor:
 
 
 def _workers(host: RemoteHost, drive: Drive, hosts: int) -> int:
-    """The number of a host's workers: at least its cores, and as many as its connections need."""
+    """Return the number of a host's workers: at least its cores, and as many as its connections need."""
     cores = len(host.report.environment.engine_cpus) or host.report.environment.cores
     mine = -(-drive.cell.load.connections // hosts)
     return max(cores, -(-mine // max(1, host.report.environment.open_files_hard - SPARE_FILES)))

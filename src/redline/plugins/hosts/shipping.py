@@ -1,4 +1,4 @@
-"""Sending of builds: the lab makes them once, and other hosts keep them by content hash."""
+"""Send builds: the lab makes them once, and other hosts keep them by content hash."""
 
 import io
 import os
@@ -21,9 +21,9 @@ CHUNK_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Parcel:
-    """A build as it travels: a tar archive of the files, by paths below the folder that holds the catalogue.
+    """A build for transport: a tar archive of its files, by paths below the folder that holds the catalogue.
 
-    `key` is the hash of what it was built from and of what was built; `folder` is where it was built.
+    `key` is the hash of the inputs and the outputs; `folder` is where it was built.
     """
 
     key: str
@@ -33,7 +33,7 @@ class Parcel:
 
 
 def parcel_of(build: StandingBuild, project: Path) -> Parcel:
-    """The files of a build below `project`. Raises BuildError for a build elsewhere."""
+    """Return the files of a build below `project`. Raises BuildError for a build elsewhere."""
     folder = os.path.relpath(build.folder, project)
     if folder.startswith(".."):
         raise BuildError(
@@ -45,7 +45,7 @@ def parcel_of(build: StandingBuild, project: Path) -> Parcel:
 
 
 def packed(build: StandingBuild, project: Path) -> Iterator[bytes]:
-    """The archive of a build, in chunks. Raises BuildError where a file cannot be read."""
+    """Yield the archive of a build, in chunks. Raises BuildError if a file cannot be read."""
     buffer = io.BytesIO()
     try:
         with tarfile.open(fileobj=buffer, mode="w|", bufsize=CHUNK_BYTES) as archive:
@@ -64,7 +64,7 @@ def packed(build: StandingBuild, project: Path) -> Iterator[bytes]:
 
 
 def _files(build: StandingBuild) -> list[Path]:
-    """Inputs and outputs of a build: servers are started from both."""
+    """Return inputs and outputs of a build: servers are started from both."""
     named = [*input_files(build.entry, build.folder), *build.entry.catalogue_build.outputs]
     return [Path(os.path.normpath(build.folder / name)) for name in dict.fromkeys(named)]
 
@@ -132,7 +132,7 @@ class Received:
         return outcome
 
     def find(self, entry: ServerEntry) -> StandingBuild:
-        """The build to start. Raises LaunchError when it, or a tool that starts it, is missing here."""
+        """Return the build to start. Raises LaunchError if it, or a tool that starts it, is missing here."""
         parcel = self._parcels.get(entry.name)
         if parcel is None or not self.has(parcel.key):
             raise LaunchError(f"{entry.name} has not been sent to this host", hint="this is an error in Redline")

@@ -1,1 +1,1 @@
-"""How servers are built, started and stopped."""
+"""Build, start and stop servers."""

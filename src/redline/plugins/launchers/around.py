@@ -39,7 +39,7 @@ class Around:
     def set_up(self) -> Iterator[None]:
         """Run `before`, and in any case `after` in the end. Raises LaunchError.
 
-        An error or an interrupt within the block goes before one of `after`.
+        An error or an interrupt within the block has precedence over an error of `after`.
         """
         start = self.launch.variant.catalogued.start
         try:
@@ -63,7 +63,7 @@ class Around:
         env = {**self.order.env, "PORT": str(self.port), "SCRATCH": str(self.scratch)}
         name, code = self.launch.variant.slug, None
         try:
-            # Not a pipe: what the command leaves running, such as a database, may go on writing to it.
+            # Not a pipe: a process that the command leaves running, such as a database, may go on writing to it.
             with tempfile.TemporaryFile() as output:
                 try:
                     with (
@@ -89,7 +89,7 @@ class Around:
         raise LaunchError(f"{name}: `{key}` {how}; {said}", hint=hint, log_tail=tail(log))
 
     def _keep(self, output: BinaryIO, log: Path) -> None:
-        """Keep the end of what a command wrote, without secrets. Raises StoreError."""
+        """Keep the end of a command's output, without secrets. Raises StoreError."""
         redactor = Redactor(self.order.secrets)
         cut = max(0, output.seek(0, os.SEEK_END) - _MOST_KEPT_BYTES)
         output.seek(max(0, cut - redactor.longest))  # so that the cut leaves no part of a secret

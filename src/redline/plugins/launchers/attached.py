@@ -19,14 +19,14 @@ _ASKED_WITHIN_S = 1.0
 
 @dataclass(frozen=True)
 class RunningElsewhere:
-    """A running server, known by its address alone."""
+    """A running server, known only by its address."""
 
     endpoint: Endpoint
     facts: ServerFacts | None = None
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """The runtimes of its processes, where they are processes of this machine."""
+        """The runtimes of its processes, if they run on this machine."""
         return runtimes_of(owner_of(self.endpoint.host, self.endpoint.port).pids)
 
     def death(self) -> Failure | None:
@@ -47,7 +47,7 @@ class RunningElsewhere:
 
 
 def processes_of(server: RunningServer) -> tuple[int, ...]:
-    """The processes of a server that was started here, and of its hops; empty for another: see `watching`."""
+    """Return the processes of a server that was started here, and of its hops; empty for others: see `watching`."""
     if server.facts is None:
         return ()
     return tuple(child for pid in server.facts.pids for child in started_by(pid))
@@ -63,7 +63,7 @@ class AttachedLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RunningElsewhere]:
-        """The server at its address, not yet asked whether it answers. Raises LaunchError for another kind."""
+        """Yield the server at its address, before any request. Raises LaunchError for another kind."""
         entry = launch.variant.entry
         if not isinstance(entry, AttachedServer):
             hint = "this is an error in Redline"

@@ -1,4 +1,4 @@
-"""Builds of servers: repeated only when their inputs change, and made together where they share a command."""
+"""Build servers: only if their inputs have changed, and together if they share a command."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ _LONGEST_LINE = 500
 _TICK_NS = 10_000_000
 """The kernel stamps files with a clock that is behind by up to a tick."""
 _SHOWN_LINES = 15
-_READ_LINES = 200  # in which the line that names the error is looked for
+_READ_LINES = 200  # searched for the line that names the error
 _DENIED = re.compile(r"permission denied", re.IGNORECASE)
 _NAMED_INPUTS = 3
 
@@ -52,7 +52,7 @@ class BuildStamp(Frozen):
 
 
 def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
-    """The outputs that exist."""
+    """Return the outputs that exist."""
     marks = {}
     for name in outputs:
         with suppress(OSError):
@@ -62,7 +62,7 @@ def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
 
 
 def read_stamp(file: Path) -> BuildStamp | None:
-    """The stamp, or None when it is missing or damaged, so that the server has to be built."""
+    """Read the stamp; None if it is missing or damaged, so that the server has to be built."""
     try:
         return BuildStamp.model_validate_json(file.read_bytes())
     except (OSError, ValidationError):
@@ -71,7 +71,7 @@ def read_stamp(file: Path) -> BuildStamp | None:
 
 @dataclass(frozen=True)
 class _CommandResult:
-    """How a build command ended, and its lines `TARGET: ...`, which name targets that failed. All output is in `log`.
+    """How a build command ended, and its lines `TARGET: ...`, which name failed targets. All output is in `log`.
 
     Files that it writes have the time `began_unix_ns` or a later time.
     """
@@ -92,9 +92,9 @@ class Availability(NamedTuple):
 
 @dataclass(frozen=True)
 class StandingBuild:
-    """A build of a server: its content hash, its folder, and what the runtime says of its version.
+    """A build of a server: its content hash, its folder, and the versions of its runtime.
 
-    `number` counts the builds of a server, from 0; `outputs` is a hash of what was built, where there are several.
+    `number` counts the builds of a server, from 0; `outputs` is a hash of the outputs, if there are several builds.
     """
 
     entry: ServerEntry
@@ -115,21 +115,21 @@ def _kept(outcome: BuildOutcome, name: str) -> Iterator[None]:
 
 
 def holder_of(entry: ServerEntry, catalogue: Path) -> Path:
-    """The folder that holds the catalogue of a server: this catalogue, or another that is merged with it."""
+    """Return the folder that holds the catalogue of a server: this catalogue, or another that is merged with it."""
     own = (catalogue / entry.family_folder).parent
     return own.parent if own.name == catalogue.name else catalogue.parent
 
 
 def cache_in(holder: Path) -> Path:
-    """The cache of the catalogue that a folder holds."""
+    """Return the cache of the catalogue in a folder."""
     return holder / ".cache"
 
 
 class Builds:
     """The builds of catalogues, and the caches that remember them.
 
-    Build 0 is made in the catalogue, further builds from the same inputs in folders of their own in the cache. A server
-    of another catalogue has that one's cache: whoever builds in a folder takes the same lock.
+    Build 0 is made in the catalogue, further builds from the same inputs in their own folders in the cache. A server
+    of another catalogue uses the cache of that catalogue: all builds in a folder take the same lock.
     """
 
     def __init__(self, catalogue: Path, cache: Path, number: int = 0) -> None:
@@ -155,7 +155,7 @@ class Builds:
     def build(
         self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, hash_outputs: bool = False
     ) -> BuildOutcome:
-        """Build the entries that do not stand, and hash what was built if `hash_outputs`. The outcome is by name."""
+        """Build the entries that need it, and hash their outputs if `hash_outputs`. The outcome is by name."""
         outcome = BuildOutcome()
         requested = {entry.name: entry for entry in entries}
         wanted = {build.entry.name: build for build in self._wanted(requested.values(), outcome)}
@@ -169,7 +169,7 @@ class Builds:
         return outcome
 
     def availability(self, entry: ServerEntry) -> Availability:
-        """Whether the entry is built, or can be; builds nothing."""
+        """Return whether the entry is built, or can be; build nothing."""
         tool = self._tools.missing((*entry.catalogue_build.needs, *entry.start.needs))
         if tool is not None:
             return Availability("cannot be built", f"{why_missing(tool.command)}; {tool.hint}")
@@ -180,7 +180,7 @@ class Builds:
         return Availability("built" if self._stands(wanted) else "not built")
 
     def find(self, entry: ServerEntry) -> StandingBuild:
-        """The build to start. Raises LaunchError when it is missing or has changed since it was built."""
+        """Return the build to start. Raises LaunchError if it is missing or has changed since it was built."""
         done = self._done.get(entry.name)
         try:
             self._tools.check(entry.name, entry.start.needs)
@@ -197,12 +197,12 @@ class Builds:
         )
 
     def _cache(self, entry: ServerEntry) -> Path:
-        """Where the build of an entry is remembered."""
+        """Return the cache of an entry's build."""
         holder = holder_of(entry, self._catalogue)
         return self._near if holder in {self._holder, self._catalogue.parent} else cache_in(holder) / "builds"
 
     def _wanted(self, entries: Iterable[ServerEntry], outcome: BuildOutcome) -> list[StandingBuild]:
-        """The builds that are needed; entries that cannot be built are failures of the outcome."""
+        """Return the builds that are needed; entries that cannot be built are failures of the outcome."""
         wanted = []
         for entry in entries:
             with _kept(outcome, entry.name):
@@ -211,7 +211,7 @@ class Builds:
         return wanted
 
     def _wanted_of(self, entry: ServerEntry) -> StandingBuild:
-        """The build for the current sources and tools. Raises BuildError."""
+        """Return the build for the current sources and tools. Raises BuildError."""
         folder = self.origin(entry)
         if not folder.is_dir():
             raise BuildError.of_server(
@@ -220,7 +220,7 @@ class Builds:
         content = self._contents.of_build(
             entry, folder, self._tools.versions(entry.name, entry.catalogue_build.needs, folder)
         )
-        # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
+        # Check the tools that start it as well: a runtime that cannot report its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
         return StandingBuild(entry, content, self.folder(entry), runtime_of(versions), self._number)
 
@@ -230,7 +230,7 @@ class Builds:
         return stamp is not None and (stamp.hash, stamp.outputs) == (build.hash, outputs)
 
     def _batches(self, entries: list[ServerEntry]) -> list[list[ServerEntry]]:
-        """Entries that the same command builds: its targets in a folder, and entries of the same build."""
+        """Group entries that the same command builds: its targets in a folder, and entries of the same build."""
         batches: dict[tuple[str, ...], list[ServerEntry]] = {}
         for entry in entries:
             build = entry.catalogue_build
@@ -241,11 +241,11 @@ class Builds:
     def _build_batch(
         self, entries: list[ServerEntry], outcome: BuildOutcome, progress: Callable[[Building], None]
     ) -> list[StandingBuild]:
-        """Build a batch when the lock is free, but for builds that exist by then; failures are in the outcome."""
+        """Build a batch when the lock is free, except builds that exist by then; failures are in the outcome."""
         wanted: list[StandingBuild] = []
         try:
             with self._lock(entries, progress):
-                # Another lab may have built them meanwhile, and the sources may be others by now.
+                # Another lab may have built them meanwhile, and the sources may have changed.
                 wanted = self._wanted(entries, outcome)
                 left = []
                 for build in wanted:
@@ -266,7 +266,7 @@ class Builds:
         return wanted
 
     def _run(self, builds: list[StandingBuild], progress: Callable[[Building], None]) -> _CommandResult:
-        """Build a batch by its command, which any exception ends, Ctrl-C too. Raises BuildError where it cannot."""
+        """Build a batch by its command, which any exception ends, Ctrl-C too. Raises BuildError if it cannot run."""
         names = tuple(build.entry.name for build in builds)
         first, folder, log = builds[0].entry, builds[0].folder, self._log(builds[0].entry)
         targets = sorted({build.entry.catalogue_build.target for build in builds if build.entry.catalogue_build.target})
@@ -300,7 +300,7 @@ class Builds:
         entry, folder = wanted.entry, wanted.folder
         left = marks(folder, entry.catalogue_build.outputs)
         lacking = [name for name in entry.catalogue_build.outputs if name not in left]
-        # A target's files were removed before, so a file that is there proves that it succeeded; a folder does not.
+        # A target's files were removed before, so an existing file proves success; a folder does not.
         files_are_new = entry.catalogue_build.target is not None and any((folder / name).is_file() for name in left)
         if not lacking and (ended.code == 0 or files_are_new):
             self._refuse_other_inputs(wanted, ended)
@@ -329,7 +329,7 @@ class Builds:
         )
 
     def _refuse_other_inputs(self, wanted: StandingBuild, ended: _CommandResult) -> None:
-        """Raise BuildError when the inputs have changed since they were hashed: nobody knows what was built."""
+        """Raise BuildError if the inputs have changed since they were hashed: it is unknown what was built."""
         entry, folder = wanted.entry, self.origin(wanted.entry)
         if self._wanted_of(entry).hash == wanted.hash:
             return
@@ -362,7 +362,7 @@ class Builds:
 
     @contextmanager
     def _lock(self, entries: list[ServerEntry], progress: Callable[[Building], None]) -> Iterator[None]:
-        """Hold the lock of a folder, so that no other lab on this machine, even a killed one, builds there."""
+        """Hold the lock of a folder, so that no other lab on this machine, not even a killed lab's build, uses it."""
         names = tuple(entry.name for entry in entries)
         cache = self._cache(entries[0])
         path = cache / "locks" / f"{_short_hash(str(self.folder(entries[0])))}.lock"
@@ -373,12 +373,12 @@ class Builds:
             yield
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
-        """The build's stamp: servers of a family that are built by the same command share it."""
+        """Return the build's stamp file: servers of a family with the same build command share it."""
         name = _short_hash(str(self.folder(entry)) + entry.catalogue_build.model_dump_json())
         return self._cache(entry) / f"{name}.json"
 
     def _log(self, entry: ServerEntry) -> Path:
-        """The log of a command, for all of its targets."""
+        """Return the log of a command, for all of its targets."""
         folder = self.folder(entry)
         command = _short_hash(str((str(folder), entry.catalogue_build.run)))
         name = f"{folder.name}-{command}" if entry.catalogue_build.target else entry.name
@@ -386,12 +386,12 @@ class Builds:
 
 
 def runtime_of(versions: dict[str, str]) -> str:
-    """Versions of the tools that start a server, as recordings have them."""
+    """Join the versions of the tools that start a server, as in recordings."""
     return "; ".join(text.partition("\n")[0] for text in versions.values())
 
 
 def _remove_old_outputs(wanted: StandingBuild) -> None:
-    """Remove a target's output files, so that old files do not pass for new. Raises BuildError."""
+    """Remove a target's output files, so that old files are not mistaken for new. Raises BuildError."""
     entry, folder = wanted.entry, wanted.folder
     if entry.catalogue_build.target is None:
         return
@@ -416,7 +416,7 @@ def _remove_old_outputs(wanted: StandingBuild) -> None:
 
 
 def hash_of_outputs(build: StandingBuild) -> str:
-    """16 hex digits over the names and bytes of what was built. Raises BuildError when it cannot be read."""
+    """Return 16 hex digits of a hash of the outputs' names and bytes. Raises BuildError if they cannot be read."""
     total = hashlib.sha256()
     try:
         for name in build.entry.catalogue_build.outputs:

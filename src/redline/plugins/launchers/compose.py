@@ -1,4 +1,4 @@
-"""Services of the user's compose files: a project of its own for each start, which goes with everything it made."""
+"""Launch services of users' compose files: every start is its own project, removed with everything it made."""
 
 import hashlib
 import random
@@ -50,11 +50,11 @@ class ComposeLauncher:
 
     @cached_property
     def _containers(self) -> Containers:
-        """Raises OSError when there is no folder for them."""
+        """The lab's containers. Raises OSError if there is no folder for them."""
         return Containers(private_folder("scratch"))
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the files say how to build, once, and look whether all other images are here."""
+        """Build the images that the files describe, once, and check that all other images are here."""
         del builds
         outcome = BuildOutcome()
         for variant in variants:
@@ -99,7 +99,7 @@ class ComposeLauncher:
         raise failures.port_taken(variant.slug, start.port, PORTS_TRIED, NotIts(), launch.log)
 
     def _start(self, launch: Launch, composed: Composed) -> OwnStart:
-        """What differs in a start. Raises LaunchError when there is no free port."""
+        """Return the differences of a start. Raises LaunchError if there is no free port."""
         service = _service_of(launch.variant)
         drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
         project = self._containers.new_name()
@@ -118,7 +118,7 @@ class ComposeLauncher:
         )
 
     def _of(self, variant: Variant, progress: Callable[[Building], None]) -> Composed:
-        """The compose file of a variant, with its images. Raises BuildError."""
+        """Return the compose file of a variant, with its images. Raises BuildError."""
         service = _service_of(variant)
         try:
             if service.file not in self._composed:
@@ -145,7 +145,7 @@ class ComposeLauncher:
             file = read_config(text)
             file.check(service.file, service.service)
             built = self._built(slug, provider, file, path, folder, progress)
-        images = {name: built.get(name, found.image) for name, found in file.services.items()}
+        images = {name: built.get(name, described.image) for name, described in file.services.items()}
         ids = {name: look_at(engine, image)[0] for name, image in images.items() if image}
         content = hashlib.sha256(repr((text, sorted(ids.items()))).encode()).hexdigest()[:_HASH_DIGITS]
         version = f"{engine.version}; {provider.version}"
@@ -160,7 +160,7 @@ class ComposeLauncher:
         folder: Path,
         progress: Callable[[Building], None],
     ) -> dict[str, str]:
-        """The images of the services that the file says how to build, by service, under names of the lab's."""
+        """Build the images that the file describes; return them by service, under names of the lab's."""
         project = self._containers.new_name()
         images = {
             name: f"redline/{self._containers.lab}:{project.rpartition('-')[2]}-{name}"
@@ -173,7 +173,7 @@ class ComposeLauncher:
         try:
             merged = provider.call(folder, common, "config")
         except ContainerEngineError as error:
-            hint = "get a newer one: docker compose from 2.24.4 on, or podman-compose from 1.4"
+            hint = "get a newer version: docker compose from 2.24.4 on, or podman-compose from 1.4"
             message = f"{provider.version} cannot merge what Redline adds to {path.name}: {error}"
             raise ContainerEngineError(message, hint) from error
         if theirs := not_merged(merged, start):

@@ -1,7 +1,7 @@
-"""What a compose file describes, and the file that changes it for one start of its own. Pure.
+"""Read a compose file, and write the file that changes it for a single start. Pure.
 
-A start must not meet another one, nor what the user runs of the same file: names, ports, volumes and networks are its
-own, and all of them have labels, by which they are removed.
+A start must not collide with another start, nor with the user's project of the same file: its names, ports, volumes
+and networks are its own, and all of them have labels, by which they are removed.
 """
 
 import json
@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 _CONDITIONS = ("service_healthy", "service_completed_successfully")
-"""What another service has to be before one starts."""
+"""The states of other services for which a service can wait before it starts."""
 DEFAULT_NETWORK = "default"
 _SEE = "write it as compose files have it: https://docs.docker.com/reference/compose-file"
 
@@ -51,22 +51,22 @@ class ComposeFile:
     networks: tuple[str, ...]
 
     def check(self, file: str, service: str) -> None:
-        """Raise ComposeFileError unless a server can be this service."""
-        found = self.services.get(service)
-        if found is None:
+        """Raise ComposeFileError unless this service can be a server."""
+        described = self.services.get(service)
+        if described is None:
             known = ", ".join(self.services) or "none"
             raise ComposeFileError(f"{file} has no service `{service}`", f"its services are: {known}")
-        if found.network_mode is not None:
-            message = f"the service {service} of {file} has `network_mode: {found.network_mode}`"
+        if described.network_mode is not None:
+            message = f"the service {service} of {file} has `network_mode: {described.network_mode}`"
             hint = "remove that: Redline publishes a port of its own, which needs a network of the project"
             raise ComposeFileError(message, hint)
-        if found.replicas != 1:
-            message = f"the service {service} of {file} has {found.replicas} containers, and Redline loads one"
+        if described.replicas != 1:
+            message = f"the service {service} of {file} has {described.replicas} containers, and Redline loads one"
             raise ComposeFileError(message, "write `replicas: 1`, or name a service that is in front of them")
 
     @cached_property
     def waves(self) -> tuple[tuple[str, ...], ...]:
-        """The services in groups: those of a group start when those before it are healthy, or have completed."""
+        """Group the services: those of a group start when those before it are healthy, or have completed."""
         levels: dict[str, int] = {}
 
         def level(name: str, above: frozenset[str]) -> int:
@@ -89,13 +89,13 @@ class ComposeFile:
 
     @property
     def completing(self) -> frozenset[str]:
-        """Services that have to end well before another starts."""
+        """Services that have to end successfully before another starts."""
         needs = (needed for service in self.services.values() for needed in service.needs.items())
         return frozenset(name for name, condition in needs if condition == _CONDITIONS[1])
 
 
 def read_config(text: str) -> ComposeFile:
-    """What `config` of docker compose or podman-compose prints. Raises ComposeFileError."""
+    """Read the output of `config` of docker compose or podman-compose. Raises ComposeFileError."""
     config = _config(text)
     services = {
         str(name): _service(f"services.{name}", _mapping(f"services.{name}", written))
@@ -106,9 +106,9 @@ def read_config(text: str) -> ComposeFile:
 
 
 def not_merged(text: str, start: "OwnStart") -> str:
-    """What the merged file, as `config` prints it, still has of the user's; empty if all names are the start's own.
+    """Say what the merged file, as `config` prints it, still shares with the user; empty if all names are its own.
 
-    Whatever has a name of the user's would be removed with the start.
+    Anything under a user's name would be removed with the start.
     """
     config = _config(text)
     for part in ("volumes", "networks"):
@@ -126,7 +126,7 @@ def not_merged(text: str, start: "OwnStart") -> str:
 
 
 def _config(text: str) -> dict[str, Any]:
-    """Raises ComposeFileError for what is no YAML."""
+    """Parse YAML. Raises ComposeFileError for other text."""
     try:
         read = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
@@ -137,14 +137,14 @@ def _config(text: str) -> dict[str, Any]:
 
 
 def _mapping(place: str, written: object) -> Mapping[str, Any]:
-    """What should be a mapping, or be left out: docker compose has seen to that, and podman-compose has not."""
+    """Return a mapping, empty if left out. Docker compose has validated it; podman-compose has not."""
     if written is not None and not isinstance(written, Mapping):
         raise ComposeFileError(f"`{place}` is no mapping", _SEE)
     return written or {}
 
 
 def _own(part: str, written: object) -> tuple[str, ...]:
-    """The names of those that the project makes, and that are not there already."""
+    """Return the names of the volumes or networks that the project makes, without external ones."""
     named = _mapping(part, written).items()
     return tuple(str(name) for name, about in named if not _mapping(f"{part}.{name}", about).get("external"))
 
@@ -176,10 +176,10 @@ def _service(place: str, written: Mapping[str, Any]) -> ServiceOfFile:
 
 @dataclass(frozen=True)
 class OwnStart:
-    """What differs in one start: the project, its labels, the published port, and the cores of all services.
+    """The differences of a start: the project, its labels, the published port, and the cores of all services.
 
-    `images` are those that were built, by service; `ulimits` have names and values. The environment of the server is
-    larger by a variable `padding` of so many bytes.
+    `images` are the built images, by service; `ulimits` have names and values. The environment of the server is
+    larger by a variable of `padding` bytes.
     """
 
     project: str
@@ -195,9 +195,9 @@ class OwnStart:
 
 
 def override(file: ComposeFile, start: OwnStart) -> str:
-    """The file that is merged into the compose file.
+    """Return the file that is merged into the compose file.
 
-    `!override` and `!reset` take the place of lists, which are appended to otherwise.
+    `!override` and `!reset` replace lists, which are otherwise appended to.
     """
     services = {name: _overridden(name, service, start) for name, service in file.services.items()}
     labels = {"labels": dict(start.labels)}
@@ -212,7 +212,7 @@ def override(file: ComposeFile, start: OwnStart) -> str:
 
 
 def _overridden(name: str, service: ServiceOfFile, start: OwnStart) -> str:
-    """What differs in a service: nothing of it is published, but the port of the server."""
+    """The overrides of a service: it publishes only the port of the server."""
     limits = {limit: {"soft": value, "hard": value} for limit, value in start.ulimits if limit not in service.ulimits}
     values: dict[str, object] = {
         "labels": dict(start.labels),
@@ -235,7 +235,7 @@ def _overridden(name: str, service: ServiceOfFile, start: OwnStart) -> str:
 
 
 def _pairs(values: Mapping[str, object]) -> Iterable[str]:
-    # A `$` begins a variable in compose files, and `$$` is one.
+    # A `$` begins a variable in compose files; `$$` is a literal `$`.
     return (f"{json.dumps(key)}: {json.dumps(value).replace('$', '$$')}" for key, value in values.items())
 
 
@@ -245,7 +245,7 @@ def _flow(values: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True)
 class ContainerState:
-    """A container of a project, as `container inspect` says. `health` is empty without a check."""
+    """A container of a project, as `container inspect` reports it. `health` is empty without a check."""
 
     id: str
     name: str
@@ -259,12 +259,12 @@ class ContainerState:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it ran, and does not any more."""
+        """Whether it ran, and has ended."""
         return self.status in ("exited", "stopped", "dead")
 
 
 def read_containers(text: str) -> tuple[ContainerState, ...]:
-    """What `container inspect` prints of the containers of a project, by the names of their services."""
+    """Read the output of `container inspect` for a project's containers, named by their services."""
     return tuple(sorted(map(_state, json.loads(text or "[]")), key=lambda state: (state.service, state.name)))
 
 
@@ -292,7 +292,7 @@ def _state(seen: Mapping[str, Any]) -> ContainerState:
 
 
 def _said(result: Mapping[str, Any]) -> str:
-    """The last result of a health check, in words."""
+    """Describe the last result of a health check."""
     if not result:
         return "it was not run yet"
     output = " ".join(str(result.get("Output") or "").split())

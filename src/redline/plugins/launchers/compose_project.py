@@ -1,4 +1,4 @@
-"""A start of a compose file as a project of its own: what makes it, how it becomes ready, and how all of it goes."""
+"""A start of a compose file as its own project: creation, readiness, and removal."""
 
 import math
 import os
@@ -41,20 +41,20 @@ from redline.ports import Endpoint, Launch
 START_LABEL = "redline.start"
 _PAUSE_S = 0.1
 _KEPT_LINES = 10_000
-"""Lines of a service's output that its log keeps, the last ones."""
+"""The last lines of a service's output that its log keeps."""
 _COPIED_BYTES = 1 << 20
 _BY_SIGNAL = 128
 
 
 class PortTakenError(Exception):
-    """The port that was chosen for the server is another's by now."""
+    """Another process has taken the port that was chosen for the server."""
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A compose file that can be started: its images are here. `built` are those that were built, by service.
+    """A compose file that can be started: its images are here. `built` are the images that were built, by service.
 
-    `secrets` are hidden in what its services write.
+    `secrets` are hidden in the output of its services.
     """
 
     provider: Provider
@@ -66,7 +66,7 @@ class Composed:
     secrets: tuple[str, ...] = ()
 
     def hidden(self, text: str) -> str:
-        """The text without secrets."""
+        """Hide the secrets in a text."""
         return hidden_in(text, self.secrets)
 
 
@@ -84,7 +84,7 @@ class ComposedServer:
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """Why and how it died, with the end of its output; None while it runs."""
+        """Return why and how it died, with the end of its output; None while it runs."""
         if is_alive(self.facts.pid):
             return None
         return failures.died_under_load(self.project.name, self.project.exited(), self.project.launch.log)
@@ -94,7 +94,7 @@ class ComposeProject:
     """A start of a compose file. `close` must be called, whatever happens."""
 
     def __init__(self, launch: Launch, composed: Composed, start: OwnStart, folder: Path) -> None:
-        """Raises OSError when its files cannot be written."""
+        """Raises OSError if its files cannot be written."""
         self.launch, self._composed, self._start, self._folder = launch, composed, start, folder
         self.name = launch.variant.slug
         self._engine = composed.provider.engine
@@ -135,11 +135,11 @@ class ComposeProject:
             self._settle(wave)
 
     def _settle(self, wave: tuple[str, ...]) -> None:
-        """Wait until the services are healthy, or have ended well if others need that. Raises LaunchError."""
+        """Wait until the services are healthy, or have ended successfully if others need that. Raises LaunchError."""
         within_ns = self.launch.variant.catalogued.ready.within_ns
         deadline = time.monotonic() + within_ns / 1e9
         needed = self._composed.file.completing
-        # Nobody else runs podman's checks there. Their number is no measure then, but the time is.
+        # Without systemd, only this loop runs podman's checks: then their number is no measure, but the time is.
         runs_checks = self._engine.name == "podman" and not has_systemd()
         while True:
             waiting = []
@@ -167,7 +167,7 @@ class ComposeProject:
             time.sleep(_PAUSE_S)
 
     def _check_running(self, state: ContainerState) -> None:
-        """Raise LaunchError for a service that ended, unless it ended well and is not the server."""
+        """Raise LaunchError for a service that ended, unless it ended successfully and is not the server."""
         if not state.has_ended or (state.exit_code == 0 and state.service != self._start.service):
             return
         said = self._tail(state)
@@ -189,12 +189,12 @@ class ComposeProject:
         return read_containers(self._engine.call("container", "inspect", *ids)) if ids else ()
 
     def _all(self, *words: str) -> list[str]:
-        """The identifiers that a command lists of what this start has made. Raises ContainerEngineError."""
+        """List the identifiers of what this start has made. Raises ContainerEngineError."""
         label = f"label={START_LABEL}={self._start.project}"
         return self._engine.call(*words, "--quiet", "--filter", label).split()
 
     def _its_container(self) -> ContainerState:
-        """The container that is measured. Raises LaunchError and ContainerEngineError."""
+        """Return the container that is measured. Raises LaunchError and ContainerEngineError."""
         states = [state for state in self._states() if state.service == self._start.service]
         for state in states:
             self._check_running(state)
@@ -212,7 +212,7 @@ class ComposeProject:
         return states[0]
 
     def _verify(self, state: ContainerState) -> None:
-        """Verify that its process is of this machine, and its cores. Raises LaunchError."""
+        """Check that its process is on this machine, and its cores. Raises LaunchError."""
         cpus = self._start.cpus
         if not is_first_of_its_namespace(state.pid):
             if not is_alive(state.pid):
@@ -229,7 +229,7 @@ class ComposeProject:
                 raise LaunchError(message, hint=hint)
 
     def _wait(self, state: ContainerState) -> int:
-        """When it answered (CLOCK_MONOTONIC, ns). Raises LaunchError."""
+        """Wait for the answer, and return its time (CLOCK_MONOTONIC, ns). Raises LaunchError."""
         variant, upstream = self.launch.variant, self.launch.upstream
         ready = variant.catalogued.ready
         assert upstream is None, "a service is no proxy"
@@ -272,7 +272,7 @@ class ComposeProject:
         raise failed.not_ready(ready, waited.last_answer, where)
 
     def _order(self) -> LaunchOrder:
-        """The start in the form that messages need."""
+        """Return the start as messages need it."""
         return LaunchOrder(
             command=self._composed.provider.command(self._folder, *self._common, "up", "-d"),
             folder=self._composed.path.parent,
@@ -284,7 +284,7 @@ class ComposeProject:
         )
 
     def order_of_commands(self) -> LaunchOrder:
-        """The start as the commands around it need it: they run in the lab's environment."""
+        """Return the start as the commands around it need it: they run in the lab's environment."""
         folder = Path(self.launch.variant.catalogued.family_folder)
         return replace(self._order(), folder=folder, env=dict(os.environ), secrets=self._composed.secrets)
 
@@ -305,7 +305,7 @@ class ComposeProject:
         )
 
     def exited(self) -> Exited:
-        """How the server ended, as far as the engine says, once its log is kept."""
+        """Return how the server ended, as far as the engine knows, after keeping its log."""
         self.keep_log()
         now_ns, state = time.monotonic_ns(), None
         with suppress(ContainerEngineError):
@@ -325,7 +325,7 @@ class ComposeProject:
             self._write_log(self._state, self.launch.log)
 
     def _tail(self, state: ContainerState) -> str:
-        """The last lines of a service's output."""
+        """Return the last lines of a service's output."""
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             self._write_log(state, Path(folder) / "log")
             return tail(Path(folder) / "log")
@@ -351,7 +351,7 @@ class ComposeProject:
                 log.write(redactor.passed(b"", last=True))
 
     def close(self) -> None:
-        """Stop and remove all that the start has made. Raises LaunchError when something is left."""
+        """Stop and remove everything that the start has made. Raises LaunchError if something is left."""
         grace_s = math.ceil(self.launch.variant.catalogued.stop.within_ns / 1e9)
         down = ("down", "--volumes", "--remove-orphans", "--timeout", str(grace_s))
         reason: ContainerEngineError | None = None
@@ -373,7 +373,7 @@ class ComposeProject:
             raise LaunchError(message, hint=(reason or error).hint) from error
 
     def _remove_what_is_left(self) -> None:
-        """Remove what `down` left, such as of services that were not started. Raises ContainerEngineError."""
+        """Remove what `down` left, such as services that were not started. Raises ContainerEngineError."""
         for listed, removed in (
             (("ps", "--all"), ("rm", "--force", "--volumes")),
             (("network", "ls"), ("network", "rm")),

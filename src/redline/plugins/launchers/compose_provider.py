@@ -1,4 +1,4 @@
-"""Programs that run compose files: docker compose, podman-compose, or what `podman compose` calls."""
+"""Programs that run compose files: docker compose, podman-compose, or the program behind `podman compose`."""
 
 import shlex
 import shutil
@@ -31,7 +31,7 @@ class Provider:
         return f"{self.name} {said.splitlines()[0].removeprefix('v') if said else ''}".strip()
 
     def command(self, folder: Path, *words: str) -> tuple[str, ...]:
-        """A whole command. The client of the engine gets its options of this machine by a script in the folder."""
+        """Return a whole command. The engine's client gets its options on this machine from a script in the folder."""
         if not self.calls_client:
             return (*self.words, *words)
         client = self.engine.client
@@ -50,15 +50,15 @@ class Provider:
         *words: str,
         within_s: float = WORK_WITHIN_S,
     ) -> str:
-        """The output of a command, whose name is the first of `words`. Raises ContainerEngineError."""
+        """Return the output of a command, named by the first of `words`. Raises ContainerEngineError."""
         command, file = self.command(folder, *common, *words), common[common.index("-f") + 1]
-        # What is in the folder is gone when a message is read, and `down` would end what the user runs of the file.
+        # Files in the folder are gone when users read a message, and `down` would end the user's own project.
         tried = (*self.name.split(), "-f", file, "ps" if words[0] == "down" else words[0])
         return output(command, words[0], within_s, name=self.name, by_hand=shlex.join(tried))
 
 
 def find_provider(engine: ContainerEngine) -> Provider:
-    """What runs compose files with an engine. Raises ContainerEngineError without any."""
+    """Return the program that runs compose files with an engine. Raises ContainerEngineError if there is none."""
     of_client = f"{engine.name} compose"
     if engine.name == "podman" and (path := shutil.which("podman-compose")):
         return Provider(engine, (path,), "podman-compose", calls_client=True)

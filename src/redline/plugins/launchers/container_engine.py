@@ -21,7 +21,7 @@ CHOICE = "REDLINE_CONTAINER_ENGINE"
 CLIENTS = ("podman", "docker")
 INSTALL = f"install podman or docker, or name its client in {CHOICE}"
 ANSWER_WITHIN_S, WORK_WITHIN_S = 20.0, 120.0
-"""Time limits of calls that take well under a second, and of those that move an image or wait for an end."""
+"""Time limits of calls that take well under a second, and of calls that move an image or wait for an end."""
 _LATE_WITHIN_S = 4.0
 _LONGEST_REASON = 500
 _MISSING = re.compile("no such|not found|not known|unable to find", re.IGNORECASE)
@@ -30,7 +30,7 @@ _MISSING = re.compile("no such|not found|not known|unable to find", re.IGNORECAS
 class ContainerEngineError(Exception):
     """A call failed, or took too long (`late`). The text is a reason in a line; `hint` says what to do.
 
-    `said` is the reason in the words of the engine; empty if it gave none.
+    `said` is the reason in the engine's words; empty if it gave none.
     """
 
     def __init__(self, message: str, hint: str, *, late: bool = False, said: str = "") -> None:
@@ -54,13 +54,13 @@ class ContainerEngine:
 
     @cached_property
     def name(self) -> str:
-        """`podman` or `docker`, as it says itself: a `docker` may be podman."""
+        """`podman` or `docker`, from the client's own output: a `docker` may be podman."""
         said = self.ask("--version")
         return "podman" if "podman" in said.lower() else "docker"
 
     @cached_property
     def version(self) -> str:
-        """`podman 4.3.1`; that of the service for docker, whose client does not run containers itself."""
+        """`podman 4.3.1`; for docker the version of the service, since the client does not run containers itself."""
         form = "{{.Client.Version}}" if self.name == "podman" else "{{.Server.Version}}"
         return f"{self.name} {self.ask('version', '--format', form)}"
 
@@ -69,7 +69,7 @@ class ContainerEngine:
         """The client with the options that it needs on this machine."""
         if self.name != "podman":
             return (self.client,)
-        # It needs systemd unless told otherwise, and its `crun` refuses control groups of both versions.
+        # It needs systemd unless told otherwise, and its `crun` refuses mixed control groups of versions 1 and 2.
         no_systemd = not has_systemd()
         prefers_runc = read_limits().layout == "hybrid" and shutil.which("runc") is not None
         manager = ("--cgroup-manager", "cgroupfs") if no_systemd else ()
@@ -78,7 +78,7 @@ class ContainerEngine:
     @cached_property
     def ulimits(self) -> tuple[str, ...]:
         """Options of `run`: as many open files and processes as a server without a container may have."""
-        # podman's own defaults are more than a process without CAP_SYS_RESOURCE may give.
+        # podman's own defaults are more than a process without CAP_SYS_RESOURCE may set.
         files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
         limits = [("nofile", files)] if files != resource.RLIM_INFINITY else []
         if processes != resource.RLIM_INFINITY:
@@ -86,7 +86,7 @@ class ContainerEngine:
         return tuple(word for name, limit in limits for word in ("--ulimit", f"{name}={limit}:{limit}"))
 
     def call(self, *words: str, within_s: float | None = None) -> str:
-        """The stripped output of a command, for which a late engine gets less time. Raises ContainerEngineError."""
+        """Return the stripped output of a command; a late engine gets less time. Raises ContainerEngineError."""
         limit_s = within_s or ANSWER_WITHIN_S
         try:
             said = output((*self.command, *words), words[0], min(limit_s, _LATE_WITHIN_S) if self.late else limit_s)
@@ -97,19 +97,19 @@ class ContainerEngine:
         return said
 
     def ask(self, *words: str) -> str:
-        """The same, without the options of this machine."""
+        """Return the stripped output of a command without the options of this machine."""
         return output((self.client, *words), words[0], ANSWER_WITHIN_S)
 
 
 def has_systemd() -> bool:
-    """Whether systemd runs here: podman has it make control groups, and time health checks."""
+    """Whether systemd runs here: podman lets it make control groups, and time health checks."""
     return Path("/run/systemd/system").is_dir()
 
 
 def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> ContainerEngine:
-    """The engine that the environment names, or the first that answers and can be tried out.
+    """Return the engine that the environment names, or the first that passes `try_out`.
 
-    Raises ContainerEngineError without any, with all reasons.
+    Raises ContainerEngineError, with all reasons, if there is none.
     """
     chosen = os.environ.get(CHOICE)
     if chosen and shutil.which(chosen) is None:
@@ -139,14 +139,14 @@ def output(
     name: str = "",
     by_hand: str = "",
 ) -> str:
-    """The stripped output of a command. It has a session of its own: a Ctrl-C reaches the lab alone.
+    """Return the stripped output of a command, which has its own session: a Ctrl-C reaches only the lab.
 
-    A timeout ends all of it. In messages `name` is that of the program, and `by_hand` what a user can try, where the
+    A timeout ends all of it. In messages `name` is the program's name, and `by_hand` what a user can try, if the
     command itself is no help. Raises ContainerEngineError.
     """
     called = f"`{name or Path(command[0]).name} {verb}`"
     hint = f"try it by hand: {by_hand or ' '.join(command[:12])}"
-    # Files, not pipes: what an engine leaves running may hold its outputs.
+    # Files, not pipes: processes that an engine leaves running may hold its outputs.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
@@ -174,5 +174,5 @@ def output(
 
 
 def reason_of(said: str) -> str:
-    """An engine's reason on a line, without words that all of its messages have."""
+    """Return an engine's reason on a line, without words that all of its messages have."""
     return decisive.reason(said)[:_LONGEST_REASON]

@@ -1,8 +1,8 @@
-"""Servers in containers: making images, starting, verifying limits, and removing everything afterwards.
+"""Servers in containers: make images, start, verify limits, and remove everything afterwards.
 
-The warden runs the client of the container engine, which stays attached to the container: so its output, its end and
-its exit code come as those of any server. The janitor, a shell, waits for the lab to end, however it
-ends, and removes all that has the lab's label.
+The warden runs the client of the container engine, which stays attached to the container: so the output, end and
+exit code are handled as those of any server. The janitor, a shell, waits for the lab to end, in any
+way, and removes everything with the lab's label.
 """
 
 import atexit
@@ -52,7 +52,7 @@ _OF_THE_CLIENT = re.compile(r"PATH|HOME|TMPDIR|(?:XDG|LD|DBUS|DOCKER|CONTAINERS?
 _PAUSE_S = 0.02
 _ENDING_S = 1.0
 _START_WITHIN_S = 30.0
-# Images go by their names: an image may have others, which are the user's.
+# Remove images by name: an image may have other names, which are the user's.
 _JANITOR = """\
 trap "" INT HUP TERM
 read -r said
@@ -78,9 +78,9 @@ what they leave running, such as podman's aardvark-dns, would hold whatever says
 
 @dataclass(frozen=True)
 class Image:
-    """An image of the engine. `mounts` are the paths of this machine that a container of it gets, read-only.
+    """An image of the engine. `mounts` are the paths of this machine that its containers get, read-only.
 
-    With a `port` it runs as it is: with its own command, which listens on that port of its container.
+    With a `port` it runs unchanged: with its own command, which listens on that port of its container.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Containers:
         return f"{os.getpid()}-{secrets.token_hex(3)}"
 
     def engine(self) -> ContainerEngine:
-        """An engine that has run a container here. Raises ContainerEngineError, then never tries again."""
+        """Return an engine that has run a container here. Raises ContainerEngineError, then never tries again."""
         if isinstance(self._engine, ContainerEngine):
             return self._engine
         try:
@@ -118,7 +118,7 @@ class Containers:
 
     def _try_out(self, engine: ContainerEngine) -> None:
         """Run `true` in a container that is pinned to a core, as servers are. Raises ContainerEngineError."""
-        self.close()  # what is left of an engine that could not do it
+        self.close()  # remove what a failed engine left
         self._watch(engine)
         name, files = f"redline-{self.lab}-0", images.needed(Path("/"), (), ("true",), (), None)
         try:
@@ -133,7 +133,7 @@ class Containers:
     def provide(
         self, variant: Variant, built: StandingBuild, jdk: Jdk | None, progress: Callable[[str], None]
     ) -> Image:
-        """The image of a container variant, made if there is none. Raises BuildError."""
+        """Return the image of a container variant, made if there is none. Raises BuildError."""
         assert variant.container is not None
         key = (variant.slug, built.number)
         if key not in self._images:
@@ -180,7 +180,7 @@ class Containers:
         )
 
     def _import(self, engine: ContainerEngine, name: str, paths: tuple[Path, ...]) -> Image:
-        """An image of these paths, from a tar file."""
+        """Import an image of these paths from a tar file."""
         image = f"redline/{self.lab}:{name}-{images.digest(paths)}"
         if image not in [known.name for known in self._images.values()]:
             with temporary_folder(self._scratch) as folder:
@@ -189,7 +189,7 @@ class Containers:
         return Image(image)
 
     def new_name(self) -> str:
-        """A name for what a start makes, which nothing else on this machine has."""
+        """Return a name for the objects of a start, unique on this machine."""
         return f"redline-{self.lab}-{next(self._numbers)}"
 
     def guard(
@@ -202,7 +202,7 @@ class Containers:
             raise LaunchError(f"{server}: {error}", hint=error.hint) from error
 
     def _watch(self, engine: ContainerEngine) -> None:
-        """Start the janitor. It works once its stdin has a line or ends, which the lab alone holds open."""
+        """Start the janitor. It works once its stdin has a line or ends; only the lab holds it open."""
         self._janitor = subprocess.Popen(
             ("sh", "-c", _JANITOR, "janitor", *engine.command),
             stdin=subprocess.PIPE,
@@ -225,12 +225,12 @@ class Containers:
 
 
 def cores_of(wanted: Container | None, cores: int) -> int:
-    """How many of the pinned cores a server may use."""
+    """Return how many of the pinned cores a server may use."""
     return cores if wanted is None or wanted.cpus is None else max(1, min(cores, math.ceil(wanted.cpus)))
 
 
 def _outside(folders: tuple[Path, ...]) -> list[Path]:
-    """Targets of links that lead out of these folders, as in Debian's JDKs."""
+    """Return the targets of links that lead out of these folders, as in Debian's JDKs."""
     targets = []
     for folder in folders:
         for link in (path for path in folder.rglob("*") if path.is_symlink() and path.exists()):
@@ -240,7 +240,7 @@ def _outside(folders: tuple[Path, ...]) -> list[Path]:
 
 @dataclass(frozen=True)
 class BoxedStart:
-    """A container's part of a start: a port, a folder, and variables of the order's environment."""
+    """The container's part of a start: a port, a folder, and variables of the order's environment."""
 
     port: int
     scratch: Path
@@ -249,7 +249,7 @@ class BoxedStart:
 
 @dataclass(frozen=True)
 class Box:
-    """A container: how it is run, looked up, verified and removed."""
+    """A container: run, looked up, verified and removed."""
 
     engine: ContainerEngine
     name: str
@@ -265,13 +265,13 @@ class Box:
             self.engine.call("network", "create", "--label", f"{LABEL}={self.lab}", self.name)
 
     def order(self, order: LaunchOrder) -> LaunchOrder:
-        """The order for the client that runs the server of an order in this container. Raises ContainerEngineError."""
+        """Return the order for the client that runs a server in this container. Raises ContainerEngineError."""
         as_it_is = self.image.port is not None
         own = (
             () if self.wanted.image or as_it_is else ("PATH",)
         )  # an image of the build has everything where this machine has it
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
-        # Everybody on the machine can read command lines: the client takes what is private from its environment.
+        # Everybody on the machine can read command lines: the client takes private values from its environment.
         hidden = {name: text for name, text in env.items() if name in order.private}
         if (reserved := next(filter(_OF_THE_CLIENT.fullmatch, hidden), None)) is not None:
             message = f"{reserved}, which `env_file` or `${{…}}` sets, would change how {self.engine.name} itself runs"
@@ -281,7 +281,7 @@ class Box:
         network = ["--network", "host"] if self.wanted.network == "host" else published
         mounted = (
             *("--workdir", str(order.folder), "--volume", f"{self.start.scratch}:{self.start.scratch}"),
-            *("--security-opt", "label=disable"),  # else SELinux keeps it from what is mounted
+            *("--security-opt", "label=disable"),  # else SELinux denies access to the mounts
         )
         options = [
             *("--name", self.name, "--label", f"{LABEL}={self.lab}", "--pull", "never", "--log-driver", "none"),
@@ -332,12 +332,12 @@ class Box:
             )
 
     def differences(self, pid: int, cpus: tuple[int, ...]) -> list[tuple[str, str, str]]:
-        """Limits that are not in force: name, wanted value, actual value."""
+        """Return the limits that are not in force: name, wanted value, actual value."""
         limits, wanted = cgroup.read_limits(pid=pid), self.wanted
         try:
             pinned = tuple(sorted(os.sched_getaffinity(pid)))
         except OSError:
-            pinned = cpus  # it has ended: that is reported
+            pinned = cpus  # it has ended, which is reported elsewhere
         page = procfs.PAGE_BYTES
         memory = None if wanted.memory_bytes is None else wanted.memory_bytes // page * page
         compared: list[tuple[str, object, object]] = [
@@ -351,7 +351,7 @@ class Box:
         return [(what, str(asked), str(actual)) for what, asked, actual in compared if asked not in (None, actual)]
 
     def close(self, pid: int, grace_ns: int) -> None:
-        """Stop it and remove it with its network. Raises LaunchError when the engine does not do that."""
+        """Stop and remove it with its network. Raises LaunchError if the engine does not do that."""
         calls = [
             ("kill", self.name),
             ("rm", "--force", "--volumes", self.name),
@@ -380,14 +380,14 @@ class ContainerGuard(Guard):
     """A warden whose server is the client of a container engine, and the client's container."""
 
     def __init__(self, order: LaunchOrder, box: Box) -> None:
-        """Raises ContainerEngineError, besides what a Guard raises."""
+        """Start the guard. Raises ContainerEngineError, and what a Guard raises."""
         self._box, self._inner, self._pid, self._closed = box, order, 0, False
         boxed = box.order(order)
         box.open()
         super().__init__(boxed)
 
     def started(self) -> Started | NotStarted:
-        """Wait until the container runs, and verify what it was given. Raises LaunchError."""
+        """Wait until the container runs, and verify its limits. Raises LaunchError."""
         client = super().started()
         if isinstance(client, NotStarted):
             return client
@@ -402,7 +402,7 @@ class ContainerGuard(Guard):
         except LaunchError:
             if self.poll(_ENDING_S) is None:
                 raise
-            return client  # of a process that was ending nothing can be read
+            return client  # nothing can be read of an ending process
         return Started(self._pid, client.at_ns, cgroup.own_group_of(self._pid) is not None)
 
     def _found(self) -> int:
@@ -424,7 +424,7 @@ class ContainerGuard(Guard):
         return 0
 
     def poll(self, wait_s: float = 0.0) -> Exited | None:
-        """How the server ended: exit codes above 128 mean signals."""
+        """Return how the server ended: exit codes above 128 mean signals."""
         known, exited = self.exited, super().poll(wait_s)
         if known is None and exited is not None and (exited.code or 0) > _BY_SIGNAL:
             number = (exited.code or 0) - _BY_SIGNAL
@@ -435,7 +435,7 @@ class ContainerGuard(Guard):
         return self.exited
 
     def stop(self) -> None:
-        """Remove the container, and then all that was started for it. May be called again."""
+        """Remove the container, and then everything that was started for it. May be called again."""
         closed, self._closed = self._closed, True
         try:
             if not closed:
@@ -445,13 +445,13 @@ class ContainerGuard(Guard):
 
 
 def catches_sigterm(pid: int) -> bool:
-    """Whether a process handles SIGTERM. Otherwise it does not end the first process of a container."""
+    """Whether a process handles SIGTERM. Otherwise SIGTERM does not end the first process of a container."""
     match = re.search(rb"^SigCgt:\s+([0-9a-f]+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
     return match is not None and bool(int(match[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def is_first_of_its_namespace(pid: int) -> bool:
-    """Whether a process is the first of a PID namespace below that of the lab."""
+    """Whether a process is the first of a PID namespace below the lab's."""
     match = re.search(rb"^NSpid:\s+(.+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
     ids = match[1].split() if match else []
     return len(ids) > 1 and ids[-1] == b"1"

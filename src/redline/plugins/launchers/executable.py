@@ -1,4 +1,4 @@
-"""Why the kernel does not execute a program: from its error and from the files."""
+"""Say why the kernel does not execute a program, from its error and from the files."""
 
 import errno
 import os
@@ -19,21 +19,21 @@ ELF, _MACHINE = b"\x7fELF", slice(18, 20)
 
 
 class Refusal(NamedTuple):
-    """Why a program is not executed, and what to do; no advice where the reason implies it."""
+    """Why a program is not executed, and what to do; no advice if the reason implies it."""
 
     reason: str
     advice: str = ""
 
 
 def why_missing(command: str) -> str:
-    """Why a command is not on the PATH: `cargo is not installed`, or what forbids to execute it."""
+    """Say why a command is not on the PATH: `cargo is not installed`, or what forbids executing it."""
     if shutil.which(command, mode=os.F_OK) is None:
         return f"{command} is not installed"
     return why_not_executed(command, Path("/"), os.environ, errno.EACCES).reason
 
 
 def why_not_executed(program: str, folder: Path, env: Mapping[str, str], error: int) -> Refusal:
-    """The reason for an errno; `program` is the first word of the command, to be started in `folder`."""
+    """Return the reason for an errno; `program` is the first word of the command, to be started in `folder`."""
     if error not in REASONS:
         return Refusal(f"{program} cannot be executed: {os.strerror(error) if error else 'nobody says why'}")
     if not folder.is_dir():
@@ -99,13 +99,13 @@ def _no_program(file: Path) -> Refusal:
 
 
 def first_line(head: bytes) -> list[str]:
-    """The words of a script's first line, `/usr/bin/env bash`; none for another file."""
+    """Return the words of a script's first line, `/usr/bin/env bash`; empty for other files."""
     line = head[2:].partition(b"\n")[0] if head.startswith(b"#!") else b""
     return line.decode(errors="replace").split()
 
 
 def head_of(file: Path) -> bytes:
-    """The first 4 KiB of a file; empty where it cannot be read."""
+    """Return the first 4 KiB of a file; empty if it cannot be read."""
     try:
         with file.open("rb") as opened:
             return opened.read(_HEAD_BYTES)

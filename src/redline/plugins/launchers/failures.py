@@ -28,12 +28,12 @@ _MOST_NAMED = 4
 _ANSWERED = ("malformed: ", "tls: ", "unexpected body: ")
 """Prefixes of outcomes of a server that runs, but that more time would not help."""
 _MOST_LINES = 60
-"""Enough for Node, which prints its stack below the error."""
+"""The lines of output that are read: enough for Node, which prints its stack below the error."""
 
 
 @dataclass(frozen=True)
 class LaunchAdvice:
-    """Where a user changes how the server starts, when it is ready and where it listens, and how to see its output."""
+    """Where a user changes a server's start, readiness and address, and how to see its output."""
 
     start: str
     mend: str
@@ -57,9 +57,9 @@ OF_COMMAND = LaunchAdvice(
     longer="start it yourself and compare URLs, or raise `ready.within` in redline.yaml",
     by_hand="try the command by hand, with a port in place of {port}",
 )
-"""Advice on commands given to `redline ab` or in a redline.yaml: their logs go with the command that ran them."""
+"""Advice on commands given to `redline ab` or in a redline.yaml: their logs are removed with the command."""
 OF_REVISION = replace(OF_COMMAND, mend="say in `build` of redline.yaml what builds it, or fix")
-"""The same on commands in fresh checkouts, where nothing is built yet."""
+"""Advice on commands in fresh checkouts, where nothing is built yet."""
 
 OF_IMAGE = LaunchAdvice(
     start="the image",
@@ -78,12 +78,12 @@ OF_SERVICE = LaunchAdvice(
     by_hand="try the compose file by hand: docker or podman compose up",
     elsewhere=OF_IMAGE.elsewhere,
 )
-"""The same on services of compose files."""
+"""Advice on services of compose files."""
 
 
 @dataclass(frozen=True)
 class NotIts:
-    """The port was another process's: the process that answered there, or that had it when the server started."""
+    """Another process had the port: the process that answered there, or that had it when the server started."""
 
     answered_by: str = ""
     held_by: str = ""
@@ -105,7 +105,7 @@ class FailedStart:
     advice: LaunchAdvice
 
     def not_started(self, started: NotStarted) -> LaunchError:
-        """The command could not be executed."""
+        """Return the error for a command that could not be executed."""
         name, order, advice = self.name, self.order, self.advice
         if started.errno == errno.EINVAL and order.cpus:
             return LaunchError(
@@ -125,7 +125,7 @@ class FailedStart:
         )
 
     def exited_early(self, exited: Exited, after_ns: int, seen: Whereabouts) -> LaunchError:
-        """It ended before it was ready."""
+        """Return the error for a server that ended before it was ready."""
         log, start = self.order.log, self.advice.start
         ended, said = f"{self.name} {exited} {_spoken(after_ns)} after its start", tail(log)
         if exited.code == 0 and seen.living:
@@ -139,7 +139,7 @@ class FailedStart:
         if exited.code == 0 and seen.holders:
             return LaunchError(
                 f"{ended}, and {observed.said(seen.holders)}, which it did not start itself",
-                hint=f"let {start} be the server: not a client that asks another process to start one",
+                hint=f"let {start} be the server: not a client that asks another process to start it",
                 log_tail=said,
             )
         folders = (self.order.folder, Path(tempfile.gettempdir()))
@@ -151,7 +151,7 @@ class FailedStart:
         return LaunchError(f"{ended}, before it was ready{noexec}{_last(log)}", hint=hint, log_tail=said)
 
     def not_ready(self, ready: Ready, saw: int | str, where: str) -> LaunchError:
-        """It did not answer as its entry says. `where` it listens, if elsewhere."""
+        """Return the error for a server that did not answer as its entry says. `where` it listens, if elsewhere."""
         name, advice, log = self.name, self.advice, self.order.log
         within, request = _spoken(ready.within_ns), f"GET {ready.path} on port {self.port}"
         if saw == ready.status:
@@ -173,7 +173,7 @@ class FailedStart:
         return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
 
     def not_its(self, seen: Whereabouts) -> NotIts:
-        """Find out whether the port in use is its own. Raises LaunchError where it is another port."""
+        """Check whether the port in use is its own. Raises LaunchError for another port."""
         if seen.holders:
             return NotIts(held_by=observed.said(seen.holders))
         log, port = self.order.log, self.port
@@ -192,7 +192,7 @@ class FailedStart:
 
 
 def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> LaunchError:
-    """The error of a server whose ports all belonged to other processes."""
+    """Return the error of a server whose ports all belonged to other processes."""
     if last.answered_by:
         message = (
             f"{name} found its port in use: on {tries} ports one after the other, another process answered;"
@@ -214,7 +214,7 @@ def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> Lau
 
 
 def died_under_load(name: str, exited: Exited, log: Path, *, is_kept: bool = True) -> Failure:
-    """The failure of a server that ended under load. `is_kept`: whether a user will find the log."""
+    """Return the failure of a server that ended under load. `is_kept`: whether a user can read the log."""
     return Failure(
         stage="load",
         kind="died",
@@ -236,7 +236,7 @@ def _hint_for(exited: Exited, log: Path, advice: LaunchAdvice = OF_CATALOGUE) ->
 
 
 def _who_killed(exited: Exited) -> str:
-    """Who sends SIGKILL, as far as it is known."""
+    """Say who sent SIGKILL, as far as it is known."""
     if exited.because and exited.oom_kills != 0:
         return "the kernel sends SIGKILL to what needs more memory than that: raise `memory`"
     if exited.oom_kills is None:
@@ -251,7 +251,7 @@ def _last(log: Path) -> str:
 
 
 def last_words(said: str) -> str:
-    """The line of an output that names the error, as the end of a sentence."""
+    """Return the line of an output that names the error, as the end of a sentence."""
     words = decisive(said)
     return f"; its last words: {words}" if words else "; it wrote nothing"
 
@@ -261,7 +261,7 @@ def _spoken(duration_ns: int) -> str:
 
 
 def tail(log: Path, lines: int = 20) -> str:
-    """The last lines of a log, without colours and control characters; empty when there are none."""
+    """Return the last lines of a log, without colours and control characters; empty if there are none."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)

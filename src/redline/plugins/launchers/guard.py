@@ -28,8 +28,8 @@ _STOP_BEYOND_GRACE_S = 15.0
 class LaunchOrder:
     """What the warden runs. Output beyond `log_head + log_tail` bytes is counted and dropped, and `secrets` hidden.
 
-    `own_variables` are those of `env` that are the server's own: a container gets no others. The values of the
-    `private` among them stand in no command line.
+    `own_variables` are the server's own variables in `env`: a container gets no others. The values of the
+    `private` variables appear in no command line.
     """
 
     command: tuple[str, ...]
@@ -54,7 +54,7 @@ class LaunchOrder:
 
 @dataclass(frozen=True)
 class Started:
-    """The server runs: its process, when it was let go (CLOCK_MONOTONIC), whether it has a control group of its own."""
+    """The server runs: its process, its start (CLOCK_MONOTONIC), and whether it has its own control group."""
 
     pid: int
     at_ns: int
@@ -71,9 +71,9 @@ class NotStarted:
 
 @dataclass(frozen=True)
 class Exited:
-    """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed.
+    """The server ended: its exit code, or the signal that ended it. Neither is known if the warden was killed.
 
-    `because` names the limits under which it got the signal; `oom_kills` are the kernel's kills for want of memory on
+    `because` names the limits under which it got the signal; `oom_kills` are the kernel's kills for lack of memory on
     this machine while it ran, if known.
     """
 
@@ -90,10 +90,10 @@ class Exited:
 
 
 class Guard:
-    """One warden process and the server that it guards. `stop` must be called, whatever happens."""
+    """A warden process and the server that it guards. `stop` must be called, whatever happens."""
 
     def __init__(self, order: LaunchOrder) -> None:
-        """Send the order. Raises StoreError when the log cannot be written, OSError when no process can be made."""
+        """Send the order. Raises StoreError if the log cannot be written, OSError if no process can be made."""
         self._order = order
         self._buffer = b""
         self._ended = False
@@ -103,7 +103,7 @@ class Guard:
             order.log.parent.mkdir(parents=True, exist_ok=True)
             log = order.log.open("wb")
         with log:
-            # A session of its own: the terminal's Ctrl-C is for the lab, which then stops the server in order.
+            # Its own session: the terminal's Ctrl-C is for the lab, which then stops the server in order.
             self._process = subprocess.Popen(
                 WARDEN,
                 stdin=subprocess.PIPE,
@@ -130,7 +130,7 @@ class Guard:
         return Started(event["pid"], event["at_ns"], bool(event["cgroup"]))
 
     def poll(self, wait_s: float = 0.0) -> Exited | None:
-        """How the server ended, if it has; waits up to `wait_s` for that."""
+        """Return how the server ended, if it has; wait up to `wait_s` for that."""
         if self.exited is None:
             line = self._line(wait_s)
             if line is not None:
@@ -156,7 +156,7 @@ class Guard:
         self._stdout.close()
 
     def _line(self, wait_s: float) -> bytes | None:
-        """The next line that the warden wrote, or None when none came in time or ever will."""
+        """Return the next line that the warden wrote; None if none came in time or ever will."""
         deadline = time.monotonic() + wait_s
         while b"\n" not in self._buffer:
             if self._ended or not self._read(max(0.0, deadline - time.monotonic())):
@@ -165,7 +165,7 @@ class Guard:
         return line
 
     def _read(self, wait_s: float) -> bool:
-        """Read what the warden writes within this time; False when nothing came or it has ended."""
+        """Read what the warden writes within this time; False if nothing came or it has ended."""
         waiting = select.poll()
         waiting.register(self._stdout, select.POLLIN)
         if not waiting.poll(wait_s * 1000):

@@ -1,6 +1,6 @@
-"""Images made of nothing but what a server needs: its build, its runtime, and the libraries that these are linked with.
+"""Make images with only what a server needs: its build, its runtime, and the libraries that these are linked with.
 
-Every file has the path in the image that it has on this machine, so a command means the same in both places.
+Every file has the same path in the image as on this machine, so a command means the same in both places.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from redline.plugins.jdks import Jdk
 from redline.plugins.launchers.executable import ELF, first_line, head_of
 
 _WITHIN_S = 60.0
-_MOST_LINKS = 40  # that the kernel follows on the way to a file
+_MOST_LINKS = 40  # the kernel's limit on the way to a file
 _LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
 _OF_LIBC = ("libgcc_s.so.1", "libnss_files.so.2")
 """Libraries that glibc loads only when needed: to cancel threads, and to find users and hosts."""
@@ -28,7 +28,7 @@ _SCRIPT_TOOLS = (
 )
 """Programs that a start script may use besides what its entry `needs`."""
 _NAMES = tuple(map(Path, ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")))
-"""Files in which a server finds the user that it is to become."""
+"""Files in which a server looks up the user to run as."""
 _TEMPORARY = Path("/tmp")  # noqa: S108 - its entry, without what is in it
 _PYTHON = re.compile(r"python3(\.\d+)?")
 _LIBRARY_OF_PYTHON = "import sysconfig; print(sysconfig.get_path('stdlib'))"
@@ -38,7 +38,7 @@ _NOT_RUN = ("jmods", "include", "man", "demo", "sample", "src.zip", "lib/src.zip
 
 
 class _Closure:
-    """Paths, with the links and folders on the way to them, and all that is in the folders that were asked for."""
+    """Paths, with the links and folders on the way to them, and the contents of the folders."""
 
     def __init__(self) -> None:
         self.paths: set[Path] = set()
@@ -63,10 +63,10 @@ class _Closure:
 def needed(
     folder: Path, outputs: Iterable[str], words: Sequence[str], tools: Iterable[str], jdk: Jdk | None
 ) -> tuple[Path, ...]:
-    """The distinct absolute paths that a start needs: files, folders, and the links on the way to them.
+    """Return the distinct absolute paths that a start needs: files, folders, and the links on the way to them.
 
-    `outputs` are relative to the build's folder. `words` are those of the command and of the environment, the program
-    first; what they name is needed too. `tools` are programs on the PATH.
+    `outputs` are relative to the build's folder. `words` are from the command and the environment, the program
+    first; the files that they name are needed too. `tools` are programs on the PATH.
     """
     closure = _Closure()
     if jdk is not None:
@@ -82,7 +82,7 @@ def needed(
     binaries = [
         path for path in closure.paths if (_may_be_run(path) or ".so" in path.name) and head_of(path).startswith(ELF)
     ]
-    # What is not linked, or with what is not here, says so on stderr, and is left as it is.
+    # `ldd` reports static files and missing libraries on stderr; both are left out.
     libraries = [Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries))))]
     closure.add(libraries)
     closure.add(path.with_name(name) for path in libraries if path.name == "libc.so.6" for name in _OF_LIBC)
@@ -90,7 +90,7 @@ def needed(
 
 
 def _named(words: Sequence[str], folder: Path) -> Iterator[Path]:
-    """Files that words name, also as `@FILE` and after a `=`, and folders below that of the build."""
+    """Yield the files that words name, also as `@FILE` and after a `=`, and folders below the build's."""
     for word in words:
         for text in {word, word.removeprefix("@"), word.partition("=")[2]} - {""}:
             path = folder / text
@@ -100,7 +100,7 @@ def _named(words: Sequence[str], folder: Path) -> Iterator[Path]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """12 hex digits over names, sizes and times of files, which change with any file of the image."""
+    """Return 12 hex digits of a hash of names, sizes and times of files, which change with any file of the image."""
     total = hashlib.sha256()
     for path in paths:
         status = path.lstat()
@@ -118,7 +118,7 @@ def pack(paths: Iterable[Path], file: Path) -> None:
     with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted({*paths, _TEMPORARY}):
             member = archive.gettarinfo(path)
-            if member.islnk():  # a second name of the same file
+            if member.islnk():  # a hard link
                 member.type, member.linkname, member.size = tarfile.REGTYPE, "", path.stat().st_size
             member.uid = member.gid = 0
             member.uname = member.gname = "root"
@@ -130,7 +130,7 @@ def pack(paths: Iterable[Path], file: Path) -> None:
 
 
 def on_the_way(path: Path) -> Iterator[Path]:
-    """The folders and links through which a path leads, and its target; nothing if that does not exist."""
+    """Yield the folders and links through which a path leads, and its target; nothing if that does not exist."""
     steps: list[Path] = []
     at, left, links = Path("/"), list(path.parts[1:]), 0
     while left:
@@ -163,7 +163,7 @@ def _may_be_run(path: Path) -> bool:
 
 
 def _said(command: Sequence[str]) -> str:
-    """The output of a command; empty where it cannot be run."""
+    """Return the output of a command; empty if it cannot be run."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_WITHIN_S, check=False, text=True

@@ -17,7 +17,7 @@ from redline.plugins import decisive
 from redline.plugins.launchers.executable import why_missing
 
 _SETTLED_NS = 1_000_000_000
-"""A file that was written less than this ago may be rewritten with the same time."""
+"""A file written less than this ago may be rewritten with the same time."""
 _VERSION_WITHIN_S = 60.0
 
 
@@ -32,7 +32,7 @@ def cache_writes(cache: Path, servers: str) -> Iterator[None]:
 
 
 def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
-    """The files that the globs of `inputs` match, as sorted names relative to the build folder.
+    """Return the files that the globs of `inputs` match, as sorted names relative to the build folder.
 
     `src/**` means all files below src. Raises BuildError for a glob that matches nothing: a typo there would hide
     changes from the cache.
@@ -60,9 +60,9 @@ class Contents:
         self._known: dict[tuple[str, int, int, int], str] = {}
 
     def of_build(self, entry: ServerEntry, folder: Path, versions: dict[str, str]) -> str:
-        """16 hex digits over the build's command, the versions of its tools, and the names and bytes of its inputs.
+        """Return 16 hex digits of a hash of the build's command, tool versions, and the inputs' names and bytes.
 
-        Raises BuildError when an input cannot be read.
+        Raises BuildError if an input cannot be read.
         """
         build = entry.catalogue_build
         command = [*build.run, build.target] if build.target else build.run
@@ -91,24 +91,24 @@ class Contents:
 
 
 class ToolVersions:
-    """Versions of tools, with a file as cache of those that cannot have changed."""
+    """Versions of tools; a file caches the versions that cannot have changed."""
 
     def __init__(self, memory: Path) -> None:
         self._memory = memory
         self._versions: dict[str, str] = {}
 
     def missing(self, needs: tuple[Tool, ...]) -> Tool | None:
-        """The first tool that is missing on the PATH, if any."""
+        """Return the first tool that is missing on the PATH, if any."""
         return next((tool for tool in needs if shutil.which(tool.command) is None), None)
 
     def check(self, name: str, needs: tuple[Tool, ...]) -> None:
-        """Raises BuildError with the tool's hint, if it is not on the PATH."""
+        """Raise BuildError with the tool's hint, if a tool is not on the PATH."""
         tool = self.missing(needs)
         if tool is not None:
             raise BuildError(f"{name} cannot be used here: {why_missing(tool.command)}", hint=tool.hint)
 
     def versions(self, name: str, needs: tuple[Tool, ...], folder: Path) -> dict[str, str]:
-        """Versions of tools, as run in `folder`, where a toolchain file may choose them."""
+        """Return the versions of tools, as run in `folder`, where a toolchain file may choose them."""
         return {tool.command: self._version(name, tool, folder) for tool in needs if tool.version}
 
     def _version(self, name: str, tool: Tool, folder: Path) -> str:
@@ -135,12 +135,12 @@ class ToolVersions:
 
 
 def _identity(command: str) -> str | None:
-    """Identifies a command's program, and the Java that a JVM's build tools would run on; None where files do not."""
+    """Identify a command's program, and the Java of a JVM's build tools; None if files do not."""
     program = shutil.which(command)
     if program is None:
         return None
     real = Path(program).resolve()
-    # A link to a program of another name, such as rustup's cargo, says nothing of what runs.
+    # A link to a program of another name, such as rustup's cargo, does not identify what runs.
     if real.name != Path(program).name or real.stat().st_nlink > 1:
         return None
     java = shutil.which("java")

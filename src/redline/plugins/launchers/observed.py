@@ -1,4 +1,4 @@
-"""Which process listens where: observations about a server that is not at its address. Nothing is inferred."""
+"""Observe which process listens where, for a server that is not at its address. Nothing is inferred."""
 
 import os
 import time
@@ -20,7 +20,7 @@ _LISTENS_WITHIN_S = 1.0
 
 
 class Listener(NamedTuple):
-    """A process that listens at an address; 0 where it is hidden from this user. Its name stays when it ends."""
+    """A process that listens at an address; 0 if it is hidden from this user. Its name stays after it ends."""
 
     pid: int
     name: str
@@ -33,7 +33,7 @@ class Listener(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str, int, At]:
-        """What listeners are sorted by: addresses of IPv4 and IPv6 do not compare."""
+        """The sort key of listeners: IPv4 and IPv6 addresses do not compare."""
         return self.pid, self.name, self.at.ip.version, self.at
 
     @property
@@ -44,7 +44,7 @@ class Listener(NamedTuple):
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What was seen of a server that is not ready: the names of its living processes, and where they listen.
+    """Observations of a server that is not ready: the names of its living processes, and where they listen.
 
     `reached`: connections to its address reach it. `holders` are others who listen on its port.
     """
@@ -56,7 +56,7 @@ class Whereabouts:
 
     @classmethod
     def of(cls, pid: int, host: str, port: int) -> Self:
-        """Look at the server that began as this process, and was to listen at this address."""
+        """Look at the server that began as this process, and should listen at this address."""
         mine, own = started_by(pid), listening(pid)
         reached = any(listener.at.port == port for listener in own)
         if Namespace.of(pid).ours:
@@ -69,7 +69,7 @@ class Whereabouts:
 
     @classmethod
     def of_those_left(cls, pid: int, host: str, port: int) -> Self:
-        """The same for a server that ended: its descendants get a moment to listen."""
+        """Look at a server that ended: its descendants get a moment to listen."""
         deadline = time.monotonic() + _LISTENS_WITHIN_S
         while (seen := cls.of(pid, host, port)).living and not seen.listening and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -88,9 +88,9 @@ def said(listening: Collection[Listener]) -> str:
 
 
 def listens(host: str, port: int, pid: int, inside: int | None = None) -> bool:
-    """Whether connections to this address reach only the process or what it started; True if the kernel does not say.
+    """Whether connections here reach only the process or its descendants; True if the kernel does not say.
 
-    Of a process in another network it is known only that it listens on the port, which may be called `inside` there.
+    In another network it is only known that a process listens on the port, which may be called `inside` there.
     """
     try:
         answer = answering(listeners(), At(ip_address(host), port))
@@ -103,7 +103,7 @@ def listens(host: str, port: int, pid: int, inside: int | None = None) -> bool:
 
 
 def listening(pid: int) -> tuple[Listener, ...]:
-    """Where a process, its descendants or its group listen, as far as the kernel says."""
+    """Return where a process, its descendants or its group listen, as far as the kernel says."""
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
         return tuple(sorted({Listener.of(pid, at) for at, _ in heard}, key=attrgetter("order")))
@@ -112,35 +112,35 @@ def listening(pid: int) -> tuple[Listener, ...]:
 
 
 def is_out_of_reach(port: int, listening: Iterable[Listener]) -> bool:
-    """Whether a server listens on this port, and at addresses of its own network's loopback alone."""
+    """Whether a server listens on this port, and only at loopback addresses of its own network."""
     heard = [listener.at.ip for listener in listening if listener.at.port == port]
     return bool(heard) and all(ip.is_loopback for ip in heard)
 
 
 def holders_of(port: int, but: Iterable[int] = ()) -> tuple[Listener, ...]:
-    """Other processes that listen on this port of this machine, at any address."""
+    """Return other processes that listen on this port of this machine, at any address."""
     own = _sockets_of(but)
     return _holding(lambda tcp: tcp.local.port == port and tcp.inode not in own)
 
 
 def ours() -> tuple[Listener, ...]:
-    """Where the descendants of this process listen."""
+    """Return where the descendants of this process listen."""
     held = _sockets_of(set(procfs.tree(os.getpid())) - {os.getpid()})
     return _holding(lambda tcp: tcp.inode in held)
 
 
 def who_answers(host: str, port: int) -> str:
-    """The process that answers at an address, in words, or why it is not known."""
+    """Describe the process that answers at an address, or say why it is unknown."""
     return said(holders_of(port)) or owner_of(host, port).unknown
 
 
 def listens_elsewhere(host: str, port: int) -> str:
-    """Processes that listen on this port at other addresses; empty where the host is another machine."""
+    """Describe processes that listen on this port at other addresses; empty if the host is another machine."""
     return said(holders_of(port)) if is_this_machine(host) else ""
 
 
 def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
-    """The listeners, none where the kernel does not tell."""
+    """Return the matching listeners; empty if the kernel does not tell."""
     chosen: list[Tcp] = []
     with suppress(OSError):
         chosen = [listener for listener in listeners() if wanted(listener)]

@@ -1,4 +1,4 @@
-"""Images of the user's, which run as they are: a fresh container for each start, its port published on 127.0.0.1."""
+"""Launch users' images unchanged: a fresh container for each start, its port published on 127.0.0.1."""
 
 import json
 import re
@@ -30,11 +30,11 @@ class ImageLauncher:
 
     @cached_property
     def _containers(self) -> Containers:
-        """Raises OSError when there is no folder for them."""
+        """The lab's containers. Raises OSError if there is no folder for them."""
         return Containers(private_folder("scratch"))
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Builds nothing; looks whether the images are here. The content hash is that of the image."""
+        """Build nothing; check that the images are here. The content hash is the image's."""
         del progress, builds
         outcome = BuildOutcome()
         for variant in variants:
@@ -60,7 +60,7 @@ class ImageLauncher:
             yield server
 
     def _image(self, variant: Variant) -> Image:
-        """The image by its identifier, so that all starts are of the same. Raises BuildError."""
+        """Return the image by its identifier, so that all starts use the same. Raises BuildError."""
         wanted = variant.catalogued.image
         assert wanted is not None, f"{variant.slug} is no image"
         if wanted not in self._images:
@@ -76,7 +76,7 @@ class ImageLauncher:
 
 
 def look_at(engine: ContainerEngine, image: str) -> tuple[str, tuple[int, ...]]:
-    """The identifier of an image, and the TCP ports that it exposes. Raises ContainerEngineError if it is not here."""
+    """Return an image's identifier and the TCP ports that it exposes. Raises ContainerEngineError if it is missing."""
     try:
         text = engine.call("image", "inspect", image)
     except ContainerEngineError as error:
@@ -88,14 +88,14 @@ def look_at(engine: ContainerEngine, image: str) -> tuple[str, tuple[int, ...]]:
 
 
 def read_image(text: str) -> tuple[str, tuple[int, ...]]:
-    """The identifier and the exposed TCP ports, in order, of what `image inspect` prints."""
+    """Read the identifier and the exposed TCP ports, in order, from the output of `image inspect`."""
     (seen,) = json.loads(text)
     exposed = (_PORT.fullmatch(name) for name in (seen.get("Config") or {}).get("ExposedPorts") or {})
     return str(seen["Id"]), tuple(sorted(int(match[1]) for match in exposed if match))
 
 
 def _only(exposed: tuple[int, ...], image: str) -> int:
-    """The only port that an image exposes. Raises ContainerEngineError if it is not the only one."""
+    """Return the only port that an image exposes. Raises ContainerEngineError if there is none or several."""
     if not exposed:
         hint = "write `port: 8080` beside `image`: the port on which it listens in its container"
         raise ContainerEngineError(f"the image {image} exposes no TCP port", hint)
@@ -107,7 +107,7 @@ def _only(exposed: tuple[int, ...], image: str) -> int:
 
 
 def _where_to_get(engine: ContainerEngine, image: str) -> str:
-    """What to do for an image that this engine does not have; another may."""
+    """Say how to get an image that this engine does not have; another engine may."""
     for client in CLIENTS:
         if client != engine.name and (path := shutil.which(client)):
             try:

@@ -45,7 +45,7 @@ MOST_PADDING_BYTES = 4096
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
-    """A port on which nothing listens now. Raises LaunchError when there is none.
+    """Return a port on which nothing listens now. Raises LaunchError if there is none.
 
     It is below the kernel's range for outgoing connections if that leaves room. There no client can take it before the
     server binds it, and no connection to it can be answered by its own socket (TCP's simultaneous open).
@@ -61,7 +61,7 @@ def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range"))
         if port:
             return port
     raise LaunchError(
-        "no free TCP port was found for a server",
+        "there is no free TCP port for a server",
         hint="see what holds them with `ss -ltn`; earlier connections in TIME_WAIT end by themselves within a minute",
     )
 
@@ -94,7 +94,7 @@ class ProcessServer:
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """Why and how it died, with the end of its output; None while it runs."""
+        """Return why and how it died, with the end of its output; None while it runs."""
         exited = self.guard.poll()
         return (
             None if exited is None else failures.died_under_load(self.name, exited, self.log, is_kept=self.log_is_kept)
@@ -117,7 +117,7 @@ class _Attempt:
 
     @property
     def ready(self) -> Ready:
-        """Its readiness request; that of a proxy is its server's."""
+        """The readiness request; a proxy has its server's."""
         own, upstream = self.variant.catalogued.ready, self.launch.upstream
         return upstream.ready.within(own.within_ns) if upstream else own
 
@@ -169,12 +169,12 @@ class _Attempt:
 
     @property
     def _container(self) -> Container | None:
-        """Its container; that of a user's image has the port of the server published."""
+        """The container; a user's image has the port of the server published."""
         return self.variant.container or (Container(network="published") if self._own_port else None)
 
     @property
     def _own_port(self) -> int | None:
-        """Where a user's image listens in its container."""
+        """The port on which a user's image listens in its container."""
         return self.prepared.image.port if self.prepared.image else None
 
     @property
@@ -192,7 +192,7 @@ class _Attempt:
         return prepared.containers.guard(self.variant.slug, container, prepared.image, order, start)
 
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
-        """The facts of the server once it is ready, or the owner of its port. Raises LaunchError."""
+        """Return the facts of the server once it is ready, or the owner of its port. Raises LaunchError."""
         ready, host, inside = self.ready, self.prepared.host, self._own_port or self.port
         failed = FailedStart(self.variant.slug, host, self.port, order, self.prepared.advice)
         started = guard.started()
@@ -234,7 +234,7 @@ class _Attempt:
         raise failed.exited_early(exited, exited.at_ns - started.at_ns, seen)
 
     def _where(self, seen: Whereabouts) -> str:
-        """Where the server listens, if not where it should."""
+        """Say where the server listens, if not where it should."""
         inside = self._own_port or self.port
         if self._listens_on != HOST and observed.is_out_of_reach(inside, seen.listening):
             if self._own_port:
@@ -263,9 +263,9 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a server is started from: its build, its JDK, where its scratch folder is made, and its image, if any.
+    """What a server is started from: its build, its JDK, the parent of its scratch folder, and its image, if any.
 
-    It listens on `host`. `advice` says where a user changes how it is started.
+    It listens on `host`. `advice` says where a user changes its start.
     """
 
     built: StandingBuild
@@ -315,7 +315,7 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
 
 
 def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
-    """A folder for a start, on the cache's disk, which a run directory on a slow share would not be."""
+    """Return a folder for a start, on the cache's disk: a run directory may be on a slow share."""
     try:
         return stack.enter_context(temporary_folder(parent))
     except OSError as error:
@@ -334,13 +334,13 @@ class FindsBuilds(Protocol):
         """Build the entries that need it; the outcome is by their names."""
 
     def find(self, entry: ServerEntry) -> StandingBuild:
-        """The build to start. Raises LaunchError when it is missing."""
+        """Return the build to start. Raises LaunchError if it is missing."""
 
 
 class ProcessLauncher:
-    """Launcher of the servers in a catalogue; what it builds is remembered in `cache`.
+    """Launcher of the servers in a catalogue; `cache` remembers its builds.
 
-    Servers listen on the address `host`. `builds` are those that came from elsewhere, in place of the catalogue's.
+    Servers listen on the address `host`. `builds` are builds from elsewhere, in place of the catalogue's.
     """
 
     def __init__(
@@ -361,7 +361,7 @@ class ProcessLauncher:
         self._host = host
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants need, or find it built; by variant slug. Variants of a server share its build.
+        """Build what the variants need, unless it is built; by variant slug. Variants of a server share its build.
 
         There are `builds` separate builds of a server, all of which have to succeed.
         """
@@ -375,7 +375,7 @@ class ProcessLauncher:
         return self._with_jdks(servers, outcome, progress)
 
     def availability(self, entry: ServerEntry) -> Availability:
-        """Whether the server is built or why it cannot be; builds nothing."""
+        """Return whether the server is built or why it cannot be; build nothing."""
         return self._of_catalogue.availability(entry)
 
     def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
@@ -387,7 +387,7 @@ class ProcessLauncher:
         return self._builds.setdefault(number, Builds(*self._folders, number))
 
     def _prepared(self, launch: Launch) -> Prepared:
-        """What the variant is started from. Raises LaunchError."""
+        """Return what the variant is started from. Raises LaunchError."""
         variant = launch.variant
         built, jdk = self._numbered(launch.build_number).find(variant.catalogued), self._jdk(variant)
         if variant.container is None:
@@ -411,7 +411,7 @@ class ProcessLauncher:
     def _with_jdks(
         self, variants: dict[str, Variant], outcome: BuildOutcome, progress: Callable[[Building], None]
     ) -> BuildOutcome:
-        """The outcome with the JDKs of built variants, which are fetched now, so that no run stops for them."""
+        """Add the JDKs of built variants to the outcome; they are fetched now, so that no run waits for them."""
         for slug in [slug for slug in outcome.hashes if not variants[slug].misfit]:
             variant = variants[slug]
 
@@ -438,7 +438,7 @@ def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:
 
 
 def authorities(variant: Variant, built: StandingBuild) -> str | None:
-    """The authorities of the server's certificate that its entry names. Raises LaunchError if the file is missing."""
+    """Return the CA certificates that a server's entry names. Raises LaunchError if the file is missing."""
     entry = variant.catalogued
     if entry.tls is None or entry.tls.ca is None or not has_tls(variant.serves):
         return None

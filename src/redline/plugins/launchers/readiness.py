@@ -24,7 +24,7 @@ NOTHING = "nothing listened"
 
 @dataclass(frozen=True)
 class WaitEnd:
-    """How the wait ended, and the answer to the last request in time: a status, or what went wrong in words."""
+    """How the wait ended, and the answer to the last request in time: a status, or a description of the error."""
 
     ended: Literal["ready", "died", "late"]
     at_ns: int
@@ -43,9 +43,9 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
 ) -> WaitEnd:
     """Poll, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
-    Another status does not end the wait: routes may still be set up. With `any_status` one below 500 does, once it has
-    been the answer for a second. `alive` is given the seconds to pause;
-    `ready.within_ns` counts from `since_ns` (CLOCK_MONOTONIC). Raises DriveError when the engine cannot ask.
+    Another status does not end the wait: routes may still be set up. With `any_status` a status below 500 does, after
+    a second of the same answer. `alive` is given the seconds to pause;
+    `ready.within_ns` counts from `since_ns` (CLOCK_MONOTONIC). Raises DriveError if the engine cannot send requests.
     """
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
@@ -60,7 +60,7 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
             wanted = check(target, endpoint, request, {}, timeout_ns=int(within_s * 1e9), keep_bytes=0)
             answer = answer_of(checks.ask(wanted))
             now = time.monotonic_ns()
-            # What the deadline cut short says nothing of the server: the request before it does.
+            # A request cut short by the deadline says nothing of the server: the request before it does.
             if last_answer is None or now <= deadline:
                 last_answer = answer
             since = since if answer == since[0] else (answer, now)
@@ -72,13 +72,13 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
             if time.monotonic_ns() >= deadline:
                 return WaitEnd("late", time.monotonic_ns(), last_answer)
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
-            # A request without an answer must not hide for long that the server died; a slow first answer gets time.
+            # A request without an answer must not hide a server's death for long; a slow first answer gets time.
             if now - started >= attempt * 1e9:
                 attempt = min(attempt * 2, _LONGEST_ATTEMPT_S)
 
 
 def _may_be_meant(answer: int | str) -> bool:
-    """Whether a server may go on to answer so: while one starts, it says that something fails."""
+    """Whether a server may keep answering so: while starting, a server reports failures."""
     return isinstance(answer, int) and answer < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
@@ -98,7 +98,7 @@ def request_of(ready: Ready) -> Request:
 
 
 def answer_of(answer: Checked) -> int | str:
-    """The status of a complete answer, or what was wrong in words."""
+    """Return the status of a complete answer, or a description of the error."""
     if answer.status is not None and answer.outcome in ("ok", "unexpected_status"):
         return answer.status
     if answer.outcome == "connect" and answer.failure and answer.failure.reason.startswith(_REFUSED):

@@ -26,24 +26,24 @@ class RunningHops:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the first proxy listens."""
+        """The endpoint of the first proxy."""
         return self.running[0].endpoint
 
     def death(self) -> Failure | None:
-        """Why and how a proxy died, the nearest to the server if several did; None while all run."""
+        """Return why and how a proxy died, the nearest to the server if several did; None while all run."""
         return next((death for proxy in reversed(self.running) if (death := proxy.death()) is not None), None)
 
 
 @dataclass(frozen=True)
 class RoutedServer:
-    """A server behind proxies: its endpoint is that of the first."""
+    """A server behind proxies: its endpoint is the first proxy's."""
 
     server: RunningServer
     hops: RunningHops
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the first proxy listens."""
+        """The endpoint of the first proxy."""
         return self.hops.endpoint
 
     @property
@@ -57,14 +57,14 @@ class RoutedServer:
         return self.facts.all_runtimes if self.facts else self.server.runtimes
 
     def death(self) -> Failure | None:
-        """Why and how the server died, or else the nearest proxy that did; None while all run."""
+        """Return why and how the server died, or else the nearest proxy that did; None while all run."""
         return self.server.death() or self.hops.death()
 
 
 class RouteLauncher:
     """Launcher of servers and of the proxies in front of them, by a launcher of single processes.
 
-    What a proxy really speaks is seen once per pair of legs and server behind it, in a start of its own.
+    The protocol that a proxy really speaks is observed once per pair of legs and server behind it, in its own start.
     """
 
     def __init__(self, launcher: Launcher) -> None:
@@ -85,7 +85,7 @@ class RouteLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RunningServer]:
-        """Start it, then its proxies from back to front, and stop them whatever happens. Raises LaunchError.
+        """Start a server, then its proxies from back to front, and stop them whatever happens. Raises LaunchError.
 
         The output of the `n`-th proxy goes to `LOG-hop-n`.
         """
@@ -141,7 +141,7 @@ class RouteLauncher:
             yield running, facts
 
     def _upstream_seen(self, hop: "_Hop") -> Leg | None:
-        """The protocol between the proxy and its upstream, observed while its readiness request passed a relay."""
+        """Return the protocol between the proxy and its upstream, observed by a relay during its readiness request."""
         key = hop.proxy.slug, hop.proxy.serves, hop.upstream.leg, hop.behind.entry.name, hop.launch.build_number
         if key not in self._seen:
             with tapped(hop.upstream.endpoint) as tap:
@@ -154,7 +154,7 @@ class RouteLauncher:
 
 @dataclass(frozen=True)
 class _Hop:
-    """The proxy of this number on the way to a variant's server, from 0, and what is behind it."""
+    """The proxy of this number on the way to a variant's server, from 0, and its upstream."""
 
     variant: Variant
     number: int
@@ -171,7 +171,7 @@ class _Hop:
         return (*self.variant.hops, self.variant)[self.number + 1]
 
     def certificate_problem(self) -> str:
-        """What is wrong with the certificate of what is behind it; empty if nothing. Raises LaunchError."""
+        """Say what is wrong with the upstream's certificate; empty if nothing. Raises LaunchError."""
         if not has_tls(self.upstream.leg):
             return ""
         loosely, request = reached(self.behind), request_of(self.upstream.ready)
@@ -185,7 +185,7 @@ class _Hop:
                 )
         except DriveError as error:
             raise LaunchError.of(error) from error
-        # Where TLS fails with any certificate, it is not the certificate that is wrong.
+        # If TLS fails with any certificate, the certificate is not at fault.
         return strict.failure.reason if strict.failure and strict.outcome == "tls" != loose.outcome else ""
 
     def explained(self, error: LaunchError, certificate: str) -> LaunchError:

@@ -1,4 +1,4 @@
-"""Launchers by the kind of a server: commands and git revisions here, and all others elsewhere."""
+"""Launch servers by their kind: commands and git revisions here, all others by other modules."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ class CommandLauncher:
     """Launcher of a user's commands, which run in the folders of their entries."""
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Builds nothing; the content hash is that of the files which a command names."""
+        """Build nothing; the content hash is that of the files which a command names."""
         del progress, builds
         return BuildOutcome(hashes={variant.slug: _content(variant) for variant in variants})
 
@@ -50,21 +50,21 @@ def _run_command(
 
 
 def _content(variant: Variant) -> str:
-    """16 hex digits over the program that a command starts and the files that it names; empty without any."""
+    """Return 16 hex digits of a hash of a command's program and the files that it names; empty without any."""
     (program, *words), folder = variant.catalogued.start.command, Path(variant.catalogued.family_folder)
     if "/" not in program:
         program = shutil.which(program) or program
     hashes = {}
     for named in (folder / word for word in (program, *words)):
         with suppress(OSError, ValueError):
-            if named.is_file():  # no device, which may have no end
+            if named.is_file():  # not a device, which may have no end
                 with named.open("rb") as file:
                     hashes[str(named)] = hashlib.file_digest(file, "sha256").hexdigest()
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16] if hashes else ""
 
 
 class RevisionLauncher:
-    """Launcher of git revisions. The worktrees that they are built in are removed when `stack` ends."""
+    """Launcher of git revisions. Their worktrees are removed when `stack` ends."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack

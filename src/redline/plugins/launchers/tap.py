@@ -1,6 +1,6 @@
-"""Which protocol a proxy really speaks to its upstream: a relay in between sees how connections begin.
+"""Observe which protocol a proxy really speaks to its upstream, by a relay that reads the start of connections.
 
-Over TLS it sees which protocols the proxy offers by ALPN (RFC 7301), and offers them to the server itself.
+Over TLS it reads which protocols the proxy offers by ALPN (RFC 7301), and offers them to the server itself.
 """
 
 import re
@@ -41,7 +41,7 @@ class Tap:
     beginnings: list[Beginning] = field(default_factory=list)
 
     def leg(self) -> Leg | None:
-        """The protocol of the last connection that carried data; None without any, or for another protocol."""
+        """Return the protocol of the last connection that carried data; None without any, or for another protocol."""
         used = [beginning for beginning in self.beginnings if beginning.sent]
         if not used:
             return None
@@ -54,7 +54,7 @@ class Tap:
         return "h1" if _REQUEST.match(last.sent) else None
 
     def _chosen(self, offered: tuple[str, ...]) -> str | None:
-        """The protocol that the server chooses among the offered ones."""
+        """Return the protocol that the server chooses among the offered protocols."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if offered:
@@ -71,7 +71,7 @@ class Tap:
 
 @contextmanager
 def tapped(server: Endpoint) -> Iterator[Tap]:
-    """A relay to this server, on a port of its own. Its connections are closed at the end. Raises OSError."""
+    """Yield a relay to this server, on its own port. Its connections are closed at the end. Raises OSError."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=128))
         wake, waker = socket.socketpair()
@@ -132,7 +132,7 @@ def _pass_on(key: selectors.SelectorKey, selector: selectors.BaseSelector) -> No
 
 
 def offered_by(hello: bytes) -> tuple[str, ...] | None:
-    """The protocols that a ClientHello offers by ALPN, in its order; None for anything else."""
+    """Return the protocols that a ClientHello offers by ALPN, in its order; None for anything else."""
     message = b""
     while len(hello) >= 5 and hello[0] == 0x16:  # a ClientHello may be spread over several records
         length = int.from_bytes(hello[3:5])

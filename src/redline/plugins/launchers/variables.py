@@ -1,7 +1,7 @@
-"""The environment of a server: that of the lab, with the variables of its entry; and which of them are secret.
+"""The environment of a server: the lab's, with the variables of its entry; and which of them are secret.
 
-What comes from a file, or from the lab's own environment by its name, is secret: it is read at every start, kept in
-memory alone, and hidden in what the server writes.
+Values from a file, or from the lab's own environment by name, are secret: they are read at every start, kept only in
+memory, and hidden in the server's output.
 """
 
 import os
@@ -24,9 +24,9 @@ from redline.plugins.launchers.warden import Redactor
 
 _MOST_BYTES = 256 * 1024
 _SHORTEST_HIDDEN = 6
-"""Shorter values, such as `1`, `true` or `8080`, are in too much that a server writes, and no secrets."""
+"""The shortest secret: shorter values, such as `1`, `true` or `8080`, occur too often in a server's output."""
 _REFERENCE = re.compile(r"\$\{?([A-Za-z_]\w*)")
-"""What a compose file takes from an environment."""
+"""References of a compose file to an environment."""
 _NOT_SET = "set it, as in `{name}=… redline …`, or take it out"
 
 
@@ -34,7 +34,7 @@ _NOT_SET = "set it, as in `{name}=… redline …`, or take it out"
 class Variables:
     """The variables of a server's environment, the names of its own, and the texts that are hidden wherever kept.
 
-    `private` are the names of those of its own whose values are not written in its entry.
+    `private` are the names of its own variables whose values are not written in its entry.
     """
 
     env: dict[str, str]
@@ -44,7 +44,7 @@ class Variables:
 
 
 def variables_of(entry: ServerEntry, values: Mapping[str, str]) -> Variables:
-    """The environment of a start in which names in braces have these values. Raises UsageError, without any value."""
+    """Return a start's environment, with these values for names in braces. Raises UsageError that quotes no value."""
     own, file = entry.start.env, {}
     if entry.start.env_file is not None:
         file = _read(entry.name, Path(entry.start.env_file))
@@ -66,10 +66,10 @@ def check_variables(variants: Iterable[Variant]) -> None:
 
 
 def secrets_of_compose(file: Path) -> tuple[str, ...]:
-    """What is hidden of what the services of a compose file write, by the rule that variables of other servers have.
+    """Return the texts to hide in the output of a compose file's services, by the same rule as for other servers.
 
-    That is what comes from `.env` beside it, from files that it names, and from the lab's environment. What cannot be
-    read is left to the program that runs the file.
+    They come from `.env` beside it, from files that it names, and from the lab's environment. Unreadable files
+    are left to the program that runs the file.
     """
     text = _text(file)
     try:
@@ -92,31 +92,31 @@ def secrets_of_compose(file: Path) -> tuple[str, ...]:
 
 
 def hidden_in(text: str, secrets: Sequence[str]) -> str:
-    """The text without secrets."""
+    """Hide secrets in a text."""
     return Redactor(secrets).passed(text.encode(), last=True).decode()
 
 
 def _mappings(written: Any, key: str) -> list[dict[str, Any]]:
-    """The mappings below a key of a compose file, without what has another form."""
+    """Return the mappings below a key of a compose file, without values of another form."""
     below = written.get(key) if isinstance(written, dict) else None
     return [value for value in below.values() if isinstance(value, dict)] if isinstance(below, dict) else []
 
 
 def _env_files(written: Any) -> list[str]:
-    """The files that a service has under `env_file`: a path, or a list of paths and of mappings with a path."""
+    """Return a service's files under `env_file`: a path, or a list of paths and of mappings with a path."""
     several = written if isinstance(written, list) else [written]
     paths = (item.get("path") if isinstance(item, dict) else item for item in several)
     return [str(path) for path in paths if path]
 
 
 def _values(text: str) -> list[str]:
-    """The values in the text of a file of variables, and lines that are none, which an error may quote."""
+    """Return the values in a file of variables, and invalid lines, which an error may quote."""
     bindings = parse_stream(StringIO(text))
     return [value for binding in bindings if (value := binding.original.string if binding.error else binding.value)]
 
 
 def _text(file: Path) -> str:
-    """The text of a file; empty if it cannot be read."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         with open_regular(file) as opened:
             return opened.read(_MOST_BYTES).decode(errors="replace")
@@ -125,7 +125,7 @@ def _text(file: Path) -> str:
 
 
 def _references(entry: ServerEntry) -> list[tuple[str, str]]:
-    """Variables of a server, and what they take from the lab's environment."""
+    """Return the variables of a server that come from the lab's environment, with their names there."""
     return [(variable, name) for variable, text in entry.start.env.items() for name in passed_names(text)]
 
 
@@ -137,9 +137,9 @@ def _passed(server: str, where: str, name: str) -> str:
 
 
 def _read(server: str, file: Path) -> dict[str, str]:
-    """The variables of a file, as `docker --env-file` and most frameworks read it, quotes and comments included.
+    """Return the variables of a file, read like `docker --env-file` and most frameworks, quotes and comments included.
 
-    A name alone is that variable of the lab's environment. No message quotes the file, which holds secrets.
+    A name alone takes that variable of the lab's environment. No message quotes the file, which holds secrets.
     """
     try:
         with open_regular(file) as opened:
@@ -169,6 +169,6 @@ def _read(server: str, file: Path) -> dict[str, str]:
 
 
 def _hidden(values: Iterable[str]) -> tuple[str, ...]:
-    """What is hidden of secret values: every line of them that is not too short, the longest first."""
+    """Return the texts to hide for secret values: every line that is not too short, the longest first."""
     lines = {line.strip() for value in values for line in (value, *value.splitlines())}
     return tuple(sorted((line for line in lines if len(line) >= _SHORTEST_HIDDEN), key=lambda line: (-len(line), line)))

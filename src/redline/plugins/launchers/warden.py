@@ -1,6 +1,6 @@
-"""Guards a server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
+"""Guard a server: start it, keep its output, and leave nothing of it behind whatever happens to the lab.
 
-A process of its own, see `guard.py`. It imports nothing but the standard library, and of that only what loads in a few
+A separate process, see `guard.py`. It imports only parts of the standard library that load in a few
 milliseconds. docs/reference/launching.md describes the protocol:
 
 - stdin: the order as a line of JSON; then nothing. Its end (the lab closed it, or was killed) means: stop the server.
@@ -51,10 +51,10 @@ class WardenOrder:
 
 
 class Redactor:
-    """Replaces secrets in a stream of bytes, also those that come in several parts; of several the longest."""
+    """Replaces secrets in a stream of bytes, also if they arrive in several parts; the longest match wins."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        # A variable of the environment may be no UTF-8, which Python has as surrogates.
+        # A variable of the environment may not be UTF-8; Python then has surrogates.
         encoded = (secret.encode(errors="surrogateescape") for secret in secrets)
         self.secrets = tuple(sorted(encoded, key=len, reverse=True))
         self.pattern = re.compile(b"|".join(map(re.escape, self.secrets)))
@@ -62,7 +62,7 @@ class Redactor:
         self.held = b""
 
     def passed(self, data: bytes, *, last: bool = False) -> bytes:
-        """What can be written of all data so far. Unless it is the last, what may begin a secret is held back."""
+        """Return what can be written of all data so far. Unless `last`, a possible start of a secret is held back."""
         if not self.secrets:
             return data
         data, written, done = self.held + data, list[bytes](), 0
@@ -91,7 +91,7 @@ class CappedLog:
         self._keep(self.redactor.passed(data))
 
     def end(self) -> None:
-        """Write what is left. Should more output follow, no secret may be in two parts before and after."""
+        """Write the rest. If more output follows, no secret may be split before and after."""
         self._keep(self.redactor.passed(b"", last=True))
         self.settle()
 
@@ -168,7 +168,7 @@ class Warden:
         report({"event": "started", "pid": self.server, "at_ns": at_ns, "cgroup": self.cgroup})
 
     def _place(self) -> None:
-        """Put the child into a control group of its own, where that is permitted, and onto its cores."""
+        """Put the child into its own control group, if permitted, and onto its cores."""
         if self.order.cgroup_parent:
             folder = f"{self.order.cgroup_parent}/redline-{os.getpid()}-{time.monotonic_ns()}"
             try:
@@ -275,7 +275,7 @@ class Warden:
             time.sleep(0.001)
 
     def _remove_cgroup(self) -> bool:
-        """Try to remove the group; whether it is gone. The kernel refuses while a process in it is ending."""
+        """Try to remove the group; return whether it is gone. The kernel refuses while a process in it is ending."""
         try:
             if self.cgroup:
                 os.rmdir(self.cgroup)
@@ -288,7 +288,7 @@ class Warden:
 
 
 def listen_to_signals() -> int:
-    """A pipe with the numbers of signals: SIGCHLD, or SIGTERM to end. Those of a terminal are for the lab."""
+    """Return a pipe with the numbers of signals: SIGCHLD, or SIGTERM to end. A terminal's signals are for the lab."""
     read, write = os.pipe()
     for end in (read, write):
         os.set_blocking(end, False)
@@ -335,7 +335,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def kill_cgroup(folder: str) -> None:
-    """Kill every process of a control group, in a loop where there is no cgroup.kill (before Linux 5.14)."""
+    """Kill every process of a control group, in a loop without cgroup.kill (before Linux 5.14)."""
     try:
         write_text(f"{folder}/cgroup.kill", "1")
     except OSError:

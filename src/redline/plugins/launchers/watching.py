@@ -1,4 +1,4 @@
-"""Whose CPU time is read for a server, and whether that stays true while it is loaded."""
+"""Determine whose CPU time is read for a server, and whether that stays true under load."""
 
 import os
 import time
@@ -28,10 +28,10 @@ class KnownProcesses:
     pids: tuple[int, ...]
 
     def look(self) -> None:
-        """Do nothing: they are known."""
+        """Do nothing: the processes are known."""
 
     def finish(self) -> CpuOwner:
-        """The processes, which were known all the time."""
+        """Return the processes, which were known all the time."""
         return CpuOwner()
 
 
@@ -53,7 +53,7 @@ class RoutedWatch:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Those of the server and of the proxies; none where the server's are not known."""
+        """The processes of the server and of the proxies; empty if the server's are unknown."""
         return (*self.behind.pids, *self.proxies) if self.behind.pids else ()
 
     def look(self) -> None:
@@ -61,7 +61,7 @@ class RoutedWatch:
         self.behind.look()
 
     def finish(self) -> CpuOwner:
-        """What is known of the server, with the names of the proxies."""
+        """Return what is known of the server, with the names of the proxies."""
         return self.behind.finish().and_of(tuple(map(procfs.name_of, self.proxies)))
 
 
@@ -79,7 +79,7 @@ class _Bytes(NamedTuple):
 
 @dataclass
 class _Counted:
-    """The bytes of some connections at the first and at the last look, by inode; `at` are their other ends."""
+    """The bytes of some connections at the first and at the last look, by inode; `at` are their peers."""
 
     first: dict[int, _Bytes] = field(default_factory=dict)
     last: dict[int, _Bytes] = field(default_factory=dict)
@@ -94,13 +94,13 @@ class _Counted:
 
     @property
     def busy(self) -> list[At]:
-        """The other ends of connections that received data meanwhile."""
+        """Return the peers of connections that received data meanwhile."""
         received = (inode for inode, now in self.last.items() if now.received > self.first[inode].received)
         return sorted({self.at[inode] for inode in received})
 
     @property
     def total(self) -> _Bytes:
-        """The bytes of all connections since they began: a relay has pairs of connections of the same age."""
+        """Return the bytes of all connections since they began: a relay's connections come in pairs of the same age."""
         last = self.last.values()
         return _Bytes(sum(count.received for count in last), sum(count.acked for count in last))
 
@@ -123,7 +123,7 @@ class AttachedWatch:
         return cls(host, port, owner_of(host, port))
 
     def look(self) -> None:
-        """Look, a few times if need be, whether the processes answer the server's connections, and whom they ask."""
+        """Check, a few times if need be, whether the processes answer the server's connections, and whom they ask."""
         now_s = time.monotonic()
         if self._unknown or self._seen == _LOOKS or self._looks == _MOST_LOOKS or now_s < self._due_s:
             return
@@ -141,14 +141,14 @@ class AttachedWatch:
             self._see_strangers(accepted - held)
 
     def finish(self) -> CpuOwner:
-        """The result, once the load has ended."""
+        """Return the result, once the load has ended."""
         self._unknown = self._unknown or self._newcomers() or self._relayed() or self._unseen()
         names = tuple(map(procfs.name_of, self.pids))
         behind = "" if self._unknown else ", ".join(map(str, self._others.busy))
         return CpuOwner(processes=names, unknown=self._unknown, behind=behind)
 
     def _held(self) -> set[int]:
-        """The sockets of its processes and their descendants."""
+        """Return the sockets of its processes and their descendants."""
         below, above = procfs.children(), procfs.line_of(os.getpid())
         grown = [pid for pid in self._known if pid not in above]
         for pid in grown:
@@ -157,7 +157,7 @@ class AttachedWatch:
         return {inode for pid in self._known for inode in procfs.open_sockets(pid) or ()}
 
     def _see_strangers(self, inodes: set[int]) -> None:
-        """Note connections of other processes: of visible ones, or unseen twice in a row, as sockets change hands."""
+        """Note connections of other processes: visible processes, or unseen twice in a row, as sockets change hands."""
         strange = frozenset(inodes - self._held() if inodes else ())
         lasting, self._strangers = strange & self._strangers, strange
         if not strange:
@@ -170,19 +170,19 @@ class AttachedWatch:
             self._unknown = f"connections to {self._at} are answered by a process that is hidden from this user"
 
     def _newcomers(self) -> str:
-        """A message if other processes answer now that no known process has started."""
+        """Return a message if other processes answer now that no known process has started."""
         self._held()
         now = owner_of(self._host, self._port)
         new = [pid for pid in now.pids if pid not in self._known]
         return f"{procfs.name_of(new[0])} began to answer at {self._at} during the load" if new else ""
 
     def _relayed(self) -> str:
-        """A message if the processes relay another listener's bytes."""
+        """Return a message if the processes relay another listener's bytes."""
         if not self._clients.total.is_like(self._others.total):
             return ""
         to = min(self._others.at.values())
         return f"{self._at} is answered by {procfs.name_of(self.pids[0])}, which passes on what it gets from {to}"
 
     def _unseen(self) -> str:
-        """A message if the processes never held a connection."""
+        """Return a message if the processes never held a connection."""
         return "" if self._seen else f"Redline could not see which process answers at {self._at}"

@@ -1,6 +1,6 @@
 """Control groups, version 2, also in the hybrid layout, where version 2 counts CPU time and version 1 limits it.
 
-A group of its own lets the server's CPU time be known exactly, with processes that came and went, and lets all of it be
+With its own group, the server's CPU time is known exactly, with processes that came and went, and all of it can be
 killed at once. No controller is enabled in it and no limit set, so it does not change how the server is scheduled.
 """
 
@@ -22,7 +22,7 @@ _UNLIMITED_BYTES = 1 << 62
 
 
 def group_of(pid: int | str = "self", proc: Path = Path("/proc")) -> Path | None:
-    """The folder of a process's version 2 group, or None where there is none."""
+    """Return the folder of a process's version 2 group; None if there is none."""
     mount, path = next(_mounts("cgroup2", proc), None), _paths(proc, str(pid)).get("")
     if mount is None or path is None:
         return None
@@ -31,7 +31,7 @@ def group_of(pid: int | str = "self", proc: Path = Path("/proc")) -> Path | None
 
 
 def own_group_of(pid: int) -> Path | None:
-    """The group that the launcher made for this process alone, or that of its container, or None."""
+    """Return the group that the launcher made for this process alone, or its container's; None if there is none."""
     folder = group_of(pid)
     if folder is None:
         return None
@@ -40,9 +40,9 @@ def own_group_of(pid: int) -> Path | None:
 
 
 def parent_for_servers() -> Path | None:
-    """The group below which a server's own may be made, or None where this process may not.
+    """Return the group in which servers' groups may be made; None if this process may not make any.
 
-    Groups that a killed warden left behind are removed on the way; the kernel keeps those that are in use.
+    Groups that a killed warden left behind are removed on the way; the kernel keeps groups in use.
     """
     folder = group_of()
     if folder is None or not os.access(folder, os.W_OK) or not os.access(folder / "cgroup.procs", os.W_OK):
@@ -56,7 +56,7 @@ def parent_for_servers() -> Path | None:
 
 
 def processes(folder: Path) -> tuple[int, ...]:
-    """The processes of a group; empty when it is gone."""
+    """Return the processes of a group; empty if it is gone."""
     try:
         return tuple(int(line) for line in (folder / "cgroup.procs").read_text().split())
     except OSError:
@@ -64,10 +64,10 @@ def processes(folder: Path) -> tuple[int, ...]:
 
 
 def started_by(root: int) -> tuple[int, ...]:
-    """A process that was started here and its descendants, also those whose parents have ended; empty without any.
+    """Return a process started here and its descendants, even if their parents have ended; empty if there are none.
 
-    Uses its control group, if it has its own, and parents: the warden inherits orphans, so what is below the warden is
-    the server.
+    Uses its control group, if it has its own, and parents: the warden inherits orphans, so all processes below the
+    warden are the server's.
     """
     group, stat = own_group_of(root), procfs.read_stat(root)
     below: tuple[int, ...] = ()
@@ -79,7 +79,7 @@ def started_by(root: int) -> tuple[int, ...]:
 
 
 def cpu_ns(folder: Path) -> int | None:
-    """CPU time that the group has used since it was made, its ended processes too; None when it is gone."""
+    """Return the CPU time used since the group was made, ended processes included; None if it is gone."""
     used_us = _cpu_stat(folder).get(b"usage_usec")
     return None if used_us is None else used_us * 1000
 
@@ -100,7 +100,7 @@ class Limits:
 
 
 def read_limits(proc: Path = Path("/proc"), pid: int | str = "self") -> Limits:
-    """The narrowest limits of a process's groups and their ancestors, as far as they are visible."""
+    """Return the narrowest limits of a process's groups and their ancestors, as far as they are visible."""
     unified, divided = (any(_mounts(kind, proc)) for kind in ("cgroup2", "cgroup"))
     layout = ("hybrid" if divided else "v2") if unified else ("v1" if divided else "")
 
@@ -115,7 +115,7 @@ def read_limits(proc: Path = Path("/proc"), pid: int | str = "self") -> Limits:
 
 
 def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, float]:
-    """A process's groups, and their ancestors, with a CPU quota, and the quotas in cores."""
+    """Return a process's groups, and their ancestors, with a CPU quota, and the quotas in cores."""
     limited = {}
     for folder, v1 in _groups("cpu", pid, proc):
         files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us") if v1 else (folder / "cpu.max",)
@@ -127,7 +127,7 @@ def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, fl
 
 
 def _groups(controller: str, pid: int | str, proc: Path) -> Iterator[tuple[Path, bool]]:
-    """A process's groups of a controller and their ancestors, and whether they are of version 1."""
+    """Yield a process's groups of a controller and their ancestors, and whether they are of version 1."""
     paths = _paths(proc, str(pid))
     for mount in _mounts("cgroup2", proc):
         yield from ((folder, False) for folder in _upwards(mount.point, paths.get("", "/")))
@@ -141,7 +141,7 @@ def _mounts(kind: str, proc: Path) -> Iterator[Mount]:
 
 
 def _paths(proc: Path, pid: str) -> dict[str, str]:
-    """The process's group by version 1 controller; its version 2 group under the empty name."""
+    """Map version 1 controllers to the process's groups, and the empty name to its version 2 group."""
     paths = {}
     for line in _text(proc / pid / "cgroup").splitlines():
         _, _, rest = line.partition(":")
@@ -152,7 +152,7 @@ def _paths(proc: Path, pid: str) -> dict[str, str]:
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
-    """The group's folder and its ancestors. In a container the path may lead outside of the mount."""
+    """Yield the group's folder and its ancestors. In a container the path may lead outside of the mount."""
     folder = mount / path.lstrip("/")
     while folder != mount and mount in folder.parents:
         yield folder
@@ -168,9 +168,9 @@ def _text(path: Path) -> str:
 
 
 class Throttling(NamedTuple):
-    """Since the groups were made, by series: periods with work in them, those in which the quota ran out, for how long.
+    """Counts since the groups were made, by series: active periods, throttled periods, and the throttled time.
 
-    The time counts once for every core on which something had to wait for the next period.
+    The time counts once for every core that had to wait for the next period.
     """
 
     quota_periods: int
@@ -179,7 +179,7 @@ class Throttling(NamedTuple):
 
 
 def throttling(groups: Iterable[Path]) -> Throttling | None:
-    """The sum over these groups, of version 1 or 2; None when none of them has counters."""
+    """Sum over these groups, of version 1 or 2; None if none of them has counters."""
     counters = []
     for stat in map(_cpu_stat, groups):
         # Version 1 counts nanoseconds, version 2 microseconds.

@@ -32,7 +32,7 @@ _BY_VENDOR = {
 class CpuTimes:
     """CPU times since the machine started, in nanoseconds: total, busy, and stolen by the hypervisor.
 
-    `interrupts_ns` is the part of what was not idle that is in no process's CPU time; None where the kernel leaves
+    `interrupts_ns` is the part of the non-idle time that is in no process's CPU time; None if the kernel leaves
     interrupts in the time of the interrupted process (without CONFIG_IRQ_TIME_ACCOUNTING).
     """
 
@@ -44,7 +44,7 @@ class CpuTimes:
 
 @dataclass(frozen=True)
 class Host:
-    """The machine whose files stand below `root`."""
+    """The machine whose files are below `root`."""
 
     root: Path = Path("/")
 
@@ -66,7 +66,7 @@ class Host:
         return match[1].strip() if match else self.text("/proc/device-tree/model").rstrip("\0")
 
     def virtual(self) -> str:
-        """The hypervisor's name, `yes` when only its presence is known, empty on bare metal."""
+        """The hypervisor's name, `yes` if only its presence is known, empty on bare metal."""
         vendor = f"{self.text('/sys/class/dmi/id/sys_vendor')} {self.text('/sys/class/dmi/id/product_name')}".lower()
         named = next((name for mark, name in _BY_VENDOR.items() if mark in vendor), "")
         flags = re.search(r"^flags\s*:.*\bhypervisor\b", self.text("/proc/cpuinfo"), re.MULTILINE)
@@ -102,7 +102,7 @@ class Host:
         return (ends[0], ends[1]) if len(ends) == 2 else None
 
     def numa_nodes(self) -> int | None:
-        """The number of NUMA nodes; None where the kernel does not say."""
+        """The number of NUMA nodes; None if the kernel does not say."""
         return len(list(self.root.glob("sys/devices/system/node/node[0-9]*"))) or None
 
     def huge_pages(self) -> str:
@@ -116,7 +116,7 @@ class Host:
         return None if chosen is None else chosen > 0
 
     def mitigations(self) -> str:
-        """The processor faults that the kernel works around, `none`, or an empty text where it does not say."""
+        """The processor faults that the kernel works around, `none`, or an empty text if it does not say."""
         files = sorted(self.root.glob("sys/devices/system/cpu/vulnerabilities/*"))
         worked = [file.name for file in files if self.text(str(file.relative_to(self.root))).startswith("Mitigation")]
         return (", ".join(worked) or "none") if files else ""
@@ -153,7 +153,7 @@ def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
     """CPU times of a core, or of all together, from the text of /proc/stat.
 
     The columns (proc(5)) are user nice system idle iowait irq softirq steal guest guest_nice. Guest time is part of
-    user time. Busy is what was neither idle nor stolen.
+    user time. Busy is all time that was neither idle nor stolen.
     """
     match = re.search(rf"^cpu{'' if cpu is None else cpu} +([\d ]+)", stat, re.MULTILINE)
     if match is None:
@@ -162,7 +162,7 @@ def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
     ticks += [0] * (8 - len(ticks))
     idle, steal = ticks[3] + ticks[4], ticks[7]
     total = sum(ticks)
-    # A kernel that counts by ticks alone never meets a hard interrupt in a tick: its `irq` stays 0 for ever.
+    # A kernel that counts by ticks alone never meets a hard interrupt in a tick: its `irq` always stays 0.
     of_all = re.match(r"cpu +(?:\d+ +){5}(\d+)", stat)
     interrupts_ns = (ticks[5] + ticks[6]) * TICK_NS if of_all and int(of_all[1]) > 0 else None
     return CpuTimes(total * TICK_NS, (total - idle - steal) * TICK_NS, steal * TICK_NS, interrupts_ns)

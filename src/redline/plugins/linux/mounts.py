@@ -18,7 +18,7 @@ class Mount(NamedTuple):
 
 
 def read_mounts(mountinfo: Path = _MOUNTS) -> list[Mount]:
-    """All mounts, in the order in which they were made; none when the file cannot be read."""
+    """Return all mounts, in the order in which they were made; empty if the file cannot be read."""
     try:
         lines = mountinfo.read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -34,7 +34,7 @@ def read_mounts(mountinfo: Path = _MOUNTS) -> list[Mount]:
 
 
 def said_of_noexec(path: Path) -> str:
-    """`/tmp is mounted noexec`, where that forbids to execute what is at the path; else empty."""
+    """`/tmp is mounted noexec`, if that forbids executing the file at the path; else empty."""
     try:
         forbidden = os.statvfs(path).f_flag & os.ST_NOEXEC
     except OSError:

@@ -21,11 +21,11 @@ _ANY_PORT = 9
 
 
 class TcpCounts(NamedTuple):
-    """Since the namespace was made, of all its sockets: by series.
+    """Counts since the namespace was made, over all its sockets, by series.
 
-    `listen_drops`: attempts to connect that a listener dropped; those are among them whose connection was complete, but
-    found the queue of those to be accepted full (`listen_overflows`). `syn_cookies`: attempts that were answered by a
-    cookie, because the queue of half-open connections was full. A retransmitted segment is not among those sent.
+    `listen_drops`: attempts to connect that a listener dropped, including those with a complete connection that
+    overflowed the accept queue (`listen_overflows`). `syn_cookies`: attempts answered by a
+    cookie, because the queue of half-open connections was full. Retransmitted segments are not counted as sent.
     """
 
     tcp_segments_sent: int
@@ -53,7 +53,7 @@ class Namespace:
 
     @property
     def ours(self) -> bool:
-        """Whether this process is in it: network settings can be read in the own namespace only."""
+        """Whether this process is in it: network settings can only be read in the own namespace."""
         return self.pid == "self"
 
     def listening(self) -> set[tuple[At, int]]:
@@ -114,15 +114,15 @@ class Link:
 
 
 def towards(host: str) -> Link | None:
-    """The link to a host; None for this machine itself, and where device or speed is not known. IPv4 only."""
+    """Return the link to a host; None for this machine, and if device or speed is unknown. IPv4 only."""
     device = _device_towards(host)
     return link(device) if device else None
 
 
 def link(device: str, root: Path = Path("/")) -> Link | None:
-    """The device with its speed; None without a meaningful speed.
+    """Return the device with its speed; None without a meaningful speed.
 
-    Devices of software (loopback, veth, bridges) have no speed, or a speed that limits nothing: so the speed counts
+    Software devices (loopback, veth, bridges) have no speed, or a speed that limits nothing: so the speed counts
     only for hardware, and for bonds of hardware.
     """
     folder = root / "sys/class/net" / device
@@ -136,8 +136,8 @@ def link(device: str, root: Path = Path("/")) -> Link | None:
 
 
 def _device_towards(host: str) -> str | None:
-    """The device from which packets to this host are sent. Sends nothing."""
-    # A name that is none is a TypeError or a ValueError of the library.
+    """Return the device from which packets to this host are sent. Sends nothing."""
+    # For an invalid name the library raises TypeError or ValueError.
     with suppress(OSError, TypeError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.connect((host, _ANY_PORT))
         own, peer = client.getsockname()[0], client.getpeername()[0]

@@ -1,7 +1,7 @@
-"""Which processes answer connections to a listening address, or why they are not known.
+"""Determine which processes answer connections to a listening address, or why they are unknown.
 
-A port says little: other processes may listen on it at other addresses, and several may share an address. So this
-looks for the socket that the kernel gives these connections to, and then for all processes that hold it.
+A port says little: other processes may listen on it at other addresses, and several may share an address. So look
+for the socket that the kernel gives these connections to, and then for all processes that hold it.
 """
 
 import os
@@ -27,7 +27,7 @@ _FORWARDERS = frozenset(
 
 @dataclass(frozen=True)
 class Owner:
-    """The processes that answer at an address, or, without any, why they are not known."""
+    """The processes that answer at an address, or, without any, why they are unknown."""
 
     at: At | None = None
     pids: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class Owner:
 
 
 def owner_of(host: str, port: int) -> Owner:
-    """The processes that provably answer at this host and port."""
+    """Return the processes that provably answer at this host and port."""
     at = _address_of(host, port)
     if at is None:
         return Owner(unknown=f"nothing answers at {host}:{port}")
@@ -52,7 +52,7 @@ def owner_of(host: str, port: int) -> Owner:
 
 
 def _address_of(host: str, port: int) -> At | None:
-    """The address that the engine connects to: the first of several that accepts a connection."""
+    """Return the address that the engine connects to: the first of several that accepts a connection."""
     with suppress(OSError, UnicodeError):
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             with suppress(OSError), socket.socket(family, kind, protocol) as asked:
@@ -69,7 +69,7 @@ def _holders(at: At, ours: Iterable[Tcp], listening: set[int]) -> Owner:
     for listener in ours:
         if not any(listener.inode in sockets for sockets in held.values()):
             whose = _of_user(listener.uid)
-            return Owner(at, unknown=f"the process that listens at {at} is {whose}, and hidden from this one")
+            return Owner(at, unknown=f"the process that listens at {at} is {whose}, and hidden from this process")
     holders = tuple(pid for pid, sockets in held.items() if inodes & sockets)
     for pid in holders:
         stat = procfs.read_stat(pid)
@@ -86,10 +86,10 @@ def _of_user(uid: int) -> str:
 
 
 def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, ...]:
-    """The holders of a socket and what they started; `elsewhere` are processes that listen at other addresses alone.
+    """Return a socket's holders and their descendants; `elsewhere` are processes that listen only at other addresses.
 
-    A supervisor that holds the socket for its children counts, but not the other servers that it started.
-    Of what started this process too, and of systemd, only itself counts; and nothing where others hold the socket.
+    A supervisor that holds the socket for its children counts, but not the other servers that it started. Ancestors of
+    this process, and systemd, count without descendants, and not at all if others hold the socket.
     """
     below, above = procfs.children(), set(procfs.line_of(os.getpid())) | set(filter(_is_manager, holders))
     holding = [pid for pid in holders if pid not in above] or list(holders)

@@ -1,4 +1,4 @@
-"""Reads /proc for processes. Every reader gives None or nothing for a process that has ended."""
+"""Read /proc for processes. Every reader returns None or nothing for a process that has ended."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _OOM_KILLS = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 VMSTAT = "/proc/vmstat"
 _BLOCK_BYTES = 512
 _FIRST_FILES = 64
-"""A runtime opens what it maps when it starts; a server may have thousands of connections."""
+"""The files to look at: a runtime opens its mapped files when it starts; a server may have thousands of connections."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Stat:
 
 
 def read_bytes(path: str) -> bytes:
-    """A file's content, empty when it is gone. Plain system calls, because monitors call this ten times a second."""
+    """Return a file's content, empty if it is gone. Plain system calls: monitors call this ten times a second."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -41,7 +41,7 @@ def read_bytes(path: str) -> bytes:
         parts = []
         while part := os.read(fd, 1 << 16):
             parts.append(part)
-            if len(part) < 1 << 11:  # a record is far shorter than a page: this was the last of them
+            if len(part) < 1 << 11:  # a record is far shorter than a page: this was the last record
                 break
         return b"".join(parts)
     except OSError:
@@ -52,7 +52,7 @@ def read_bytes(path: str) -> bytes:
 
 @contextmanager
 def temporary_files(process: str) -> Iterator[int]:
-    """A descriptor of the `/tmp` that a process sees, where /proc has it. Raises OSError, also where that is a link.
+    """Yield a descriptor of the `/tmp` that a process sees, if /proc has it. Raises OSError, also if it is a link.
 
     An absolute link would lead from its root into a folder of this machine.
     """
@@ -74,13 +74,13 @@ def oom_kills() -> int | None:
 
 
 def oom_kills_since(before: int | None) -> int | None:
-    """How many it has killed since `oom_kills` was `before`; None if not known."""
+    """Return how many processes it has killed since `oom_kills` was `before`; None if unknown."""
     now = oom_kills()
     return None if before is None or now is None else now - before
 
 
 def read_stat(pid: int) -> Stat | None:
-    """The process's status. The command's name may hold spaces and brackets, so fields follow the last bracket."""
+    """Return the process's status. The command's name may hold spaces and brackets: fields follow the last bracket."""
     head, _, tail = read_bytes(f"/proc/{pid}/stat").rpartition(b")")
     fields = tail.split()
     if len(fields) < 22:
@@ -104,10 +104,10 @@ def _linked(path: str) -> str:
 
 
 def missing_rss_bytes(pid: int, files: tuple[str, ...]) -> int:
-    """Bytes of these files that resident memory does not count; negative where it counts more than they hold.
+    """Return the bytes of these files that resident memory does not count; negative if it counts more than they hold.
 
-    It counts a page of a file as often as the process maps it, and not at all if it does not. Z keeps its heap in such
-    a file, has all of it that is committed, and maps it three times before JDK 23.
+    It counts a page of a file as often as the process maps it, and not at all if unmapped. Z keeps its heap in such
+    a file, commits all of it there, and maps it three times before JDK 23.
     """
     shared = _SHARED.search(read_bytes(f"/proc/{pid}/status"))
     try:
@@ -119,12 +119,12 @@ def missing_rss_bytes(pid: int, files: tuple[str, ...]) -> int:
 
 
 def process_ids() -> list[int]:
-    """All visible processes."""
+    """Return all visible processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 -- names only, and fast
 
 
 def children() -> dict[int, list[int]]:
-    """The children of all processes, inherited ones too."""
+    """Return the children of all processes, inherited children too."""
     by_parent: dict[int, list[int]] = {}
     for pid in process_ids():
         stat = read_stat(pid)
@@ -134,7 +134,7 @@ def children() -> dict[int, list[int]]:
 
 
 def tree(root: int) -> tuple[int, ...]:
-    """The process and its descendants; empty when it has ended."""
+    """Return the process and its descendants; empty if it has ended."""
     below = children()
     if read_stat(root) is None:
         return ()
@@ -142,7 +142,7 @@ def tree(root: int) -> tuple[int, ...]:
 
 
 def with_descendants(root: int, below: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
-    """The process and its descendants, by the children of processes."""
+    """Return the process and its descendants, given the children of processes."""
     pids = [root]
     for pid in pids:
         pids += below.get(pid, ())
@@ -150,7 +150,7 @@ def with_descendants(root: int, below: Mapping[int, Iterable[int]]) -> tuple[int
 
 
 def line_of(pid: int) -> tuple[int, ...]:
-    """The process and its ancestors."""
+    """Return the process and its ancestors."""
     line: list[int] = []
     while pid > 0 and pid not in line:
         line.append(pid)
@@ -160,7 +160,7 @@ def line_of(pid: int) -> tuple[int, ...]:
 
 
 def open_sockets(pid: int) -> frozenset[int] | None:
-    """Inodes of a process's sockets; None where this user may not see them."""
+    """Return inodes of a process's sockets; None if this user may not see them."""
     try:
         with os.scandir(f"/proc/{pid}/fd") as entries:
             links = [_linked(entry.path) for entry in entries]

@@ -1,4 +1,4 @@
-"""Recognises the runtimes of processes by the programs and libraries that they map, however they were started.
+"""Recognise the runtimes of processes by the programs and libraries that they map, however they were started.
 
 A program that a runtime compiled ahead of time, such as GraalVM's native images, maps none of it and is native.
 """
@@ -40,7 +40,7 @@ def runtimes_in(maps: str) -> frozenset[str]:
 
 
 def runtimes_of(pids: Iterable[int], proc: str = "/proc") -> frozenset[str]:
-    """Runtimes of all these processes; `native` if none was recognised, empty where that cannot be seen."""
+    """Return the runtimes of all these processes; `native` if none was recognised, empty if that cannot be seen."""
     maps = [_maps(pid, proc) for pid in pids]
     runtimes = frozenset(runtime for text in maps if text for runtime in runtimes_in(text))
     seen = any(maps) and None not in maps
@@ -48,7 +48,7 @@ def runtimes_of(pids: Iterable[int], proc: str = "/proc") -> frozenset[str]:
 
 
 def _maps(pid: int, proc: str) -> str | None:
-    """The text of /proc/PID/maps: empty if the process has ended, None if it may not be read."""
+    """Return the text of /proc/PID/maps: empty if the process has ended, None if it may not be read."""
     try:
         return Path(proc, str(pid), "maps").read_text(errors="replace")
     except PermissionError:

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 
 def give_way() -> None:
-    """Let the calling thread run only when a core is idle (SCHED_IDLE), for good: the engine may share its core.
+    """Let the calling thread run only on idle cores (SCHED_IDLE), permanently: the engine may share its core.
 
     Threads that start processes must not give way: children inherit it, and only the privileged may leave it.
     """

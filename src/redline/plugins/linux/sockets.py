@@ -1,6 +1,6 @@
 """TCP sockets of this network namespace as the kernel knows them: sock_diag(7), which anybody may ask.
 
-/proc/net/tcp lacks what decides whose a connection is: whether a listener of IPv6 takes IPv4 too.
+/proc/net/tcp does not say which listener gets a connection: whether a listener of IPv6 takes IPv4 too.
 """
 
 import os
@@ -44,7 +44,7 @@ class At(NamedTuple):
 class Tcp:
     """A socket. `inode` is 0 while nobody has accepted it; `device` is 0 unless it is bound to a device.
 
-    `takes_ipv4` says whether a listener gets connections over IPv4 that are for its port. Bytes and segments sent again
+    `takes_ipv4` says whether a listener gets IPv4 connections to its port. Bytes and segments sent again
     are those of a connection since it began; `drops` are the attempts to connect that a listener has dropped.
     """
 
@@ -63,20 +63,20 @@ class Tcp:
 
 
 def listeners() -> tuple[Tcp, ...]:
-    """All listeners. Raises OSError where the kernel does not tell."""
+    """Return all listeners. Raises OSError if the kernel does not tell."""
     return tuple(_dump(1 << _LISTEN, _MEMORY))
 
 
 def connections() -> tuple[Tcp, ...]:
-    """All established connections. Raises OSError where the kernel does not tell."""
+    """Return all established connections. Raises OSError if the kernel does not tell."""
     return tuple(_dump(1 << _ESTABLISHED, _INFO))
 
 
 def answering(listening: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
-    """The listeners that get connections from this machine to this address.
+    """Return the listeners that get connections from this machine to this address.
 
-    As `inet_lookup_listener` does: an exact address goes before any address, and with IPv4 a socket of IPv4 before one
-    of IPv6 that takes it too. Several share the port by SO_REUSEPORT.
+    As in `inet_lookup_listener`, an exact address precedes any address, and for IPv4 an IPv4 socket precedes an IPv6
+    socket that takes it too. Several share the port by SO_REUSEPORT.
     """
     loopback = socket.if_nametoindex("lo")
     on_port = [tcp for tcp in listening if tcp.local.port == at.port and tcp.device in (0, loopback)]
@@ -92,7 +92,7 @@ def answering(listening: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
 
 
 def listening_for(host: str, port: int) -> frozenset[At]:
-    """Addresses of the listeners that get connections to this host and port; empty in another network."""
+    """Return the addresses of the listeners that get connections to this host and port; empty in another network."""
     try:
         asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         listening, ips = listeners(), [connected(plain(_without_zone(str(address[0])))) for *_, address in asked]
@@ -103,10 +103,10 @@ def listening_for(host: str, port: int) -> frozenset[At]:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether connections to this host stay here: it is loopback, no address (0.0.0.0), or one of this machine's.
+    """Whether connections to this host stay here: it is loopback, no address (0.0.0.0), or this machine's.
 
-    However the address is written (`127.1`, `::ffff:127.0.0.1`). A name but `localhost` is not looked up: it may mean
-    another machine by the time of the load.
+    The address may be written in any form (`127.1`, `::ffff:127.0.0.1`). Only `localhost` is looked up: other names
+    may mean another machine by the time of the load.
     """
     name = host.strip().removeprefix("[").removesuffix("]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
@@ -120,7 +120,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def connected(ip: Ip) -> Ip:
-    """The address that a connection reaches: no address (0.0.0.0, ::) means the loopback interface."""
+    """Return the address that a connection reaches: no address (0.0.0.0, ::) means the loopback interface."""
     return ip_address("127.0.0.1" if ip.version == 4 else "::1") if ip.is_unspecified else ip
 
 
@@ -207,7 +207,7 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 
 
 def _number(form: str, data: bytes, at: int) -> int:
-    """The number at an offset; 0 where an older kernel lacks it."""
+    """Return the number at an offset; 0 if an older kernel lacks it."""
     return int(struct.unpack_from(form, data, at)[0]) if len(data) >= at + struct.calcsize(form) else 0
 
 

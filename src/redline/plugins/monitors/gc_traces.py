@@ -1,6 +1,6 @@
-"""Reads garbage collection traces of Node (`--trace-gc`) and Go (`GODEBUG=gctrace=1`).
+"""Read garbage collection traces of Node (`--trace-gc`) and Go (`GODEBUG=gctrace=1`).
 
-They stand among what a server writes, and their times count from its start. Other lines are skipped.
+They are part of a server's output, and their times count from its start. Other lines are skipped.
 """
 
 import re
@@ -38,7 +38,7 @@ class Traced:
 
     @classmethod
     def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Traced | None":
-        """The first of these processes that writes such a trace, or None."""
+        """Return the first of these processes that writes such a trace, or None."""
         return next(filter(None, (cls.of(pid, proc) for pid in pids)), None)
 
     @classmethod
@@ -51,7 +51,7 @@ class Traced:
         return cls(pid, "go") if traced else None
 
     def facts(self, window_unix_ns: tuple[int, int], log: Path | None) -> RuntimeFacts | None:
-        """Facts about a window from the server's output, as far as it was kept; None without output."""
+        """Return facts about a window from the server's output, as far as it was kept; None without output."""
         if log is None:
             return None
         tally, traced_bytes = RuntimeTally(window_unix_ns), 0
@@ -76,14 +76,14 @@ class Traced:
         return ((self._pid, event) for event in read_go(lines, self._began(self._pid)))
 
     def _began(self, pid: int) -> int:
-        """When a process began; for an unknown process id, when the first process did."""
+        """Return when a process began; for an unknown process id, when the first process did."""
         if pid not in self._began_unix_ns:
             self._began_unix_ns[pid] = _began_unix_ns(pid) or self._began(self._pid)
         return self._began_unix_ns[pid]
 
 
 def _began_unix_ns(pid: int) -> int:
-    """A process's start, to the kernel's 10 ms; 0 for a missing process."""
+    """Return a process's start, to the kernel's 10 ms; 0 for a missing process."""
     try:
         return round(psutil.Process(pid).create_time() * 1e9)
     except psutil.Error:
@@ -91,9 +91,9 @@ def _began_unix_ns(pid: int) -> int:
 
 
 def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iterator[tuple[int, Event]]:
-    """Events of V8's collections, with their processes. `began_unix_ns` says when the process of a number began.
+    """Yield events of V8's collections, with their processes. `began_unix_ns` maps a process to its start.
 
-    Each worker of a cluster has a heap of its own, and pauses alone. A line is written when a collection ends.
+    Each worker of a cluster has its own heap, and pauses alone. A line is written when a collection ends.
     """
     yield 0, Named(collector="V8")
     used: dict[int, tuple[int, int]] = {}
@@ -124,7 +124,7 @@ def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iter
 
 
 def read_go(lines: Iterable[str], began_unix_ns: int) -> Iterator[Event]:
-    """Events of Go's collections: cycles with a short pause at either end."""
+    """Yield events of Go's collections: cycles with a short pause at either end."""
     yield Named(collector="Go")
     used: tuple[int, int] | None = None
     for line in lines:

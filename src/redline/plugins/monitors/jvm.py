@@ -81,7 +81,7 @@ class RoleClocks:
 
 
 def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int | None]:
-    """A reader of these processes' compiler threads: CPU time and waits for a core, in ns; None without a JVM."""
+    """Return a reader of these processes' compiler threads: CPU time and waits for a core, ns; None without a JVM."""
     clocks = [RoleClocks(pid, proc) for pid in pids if PerfData.of(pid, proc) is not None]
 
     def read() -> int | None:
@@ -94,7 +94,7 @@ def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int |
 class Jvm:
     """A JVM: its counters, the clocks of its threads, and the log that it writes.
 
-    Of its log it reads the beginning, which names the collector, and what is written from now on: a search makes many
+    It reads the beginning of the log, which names the collector, and later lines: a search makes many
     loads on one server.
     """
 
@@ -114,7 +114,7 @@ class Jvm:
 
     @classmethod
     def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Jvm | None":
-        """The first of these processes that is a JVM with counters, or None."""
+        """Return the first of these processes that is a JVM with counters, or None."""
         return next((cls(pid, data, proc) for pid in pids if (data := PerfData.of(pid, proc)) is not None), None)
 
     def sample(self) -> dict[str, int]:
@@ -133,7 +133,7 @@ class Jvm:
         return values | self._clocks.sample()
 
     def facts(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
-        """Facts about a window from its log; None without a log."""
+        """Return facts about a window from its log; None without a log."""
         for path in self._logs:
             with suppress(OSError), path.open("rb") as file:
                 return self._read(file, window_unix_ns)
@@ -170,7 +170,7 @@ def _size_of(path: Path) -> int | None:
 
 
 def _logs(process: str, words: Iterable[str]) -> tuple[Path, ...]:
-    """Paths of its safepoint log according to its command: as the JVM sees it, and as this process does."""
+    """Return paths of its safepoint log according to its command: as the JVM sees it, and as this process does."""
     for match in filter(None, map(_LOGS_INTO.fullmatch, words)):
         if "safepoint" in match[1]:
             own = Path(match[2])

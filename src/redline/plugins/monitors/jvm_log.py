@@ -1,7 +1,7 @@
-"""Reads a JVM's log of collections and safepoints, line by line. Pure.
+"""Read a JVM's log of collections and safepoints, line by line. Pure.
 
-The log is that of `-Xlog:gc*,safepoint:file=F:utctime,uptimenanos,level,tags` or of a selection of its tags (JEP 158,
-JEP 271), of JDK 11 and later. The decorations may be others, in any order, as long as one of them is a time of day.
+The log is written by `-Xlog:gc*,safepoint:file=F:utctime,uptimenanos,level,tags` or a selection of its tags (JEP 158,
+JEP 271), by JDK 11 and later. Other decorations, in any order, are read too if they include a time of day.
 Lines that are cut, or of another kind, are skipped.
 """
 
@@ -123,7 +123,7 @@ class _OpenCollection:
 
 @dataclass
 class JvmLog:
-    """The state of reading, of a size that does not grow with the log.
+    """The reader's state, whose size does not grow with the log.
 
     Clocks are written in milliseconds and uptimes in nanoseconds. So an instant is the uptime plus the largest
     difference of the two that any line had so far: the digits below a millisecond are cut off, not rounded.
@@ -142,7 +142,7 @@ class JvmLog:
         return JvmLog(self._offset_ns)
 
     def read(self, lines: Iterable[str]) -> Iterator[Event]:
-        """The events of these lines; an event appears with its last line."""
+        """Yield the events of these lines; an event appears with its last line."""
         for raw in lines:
             line = self._split(raw.rstrip("\r\n"))
             if line is None:
@@ -253,7 +253,7 @@ class JvmLog:
     def _tells(self, kind: CollectionKind, marks: list[str]) -> bool:
         """Whether the used heap after this pause is about the live set; without room a collection frees too little."""
         if kind in ("full", "degenerated"):
-            for known in self._open.values():  # a marking of G1 that goes on comes to nothing
+            for known in self._open.values():  # an unfinished marking of G1 does not count
                 known.aborted = True
             self._marked = False
             return _PARTS.isdisjoint(marks)
@@ -271,7 +271,7 @@ class JvmLog:
         if name == "Live" and columns[1]:
             known.marked[generation] = _bytes(columns[1])
         elif generation == "O":
-            return  # what is allocated is in the young generation
+            return  # new objects are in the young generation
         elif name == "Allocated" and known.used is not None:
             yield from self._heap(known.start_ns, known.start_ns, at_ns, *known.used)
             yield Allocated(at_ns, _bytes(columns[3]), at_ns - known.start_ns)
@@ -283,7 +283,7 @@ class JvmLog:
     ) -> Iterator[Allocated]:
         """Take in the used heap `before` and `after` a collection; `copied` counts some of it twice.
 
-        What began before the last reading was interrupted by another collection: its `before` is older than that.
+        A collection that began before the last reading was interrupted by another: its `before` is older than that.
         """
         since_ns, used = self._used or (from_ns, before)
         if before >= used and began_ns >= since_ns and from_ns > since_ns and not copied:

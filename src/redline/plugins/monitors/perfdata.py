@@ -1,4 +1,4 @@
-"""Reads the counters that a HotSpot JVM keeps in a file for `jstat`, without attaching or work for the JVM.
+"""Read the counters that a HotSpot JVM keeps in a file for `jstat`, without attaching or work for the JVM.
 
 Source of the format: `perfMemory.hpp` and `perfData.hpp` of OpenJDK, version 2.0, which JDK 8 to 25 write.
 """
@@ -32,7 +32,7 @@ class _File:
     name: str
 
     def content(self) -> bytes:
-        """The content, without following links; empty unless the process's user owns: anybody can make such a file."""
+        """Return the content, without following links; empty unless the process's user owns the file."""
         try:
             with procfs.temporary_files(self.process) as temporary:
                 folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=temporary)
@@ -52,7 +52,7 @@ class _File:
 
 @dataclass(frozen=True)
 class PerfData:
-    """The counters of a JVM: where each 64-bit number stands in the file, and the texts, which do not change."""
+    """The counters of a JVM: the positions of 64-bit numbers in the file, and the texts, which do not change."""
 
     file: _File
     places: dict[str, int]
@@ -60,7 +60,7 @@ class PerfData:
 
     @classmethod
     def of(cls, pid: int, proc: str = "/proc") -> "PerfData | None":
-        """The counters of a process; None if it is no JVM, keeps none (`-XX:-UsePerfData`), or may not be read."""
+        """Read a process's counters; None if it is no JVM, keeps none (`-XX:-UsePerfData`), or may not be read."""
         read = ((file, file.content()) for file in _files_of(f"{proc}/{pid}"))
         file, content = next((pair for pair in read if pair[1]), (None, b""))
         return cls._read(file, content) if file else None
@@ -90,7 +90,7 @@ class PerfData:
         return cls(file, places, texts)
 
     def values(self, *names: str) -> dict[str, int]:
-        """The current values of these counters, as far as they exist."""
+        """Return the current values of these counters, as far as they exist."""
         content = self.file.content()
         known = ((name, self.places.get(name)) for name in names)
         return {

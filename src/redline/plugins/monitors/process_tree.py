@@ -58,7 +58,7 @@ class MachineShare:
 
     @classmethod
     def of(cls, pid: int) -> "MachineShare":
-        """The share of a process. `cores` is empty where it may use the whole machine."""
+        """Return the share of a process. `cores` is empty if it may use the whole machine."""
         try:
             cores = os.sched_getaffinity(pid)
         except OSError:
@@ -87,7 +87,7 @@ class ListenDrops:
 
     @classmethod
     def of(cls, pids: Iterable[int]) -> "ListenDrops | None":
-        """The drops of these processes' sockets; None without sockets in this network namespace."""
+        """Return the drops of these processes' sockets; None without sockets in this network namespace."""
         held = {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
         try:
             at = frozenset(listener.local for listener in sockets.listeners() if listener.inode in held)
@@ -96,7 +96,7 @@ class ListenDrops:
         return cls(at) if at else None
 
     def sample(self) -> Values:
-        """Their sum until now, closed sockets included; empty where the kernel does not tell."""
+        """Return their sum until now, closed sockets included; empty if the kernel does not tell."""
         try:
             drops = {listener.inode: listener.drops for listener in sockets.listeners() if listener.local in self._at}
         except OSError:
@@ -153,7 +153,7 @@ class Surroundings:
 
 @dataclass
 class KeptSamples:
-    """The samples of one series so far: the first, and one for each `_stride` of those after it.
+    """The samples of a series so far: the first, and every `_stride`-th of those after it.
 
     The stride doubles when there would be more than `MOST_SAMPLES`, so that a long load takes no more memory. Of merged
     samples, a counter keeps the last and a gauge the largest.
@@ -179,7 +179,7 @@ class KeptSamples:
         self._in_last = 1
 
     def _halve(self) -> None:
-        """Keep the first sample, and one of every two later ones."""
+        """Keep the first sample, and every second later sample."""
         samples = list(zip(self.times_unix_ns, self.values, strict=True))
         pairs = zip(samples[1::2], samples[2::2], strict=True)
         kept = [later if self.kind == "counter" or later[1] >= earlier[1] else earlier for earlier, later in pairs]
@@ -222,7 +222,7 @@ class _Watched:
 class ProcessTreeMonitor:
     """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends.
 
-    The network is that of the process followed first. `peer` is the host and the port that the load goes to, where
+    The network is that of the process followed first. `peer` is the host and the port that the load goes to, if
     somebody else runs the server.
     """
 
@@ -276,7 +276,7 @@ class ProcessTreeMonitor:
         return (*(_series(subject, name, kept) for (subject, name), kept in self._kept.items()), *others)
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
-        """Facts about this time from the log of the server's JVM, or another runtime's trace; None without either."""
+        """Return facts about this time from the JVM's log, or another runtime's trace; None without either."""
         watched = self._watched.get("server")
         if watched and watched.jvm:
             return watched.jvm.facts(window_unix_ns)
@@ -286,7 +286,7 @@ class ProcessTreeMonitor:
         give_way()
         due_ns, taken = time.monotonic_ns(), 0
         while True:
-            # A sample that is late does not shift those after it; those that were missed are left out.
+            # A late sample does not shift later samples; missed samples are left out.
             now_ns = time.monotonic_ns()
             due_ns += self._period_ns * max(1, -(-(now_ns - due_ns) // self._period_ns))
             if self._ended.wait(max(0, due_ns - now_ns) / 1e9):
@@ -348,7 +348,7 @@ class ProcessTreeMonitor:
 
 
 def _timed(read: Callable[[], T]) -> tuple[int, T]:
-    """A reading and its time; repeated when this thread had to wait in between, so that neither is stale."""
+    """Return a reading and its time; repeat it if this thread had to wait in between, so that neither is stale."""
     for _ in range(_READING_TRIES):
         before, value, after = time.time_ns(), read(), time.time_ns()
         if after - before < _LONGEST_READING_NS:
@@ -368,9 +368,9 @@ def _series(subject: Subject, name: str, kept: KeptSamples) -> Series:
 
 
 class Neighbours:
-    """Which other processes of the machine used its CPU time, by the names of their commands.
+    """The other processes of the machine that used its CPU time, by the names of their commands.
 
-    It looks at every process at its creation and in `series`; what ends between is not seen.
+    It looks at every process at its creation and in `series`; processes that end between are not seen.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Sums up the events of a runtime's log into facts of a bounded size. Pure."""
+"""Sum up the events of a runtime's log into facts of a bounded size. Pure."""
 
 import heapq
 from collections import Counter
@@ -90,7 +90,7 @@ class RuntimeTally:
     _warnings: Counter[str] = field(default_factory=Counter)
 
     def add(self, event: Event, heap: int = 0) -> None:
-        """Take in an event of a heap: processes of a cluster have heaps of their own, and pause alone."""
+        """Take in an event of a heap: processes of a cluster have their own heaps, and pause alone."""
         match event:
             case Named():
                 collector = event.collector or self._named.collector
@@ -143,7 +143,7 @@ class RuntimeTally:
         self._live_seen += 1
         if kept := self._live_seen % self._live_step == 0:
             self._live.append((at_unix_ns, size))
-        if len(self._live) > MOST_LIVE:  # an odd number: the last one is left out
+        if len(self._live) > MOST_LIVE:  # an odd number: the last value is left out
             self._live, self._live_step, kept = self._live[1::2], self._live_step * 2, False
         self._mixed = ("kept" if kept else "left out") if mixed else ""
 
@@ -156,7 +156,7 @@ class RuntimeTally:
 
     @property
     def collector(self) -> str:
-        """The collector's name; empty where no event says it."""
+        """The collector's name; empty if no event says it."""
         return self._named.collector
 
     def facts(
@@ -168,7 +168,7 @@ class RuntimeTally:
     ) -> RuntimeFacts:
         """Facts from all events. `max_heap_bytes` is the default for a log that does not say it."""
         sums = sorted(self._sums.items(), key=lambda item: -item[1][1])
-        # Of several heaps each allocates at its own rate, all of them at once.
+        # With several heaps, all allocate at the same time, each at its own rate.
         allocating_ns = max((over_ns for _, over_ns in self._allocated.values()), default=0)
         allocated = [size * allocating_ns // over_ns for size, over_ns in self._allocated.values()]
         return RuntimeFacts(

@@ -17,8 +17,8 @@ _CPUCLOCK_SCHED = 2
 class Tally:
     """The sum over parts of counters that only grow, such as the CPU times of processes. The sum never falls.
 
-    A part, known by its id, that is missing, or smaller than before (the id was given to another), has ended: what it
-    had counted is kept. What a part counts after it was last seen is lost.
+    A part, known by its id, that is missing, or smaller than before (the id was reused), has ended: its
+    count is kept. What a part counts after it was last seen is lost.
     """
 
     def __init__(self) -> None:
@@ -33,9 +33,9 @@ class Tally:
 
 
 class Size(NamedTuple):
-    """How big the tree is now, and how many of its processes began and ended since it was first looked at: by series.
+    """The size of the tree now, and how many of its processes began and ended since the first look: by series.
 
-    Those that lived only between two samples are not counted. `processes_replaced` are those that were there at
+    Processes that lived only between two samples are not counted. `processes_replaced` are those that were there at
     the first look and have ended, as far as there are now so many of the same command's name that were not there then.
     """
 
@@ -60,9 +60,9 @@ class Scheduling(NamedTuple):
 
 
 class ProcessTree:
-    """A process and all below it, found by its own control group where it has one, by parents otherwise.
+    """A process and all its descendants, by its own control group if it has one, else by parents.
 
-    By parents, `look_around` must be called now and then, and a process that lives only between two calls is not seen.
+    By parents, `look_around` must be called regularly, and a process that lives only between two calls is not seen.
     """
 
     def __init__(self, root: int) -> None:
@@ -93,9 +93,9 @@ class ProcessTree:
         return self._cpu.total(clocks) if clocks else None
 
     def size(self) -> Size | None:
-        """Its size now, or None when no process of it is left. Of the rss, shared pages count once for each process.
+        """Return its size now, or None if no process is left. In the rss, shared pages count once for each process.
 
-        Files of anonymous memory count with all that they hold, however often the process maps it.
+        Files of anonymous memory count with their whole content, however often the process maps it.
         """
         members = {pid: stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None}
         stats = [stat for stat in members.values() if stat.state != "Z"]
@@ -109,7 +109,7 @@ class ProcessTree:
         return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
 
     def _compare(self, names: Mapping[int, bytes]) -> int:
-        """Count started and ended processes since the last time. Returns how many of the first ones are replaced."""
+        """Count started and ended processes since the last time. Returns how many first processes are replaced."""
         alive = frozenset(names)
         if self._first is None:
             self._first = names
@@ -144,7 +144,7 @@ class ProcessTree:
 
 
 def process_cpu_ns(pid: int) -> int | None:
-    """The CPU time of a process with all its threads, ended ones too; None when it has ended.
+    """Return the CPU time of a process with all its threads, ended threads too; None if it has ended.
 
     From its CPU clock (clock_getcpuclockid(3)), in nanoseconds: /proc/PID/stat counts in ticks of 10 ms. A thread that
     runs at this moment is known as of the kernel's last timer tick on its core.

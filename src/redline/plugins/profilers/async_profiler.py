@@ -1,4 +1,4 @@
-"""JVMs through async-profiler: its library is loaded into the running JVM before the load begins.
+"""Profile JVMs with async-profiler: its library is loaded into the running JVM before the load begins.
 
 Its release is fetched once, by Maven, from wherever Maven is set up to fetch from; its content is pinned.
 """
@@ -33,10 +33,10 @@ _FETCH_WITHIN_S = 300.0
 _CONVERT_WITHIN_S = 120.0
 _HINT = "install Maven, and try again with a network: it fetches tools.profiler:async-profiler once"
 
-# Without it a stack has only the places at which a compiled method can be stopped, so that code that was compiled into
-# its callers passes for these. It must be known to the JVM before it compiles.
+# Without it a stack has only the places where a compiled method can be stopped, so inlined code is attributed
+# to its callers. The JVM must know this before it compiles.
 _OPTIONS = "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"
-# What it has outside of the heap a JVM counts only if told to. That costs memory and time, so no other trial has it.
+# A JVM counts its memory outside of the heap only if told to. That costs memory and time, so no other trial has it.
 _COUNTS_NATIVE = "-XX:NativeMemoryTracking=summary"
 
 
@@ -68,7 +68,7 @@ class Artefacts:
 
 
 def provide(cache: Path, progress: Callable[[str], None]) -> Artefacts:
-    """The artefacts in the cache, fetched if they are missing. Raises ProfilerError."""
+    """Return the artefacts in the cache, fetched if they are missing. Raises ProfilerError."""
     folder = cache.absolute() / "profilers"
     artefacts = Artefacts(
         folder / f"async-profiler-{VERSION}" / _LIBRARY, folder / f"jfr-converter-{CONVERTER_VERSION}.jar"
@@ -105,7 +105,7 @@ def _fetch(jar: str, folder: Path) -> None:
 
 
 def _run(command: Sequence[str], within_s: float, folder: Path | None = None) -> tuple[int, str]:
-    """Run a command: exit code and output. Raises ProfilerError where it cannot be run, or takes too long."""
+    """Run a command: exit code and output. Raises ProfilerError if it cannot be run, or takes too long."""
     try:
         with started(command, folder) as process:
             said = process.communicate(timeout=within_s)[0]
@@ -132,9 +132,9 @@ class AsyncProfiler:
         self._native: tuple[NativeMemory, ...] = ()
 
     def prepare(self, pid: int) -> None:
-        """Load the library into the JVM, which is the process or one below it, and let it read all symbols.
+        """Load the library into the JVM, which is the process or a descendant, and let it read all symbols.
 
-        That takes half a second of an idle JVM's time, and seconds of a busy one's. It samples meanwhile, into no file.
+        That takes half a second of an idle JVM's time, and seconds of a busy JVM's. It samples meanwhile, into no file.
         """
         self._artefacts = provide(self._cache, lambda _line: None)
         self._jvm, self._java = _jvm_of(pid)

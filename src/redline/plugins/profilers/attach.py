@@ -1,4 +1,4 @@
-"""Commands for a running JVM over its socket for tools, as `jcmd` sends them, but without starting a second JVM.
+"""Send commands to a running JVM over its socket for tools, as `jcmd` does, but without starting a second JVM.
 
 `jcmd` takes 0.4 s of CPU time, and on a machine under load seconds, before it says anything to the server.
 The protocol is that of HotSpot's AttachListener (src/hotspot/os/posix/attachListener_posix.cpp), version 1.
@@ -24,7 +24,7 @@ _CREDENTIALS = struct.Struct("3i")  # process, user and group
 
 
 def load_agent(pid: int, library: Path, options: str) -> None:
-    """Load an agent into a JVM, or call the one that is loaded. Raises ProfilerError and OSError."""
+    """Load an agent into a JVM, or call the loaded agent. Raises ProfilerError and OSError."""
     answer = _ask(pid, "load", str(library), "true", options)
     if answer[0] != "0" or "return code: 0" not in answer[1:]:
         said = " ".join(filter(None, answer[1:])) or f"status {answer[0]}"
@@ -32,7 +32,7 @@ def load_agent(pid: int, library: Path, options: str) -> None:
 
 
 def ask_as_jcmd(pid: int, command: str) -> str:
-    """A JVM's answer to a command of `jcmd`. Raises ProfilerError and OSError."""
+    """Return a JVM's answer to a command of `jcmd`. Raises ProfilerError and OSError."""
     status, *lines = _ask(pid, "jcmd", command, "", "")
     if status != "0":
         raise ProfilerError(f"the JVM refused {command}: {' '.join(filter(None, lines)) or f'status {status}'}")
@@ -40,14 +40,14 @@ def ask_as_jcmd(pid: int, command: str) -> str:
 
 
 def _ask(pid: int, *words: str) -> list[str]:
-    """The lines of the answer: the first is a status."""
+    """Return the lines of the answer: the first is a status."""
     with _connected(pid) as connection:
         connection.sendall(b"".join(word.encode() + b"\0" for word in (_VERSION, *words)))
         return b"".join(iter(lambda: connection.recv(4096), b"")).decode(errors="replace").split("\n")
 
 
 def _connected(pid: int) -> socket.socket:
-    """A connection to the JVM's socket, which it opens upon SIGQUIT if a certain file exists."""
+    """Connect to the JVM's socket, which it opens upon SIGQUIT if a certain file exists."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     own_pid = next((line.split()[-1] for line in status if line.startswith("NSpid:")), str(pid))
     address, trigger = f".java_pid{own_pid}", f".attach_pid{own_pid}"
@@ -75,7 +75,7 @@ def _connected(pid: int) -> socket.socket:
 
 
 def _refuse_another(connection: socket.socket, pid: int, address: str) -> None:
-    """Raises ProfilerError unless the socket is the JVM's own: any user can make a socket of that name."""
+    """Raise ProfilerError unless the socket is the JVM's own: any user can make a socket of that name."""
     listens, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     if listens != pid:
         raise ProfilerError(f"{address} is not the socket of the JVM, process {pid}, but of process {listens}")

@@ -1,4 +1,4 @@
-"""Profilers that are commands: `perf` for any process, `py-spy` for Python. Neither belongs to the lab."""
+"""Profilers that are commands: `perf` for any process, `py-spy` for Python. Neither is part of the lab."""
 
 import os
 import select
@@ -20,7 +20,7 @@ from redline.plugins.profilers.texts import perf_stacks, py_spy_stacks
 PERF, PY_SPY = "perf", "py-spy"
 _PERF_HZ, _PY_SPY_HZ = 997, 250
 _ENV = {"node": {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}}
-"""What a runtime needs, so that it says which function it has compiled to which place: in /tmp/perf-PID.map."""
+"""Settings that make a runtime write where it put which compiled function, in /tmp/perf-PID.map."""
 _PARANOIA = Path("/proc/sys/kernel/perf_event_paranoid")
 _STATUS = Path("/proc/self/status")
 _MAY_SAMPLE = (38, 21)
@@ -69,7 +69,7 @@ class _Command:
 
 
 class Perf(_Command):
-    """Samples CPU time, the kernel's too where permitted. Stacks end where frame pointers do."""
+    """Samples CPU time, the kernel's too if permitted. Stacks end where frame pointers do."""
 
     event = "cpu-clock"
     interval = round(1e9 / _PERF_HZ)
@@ -90,7 +90,7 @@ class Perf(_Command):
         )
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
-        """Read the stacks, and delete perf's large file, which says nothing else."""
+        """Read the stacks, and delete perf's large file, which has nothing else."""
         fields = ["-F", "comm,tid,time,ip,sym,dso", "--ns", "--no-inline"]
         lines = _lines_of([PERF, "script", "-i", str(folder / "perf.data"), *fields], folder / "perf.log")
         stacks, lost = perf_stacks(lines, slices, self._offset_ns)
@@ -107,7 +107,7 @@ def _started(command: Sequence[str], *, stdout: "BinaryIO | int", stderr: Binary
 
 
 def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
-    """The lines of `perf script`, while it writes them. Raises ProfilerError where it fails or hangs."""
+    """Yield the lines of `perf script`, while it writes them. Raises ProfilerError if it fails or hangs."""
     with log.open("wb") as said:
         process = _started(command, stdout=subprocess.PIPE, stderr=said)
     try:
@@ -130,7 +130,7 @@ def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
 
 
 def _more(pipe: int) -> bytes:
-    """The next bytes of output; empty at the end. The time limit is for a pause in the output, not for all of it."""
+    """Return the next bytes of output; empty at the end. The time limit is for a pause in the output."""
     if not select.select([pipe], [], [], _SILENT_WITHIN_S)[0]:
         raise ProfilerError(f"perf script wrote nothing for {_SILENT_WITHIN_S:g} s")
     return os.read(pipe, 1 << 16)
@@ -162,7 +162,7 @@ class PySpy(_Command):
 
 @cache
 def missing(command: str) -> str:
-    """Why a profiler cannot be used here, with a hint; empty if it can."""
+    """Say why a profiler cannot be used here, with a hint; empty if it can."""
     if shutil.which(command) is None:
         how = "`pip install py-spy`" if command == PY_SPY else "`apt install linux-perf`"
         return f"{command} is not installed: try {how}"
@@ -176,7 +176,7 @@ def missing(command: str) -> str:
 
 
 def by_paranoia(setting: Path, user: int) -> str:
-    """What to change where this setting forbids users to sample; root always may."""
+    """Say what to change if this setting forbids users to sample; root always may."""
     try:
         level = int(setting.read_text())
     except (OSError, ValueError):
@@ -187,7 +187,7 @@ def by_paranoia(setting: Path, user: int) -> str:
 
 
 def by_capabilities(status: Path, user: int) -> str:
-    """What to change where root may not sample, as in most containers; users do not need the capabilities."""
+    """Say what to change if root may not sample, as in most containers; users do not need the capabilities."""
     try:
         effective = next(line for line in status.read_text().splitlines() if line.startswith("CapEff:"))
     except (OSError, StopIteration):
@@ -199,7 +199,7 @@ def by_capabilities(status: Path, user: int) -> str:
 
 @cache
 def version(command: str) -> str:
-    """The command's name and version: `perf 6.1`."""
+    """Return the command's name and version: `perf 6.1`."""
     done = _answer([command, "--version"])
     words = done.stdout.decode(errors="replace").split() if done else []
     return f"{command} {words[-1]}" if words else command

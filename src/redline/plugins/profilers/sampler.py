@@ -16,7 +16,7 @@ class ProfilerError(Exception):
 class Sampled:
     """The result: `samples` and `lost` are numbers of samples, whatever the unit of the weights.
 
-    `files` are further ones in the profile's folder, by their names there.
+    `files` are further files in the profile's folder, by their names there.
     """
 
     stacks: Stacks
@@ -34,7 +34,7 @@ class Sampler(Protocol):
     event: str
     """The event that triggers a sample."""
     interval: int
-    """Between samples of a thread: CPU or wall time in nanoseconds, or bytes."""
+    """The distance between samples of a thread: CPU or wall time in nanoseconds, or bytes."""
     unit: ProfileUnit
     """The unit of the stacks' weights."""
     env: dict[str, str]
@@ -50,4 +50,4 @@ class Sampler(Protocol):
         """Stop sampling. All samples are then in the folder."""
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
-        """Samples within the slices; all of them, without slices."""
+        """Return the samples within the slices; all of them, without slices."""

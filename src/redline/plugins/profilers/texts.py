@@ -1,4 +1,4 @@
-"""Reads profilers' output as Stacks, and writes Stacks for speedscope. Pure."""
+"""Read profilers' output as Stacks, and write Stacks for speedscope. Pure."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _SPEEDSCOPE_UNITS = {"samples": "none", "bytes": "bytes", "ns": "nanoseconds"}
 
 
 def slices_of(intervals: Iterable[Slice]) -> tuple[Slice, ...]:
-    """The intervals, merged with neighbours if more than `MOST_SLICES`; bounds are whole milliseconds."""
+    """Merge intervals with neighbours if there are more than `MOST_SLICES`; bounds are whole milliseconds."""
     whole = [Slice(_rounded(interval.start), _rounded(interval.end)) for interval in intervals]
     whole = [interval for interval in whole if interval.end > interval.start]
     size = max(1, -(-len(whole) // MOST_SLICES))
@@ -39,13 +39,13 @@ def _rounded(ns: int) -> int:
 
 
 def in_slices(parts: Iterable[tuple[Slice | None, str]]) -> Stacks:
-    """Parse texts of collapsed stacks, each from a slice, or from no known time."""
+    """Parse texts of collapsed stacks; every text is from a slice, or from no known time."""
     heads = ((f"# slice {during.start} {during.end} ns\n" if during else "", text) for during, text in parts)
     return Stacks.from_text("".join(head + text for head, text in heads))
 
 
 def unreadable(stacks: Stacks) -> int:
-    """The weight of stacks that async-profiler could read only in part."""
+    """Return the weight of stacks that async-profiler could read only in part."""
     return sum(
         weight
         for stack, weight in stacks.weights.items()
@@ -65,10 +65,10 @@ def native_memory(summary: str) -> tuple[NativeMemory, ...]:
 
 
 def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:
-    """The stacks of `perf script -F comm,tid,time,ip,sym,dso --ns`, by its lines, and how many samples have none.
+    """Return the stacks of `perf script -F comm,tid,time,ip,sym,dso --ns`, by its lines, and the samples without any.
 
-    `offset_ns` is Unix time minus the clock of the samples. Only what is in a slice counts; without slices, all.
-    No more than one sample is held at a time: ten minutes of two cores are a gigabyte of lines.
+    `offset_ns` is Unix time minus the clock of the samples. Only samples in a slice count; without slices, all.
+    A single sample is held at a time: ten minutes of two cores are a gigabyte of lines.
     """
     weights, lost, starts = Counter[Stack](), 0, [slice_.start for slice_ in slices]
     for head, *lines in _perf_samples(script):
@@ -88,7 +88,7 @@ def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) 
 
 
 def _perf_samples(script: Iterable[str]) -> Iterator[list[str]]:
-    """The lines of each sample, which an empty line ends."""
+    """Yield the lines of each sample, which an empty line ends."""
     sample = list[str]()
     for line in chain(script, [""]):
         if plain := line.removesuffix("\n"):
@@ -110,7 +110,7 @@ def _perf_frame(line: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A frame without separators of frames, which names of Rust types contain."""
+    """Return a frame without separators of frames, which names of Rust types contain."""
     return name.replace(";", ",")
 
 

@@ -1,4 +1,4 @@
-"""Reports -> bytes: the built-in renderers, by the name of their format; and what a terminal shows."""
+"""Reports -> bytes: the built-in renderers by format name, and the summary on a terminal."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,7 @@ from redline.visible import visible
 
 
 def summary(report: AnyReport) -> Iterable[Section]:
-    """What a terminal shows of a report."""
+    """The summary of a report for a terminal."""
     return _text(report, Medium.TERMINAL)
 
 
@@ -39,7 +39,7 @@ def _junit(report: AnyReport) -> bytes:
 
 
 def _json(report: AnyReport) -> bytes:
-    """The report itself, indented by two, a newline at the end. `visible` leaves the data as it is."""
+    """The report itself, indented by two, with a final newline. `visible` leaves the data unchanged."""
     return visible(report.model_dump_json(indent=2)).encode() + b"\n"
 
 

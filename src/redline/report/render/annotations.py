@@ -1,4 +1,4 @@
-"""The report as workflow commands of GitHub Actions, which shows each as a notice or a warning beside the change."""
+"""The report as workflow commands of GitHub Actions, which shows them as notices or warnings beside the change."""
 
 from collections.abc import Iterable
 
@@ -11,13 +11,13 @@ _ORDER: dict[State, tuple[int, str]] = {
     "undecided": (2, "notice"),
     "passed": (3, "notice"),
 }
-"""The worst first, because GitHub shows the first ten of a kind. A warning, since the exit code says what fails."""
+"""The worst state first, because GitHub shows ten of a kind. Warnings only, since the exit code says what fails."""
 _IN_TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _IN_TITLE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
 def render(outcomes: Iterable[Outcome]) -> bytes:
-    """A line for each."""
+    """A line for each outcome."""
     lines = []
     for outcome in sorted(outcomes, key=lambda outcome: _ORDER[outcome.state][0]):
         title = visible(f"{outcome.subject}, {outcome.name}").translate(_IN_TITLE)

@@ -1,7 +1,7 @@
 """The report's numbers for tools that follow benchmarks over time: levels of servers, and ratios to their baselines.
 
-`bmf`: https://bencher.dev/docs/reference/bencher-metric-format. `benchmark`: what github-action-benchmark reads as
-`customSmallerIsBetter`, so without throughput and limits.
+`bmf`: https://bencher.dev/docs/reference/bencher-metric-format. `benchmark`: the format that github-action-benchmark
+reads as `customSmallerIsBetter`, so without throughput and limits.
 """
 
 import json
@@ -15,7 +15,7 @@ from redline.visible import visible
 
 
 class _Number(NamedTuple):
-    """A number of a benchmark, with its interval if it has one."""
+    """A number of a benchmark, with its interval if there is one."""
 
     benchmark: str
     measure: str
@@ -27,7 +27,7 @@ class _Number(NamedTuple):
 
     @classmethod
     def of(cls, benchmark: str, measure: str, estimate: Estimate, *, higher_is_better: bool) -> "_Number":
-        """An estimate; one that says nothing has no interval worth showing."""
+        """Convert an estimate; its interval is left out if it says nothing."""
         low, high = (None, None) if estimate.says_nothing else (estimate.low, estimate.high)
         return cls(benchmark, measure, estimate.unit, estimate.value, low, high, higher_is_better)
 
@@ -43,7 +43,7 @@ def bmf(report: AnyReport) -> bytes:
 
 
 def smaller_is_better(report: AnyReport) -> bytes:
-    """A list of all numbers that are better when they are smaller; of a search only an empty one."""
+    """A list of all numbers for which smaller is better; empty for a search."""
     return _json(
         [
             {"name": f"{number.benchmark} {number.measure}", "unit": number.unit, "value": number.value}
@@ -89,7 +89,7 @@ def _of_search(report: LimitReport) -> Iterator[_Number]:
 
 
 def _limit(benchmark: str, answer: LimitAnswer) -> Iterator[_Number]:
-    """The middle of its interval; without an upper side what is known to be met, and nothing without a lower one."""
+    """Yield the middle of the interval; the lower side if the upper is open, and nothing if the lower is."""
     low, high = answer.passed_per_s, answer.failed_per_s
     if low is not None:
         middle = low if high is None else sqrt(low * high)

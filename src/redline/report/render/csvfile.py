@@ -1,4 +1,4 @@
-"""The report as CSV (RFC 4180): rows of cells and metrics, of a search rows of limits and probes.
+"""The report as CSV (RFC 4180): rows of cells and metrics, or for a search rows of limits and probes.
 
 docs/reference/results.md is the contract.
 """
@@ -36,26 +36,26 @@ SEARCH_COLUMNS = (
     *_RATIO,
     *_PROBE,
 )
-"""The columns of a search: `row` says which of them a row has."""
+"""The columns of a search: `row` gives the kind of a row."""
 
 _POOLED = "all used trials together: no interval"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""The last four are the first four in full width, which a spreadsheet may take for them."""
+"""The last four are full-width forms of the first four, which a spreadsheet may treat alike."""
 _FORMULA_WITHIN = re.compile(r"""([;\t\r\n][\s"]*)([=+\-@\uff1d\uff0b\uff0d\uff20])""")
-"""Where semicolons or tabs separate fields, a spreadsheet splits this text there, quoted or not."""
+"""A spreadsheet whose separator is a semicolon or tab splits the text there, quoted or not."""
 Field = str | int | float | bool | None
 
 
 def render(report: Report) -> bytes:
     """Rows per cell: for its metrics, proxies, profiles and other times; then a row per skipped cell.
 
-    Header, UTF-8, CRLF. What a spreadsheet would run as a formula is led by an apostrophe.
+    Header, UTF-8, CRLF. An apostrophe precedes text that a spreadsheet would run as a formula.
     """
     return _sheet(COLUMNS, _rows(report))
 
 
 def render_search(report: LimitReport) -> bytes:
-    """Rows for cells: a row per limit and per probe; then a row per comparison and skipped cell. Like `render` else."""
+    """Rows for cells: a row per limit and per probe; then a row per comparison and skipped cell."""
     return _sheet(SEARCH_COLUMNS, _search_rows(report))
 
 
@@ -127,7 +127,7 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
 
 
 def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
-    """What the runtime said, as far as it did."""
+    """Yield the numbers that the runtime reported."""
     pauses = memory.pauses.histogram
     numbers: tuple[tuple[str, str, Field], ...] = (
         ("allocated-per-request", "B", memory.allocated_per_request),
@@ -157,7 +157,7 @@ def _identity(cell: CellReport) -> dict[str, Field]:
 
 
 def _numbers(cell: CellReport, metric: Metric) -> dict[str, Field]:
-    """The estimate; nothing but the metric and its unit when the cell is invalid or the metric was not measured."""
+    """The estimate; only the metric and its unit if the cell is invalid or the metric was not measured."""
     about: dict[str, Field] = {"metric": metric.value, "unit": metric.unit}
     estimate = cell.estimates.get(metric)
     if estimate is None or not cell.valid:
@@ -184,7 +184,7 @@ def _judgement(comparison: Comparison | None, *, shown: bool) -> dict[str, Field
 
 
 def _text(field: Field) -> str:
-    """Numbers in the shortest form that reads back the same; text defused (OWASP, CSV injection)."""
+    """Numbers in the shortest form that reads back the same; text made safe (OWASP, CSV injection)."""
     if field is None:
         return ""
     if isinstance(field, bool):

@@ -1,7 +1,7 @@
 """Distributions for the tools of HdrHistogram: percentile distributions (.hgrm) and interval logs (.hlog).
 
 Source: `outputPercentileDistribution` and `HistogramLogWriter` of the Java library org.hdrhistogram:HdrHistogram 2.2,
-whose readers the tests ask.
+whose readers the tests use.
 """
 
 import math
@@ -17,14 +17,14 @@ from redline.model import hdr
 from redline.model.histogram import Histogram
 
 _TICKS = 5
-"""Lines for each halving of what is left to 100%, as all of its tools print."""
+"""Lines for each halving of the distance to 100%, as all HdrHistogram tools print."""
 _MS = 1e6
 _SECOND = 1e9
 _DELIMITERS = re.compile(r"[\s,]")
 
 
 def percentile_distribution(times: Histogram) -> bytes:
-    """The distribution in milliseconds, with its footer; of an empty histogram heads and footer alone."""
+    """The distribution in milliseconds, with its footer; only header and footer for an empty histogram."""
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
     lines += [
         f"{_fixed(level.ns / _MS, 3):>12} {_fixed(level.q, 12)} {level.requests:10d}{_left(level)}"
@@ -44,12 +44,12 @@ def _left(level: "ReachedLevel") -> str:
 
 
 def _fixed(value: float, places: int) -> str:
-    """The number with so many decimals, of which Java rounds a half up, and Python to the even digit."""
+    """Format a number with this many decimals. Java rounds a half up, Python to the even digit."""
     return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
 
 
 class ReachedLevel(NamedTuple):
-    """A level of a distribution: so many requests do not exceed `ns`, which is at least a share `q` of all."""
+    """A level of a distribution: `requests` requests, at least a share `q` of all, do not exceed `ns`."""
 
     ns: int
     q: float
@@ -57,7 +57,7 @@ class ReachedLevel(NamedTuple):
 
 
 def percentile_levels(times: Histogram) -> Iterator[ReachedLevel]:
-    """The levels that the percentile iterator of the Java library passes; the last is that of the largest time."""
+    """Yield the levels of the Java library's percentile iterator; the last has the largest time."""
     values_ns, counts = times.buckets()
     cumulative = np.cumsum(counts)
     if not len(cumulative):
@@ -73,7 +73,7 @@ def percentile_levels(times: Histogram) -> Iterator[ReachedLevel]:
 
 
 def _moments_ns(times: Histogram) -> tuple[float, float]:
-    """Mean and standard deviation, by the middles of slots as the Java library counts them; 0 of an empty histogram."""
+    """Mean and standard deviation, from the midpoints of slots as in the Java library; 0 for an empty histogram."""
     values_ns, counts = times.buckets()
     if not len(values_ns):
         return 0.0, 0.0
@@ -85,7 +85,7 @@ def _moments_ns(times: Histogram) -> tuple[float, float]:
 
 
 def interval_log(parts: Iterable[RecordedTimes], about: str) -> Iterator[bytes]:
-    """The log of all distributions, which tags tell apart; times are Unix time in seconds, the largest value is in ms.
+    """The log of all distributions, distinguished by tags; times are Unix time in seconds, the largest value is in ms.
 
     Every line is an interval as the engine reported it. `about` is a comment.
     """

@@ -1,4 +1,4 @@
-"""The report as JUnit's XML, which CI servers show beside a change: a test case for every check of `outcomes`."""
+"""The report as JUnit XML, which CI servers show beside a change: a test case for every check of `outcomes`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ from redline.report.outcomes import Outcome, State
 from redline.visible import visible
 
 _ELEMENTS: dict[State, str] = {"failed": "failure", "unknown": "error", "undecided": "skipped"}
-"""What is not decided is skipped, and fails nothing."""
+"""Undecided checks are skipped, and fail nothing."""
 _COUNTS: dict[State, str] = {"failed": "failures", "unknown": "errors", "undecided": "skipped"}
 
 
 def render(name: str, outcomes: Sequence[Outcome]) -> bytes:
-    """One suite of that name. Names of test cases differ, since GitLab shows only the first of several."""
+    """A single suite of that name. Names of test cases differ, since GitLab shows only the first of equal names."""
     states = Counter(outcome.state for outcome in outcomes)
     numbers = {"tests": str(len(outcomes))} | {name: str(states[state]) for state, name in _COUNTS.items()}
     suites = ET.Element("testsuites", {"name": "redline"} | numbers)

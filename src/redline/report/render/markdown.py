@@ -1,6 +1,6 @@
 """Sections as GitHub-flavoured Markdown, fit for a comment on a pull request.
 
-Texts are escaped: they can call nobody, hide nothing and hold no HTML.
+Texts are escaped: they cannot mention anyone, hide anything or contain HTML.
 """
 
 import re
@@ -25,17 +25,17 @@ from redline.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
 _WORD_JOINER = "&NoBreak;"
-"""U+2060, which shows as nothing and parts a sign from its word."""
+"""U+2060, an invisible character that separates a sign from its word."""
 
 
 def render(sections: Iterable[Section]) -> bytes:
-    """The sections, the first level as `##`."""
+    """Render the sections, the first level as `##`."""
     blocks = (block for section in sections for block in _section(section))
     return ("\n\n".join(blocks) + "\n").encode(errors="replace")
 
 
 def safe(text: str) -> str:
-    """A line of plain text: markup, HTML, mentions and references to issues are taken out of force."""
+    """Escape a line of plain text: markup, HTML, mentions and references to issues have no effect."""
     spaced = visible(re.sub(r"\s+", " ", text))
     line = spaced.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)

@@ -1,4 +1,4 @@
-"""Sections as a terminal shows them: readable at 80 columns, without colour, and piped."""
+"""Sections on a terminal: readable at 80 columns, without colour, and piped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,11 +48,11 @@ COLOURS: dict[Look, str] = {
 }
 _GAP = 2
 _LEAST = 12
-"""Characters that names and remarks have room for, however narrow the terminal is."""
+"""The least room for names and remarks, in characters, however narrow the terminal is."""
 
 
 def render(sections: Iterable[Section], console: Console) -> Text:
-    """The sections as lines that fit the console's width. Control characters in any text are shown as escapes."""
+    """Render sections as lines that fit the console's width. Control characters in any text are shown as escapes."""
     shown = [(section, tuple(on_medium(section.blocks, Medium.TERMINAL))) for section in sections]
     grids = _grids([block for _, blocks in shown for block in blocks if isinstance(block, Table)], console)
     lines: list[Text] = []
@@ -84,7 +84,7 @@ def _prose(block: Prose | Items, console: Console) -> Iterator[Text]:
 
 
 def _grids(tables: Sequence[Table], console: Console) -> dict[int, tuple["_Grid", list[int]]]:
-    """The tables by `id`, with the widths of their columns: the same for all tables with the same titles."""
+    """Lay out tables, by `id`, with the widths of their columns: the same for all tables with the same titles."""
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:
         alike.setdefault(tuple(column.heading for column in table.columns), []).append(table)
@@ -108,7 +108,7 @@ def _text(spans: Line) -> Text:
 
 
 def printable(text: str) -> str:
-    """Foreign text on a single line, with nothing that a terminal would obey: see `visible`."""
+    """Make foreign text a single line, without control characters that a terminal would obey: see `visible`."""
     return visible(re.sub(r"\s+", lambda spaces: " " * min(2, len(spaces[0])), text))
 
 
@@ -120,7 +120,7 @@ def _wrapped(text: Text, console: Console, indent: int = 0) -> Iterator[Text]:
 
 
 class _Grid:
-    """A table as texts, some of several lines; `brief` leaves out what is too wide to read at a glance."""
+    """A table as texts, some of several lines; `brief` leaves out details."""
 
     def __init__(self, table: Table, console: Console, *, brief: bool = False) -> None:
         self._console = console
@@ -141,13 +141,13 @@ class _Grid:
         """The widths of the columns' widest texts, without titles."""
         widest = [0] * len(self._columns)
         for row in self._rows:
-            numbers = row if len(row) == len(widest) else row[:1]  # what stands in place of numbers takes any room
+            numbers = row if len(row) == len(widest) else row[:1]  # a text in place of numbers has all the room
             for at, text in enumerate(numbers):
                 widest[at] = max(widest[at], *(cell_len(part) for part in text.plain.split("\n")))
         return widest
 
     def lines(self, widths: Sequence[int]) -> Iterator[Text]:
-        """The table in as many parts as the terminal's width needs, all with the first column."""
+        """Yield the table in as many parts as the terminal's width needs, all with the first column."""
         first, *others = self._fitted(widths)
         if self._table.title:
             yield from _wrapped(_text(self._table.title), self._console)
@@ -156,7 +156,7 @@ class _Grid:
             yield from self._part([0, *range(start + 1, end + 1)], [first, *others[start:end]])
 
     def _placed(self, row: Sequence[TableCell], place: str) -> list[Text]:
-        """The row's texts in the columns of that place."""
+        """Return the row's texts in the columns of that place."""
         cells = zip(self._table.columns, row, strict=False)
         return [_cell(cell, brief=self._brief) for column, cell in cells if column.place == place]
 
@@ -173,7 +173,7 @@ class _Grid:
         return [max(pair) for pair in zip(widths, pieces, strict=True)]
 
     def _fitted(self, widths: Sequence[int]) -> list[int]:
-        """The widths with room for titles: whole, else folded; then first and last column give way."""
+        """Return widths with room for titles, whole, else folded; then the first and the last column give way."""
         whole = [max(width, cell_len(title)) for width, title in zip(widths, self._titles, strict=True)]
         if sum(whole) <= self._room:
             return whole
@@ -194,7 +194,7 @@ class _Grid:
                 yield from _wrapped(heading, self._console)
             if len(row) < len(self._columns):
                 if columns[1:2] != [1]:
-                    continue  # it stands in the first part
+                    continue  # it is in the first part
                 rest = sum(widths[1:]) + _GAP * (len(widths) - 2)
                 yield from self._row(row, (0, 0), (widths[0], max(_LEAST, rest)))
             else:
@@ -224,7 +224,7 @@ class _Grid:
 
 
 def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """Ranges of columns that fit the room, at least one column wide."""
+    """Yield ranges of columns that fit the room, at least one column wide."""
     start, used = 0, 0
     for at, width in enumerate(widths):
         if at > start and used + _GAP + width > room:
@@ -235,7 +235,7 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(title: str) -> list[str]:
-    """`SimpleGetMulti · p99` in the pieces between which it may be broken: before capitals, and at spaces."""
+    """Split `SimpleGetMulti · p99` where it may be broken: before capitals, and at spaces."""
     return re.split(r"(?<=[a-z0-9])(?=[A-Z])|\s+(?:·\s+)?", title)
 
 
@@ -263,7 +263,7 @@ def _cell(cell: TableCell, *, brief: bool) -> Text:
 
 
 def _server(server: ServerCell) -> Text:
-    """The server, and below it its role or what it is compared with, its own load, and the grades of its findings."""
+    """The server, and below it its role or its baseline, its own load, and the grades of its findings."""
     ranked = f"rank {server.rank}" if server.rank else ""
     remarks = (ranked, server.role, f"vs {server.against}" if server.against else "", server.load)
     notes = _text(line((", ".join(part for part in remarks if part), "dim")))

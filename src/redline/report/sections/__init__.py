@@ -1,1 +1,1 @@
-"""Reports as sections: which tables, sentences and findings are shown of a run, a search and a history."""
+"""Reports as sections: the tables, sentences and findings of a run, a search and a history."""

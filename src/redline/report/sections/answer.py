@@ -1,4 +1,4 @@
-"""The answer of a report, in words: sentences made from its verdicts, levels and limits, and from nothing else."""
+"""The answer of a report, in words: sentences made only from its verdicts, levels and limits."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,16 +29,16 @@ from redline.report.sections.views import comparisons_by_cell, groups, invalid_r
 
 TITLE = "The answer, in words"
 _MOST = 12
-"""So many sentences are read. A larger report has those of the largest differences, and counts of its verdicts."""
+"""The most sentences. A larger report has the largest differences, and counts of its verdicts."""
 _NAMED = 6
-"""So many cells that miss an objective are named."""
+"""The most cells that are named as missing an objective."""
 _LONGEST_S = 3600.0
-"""It is not worth saying of a measurement that is longer how long it would be."""
+"""The longest time that is worth forecasting."""
 _MARGIN = 1.5
-"""What would decide narrowly takes half as long again, since the next interval may as well be wider."""
+"""The margin on a forecast: a narrow decision takes half as long again, since the next interval may be wider."""
 
 _FEW = 0.01
-"""This share of the requests: where fewer fail, something else is why an objective was missed."""
+"""The share of failed requests below which something else explains a missed objective."""
 
 _PERCENTILES = (Metric.P99, Metric.P95, Metric.P90, Metric.P75, Metric.P50)
 _SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, *_PERCENTILES)
@@ -47,14 +47,14 @@ _WORDS = {
     Metric.THROUGHPUT: ("answers", "requests", "more", "fewer"),
     **{metric: ("has", metric.words, "higher", "lower") for metric in _PERCENTILES},
 }
-"""The verb, the noun, and the words for a higher and for a lower value; a percentile is said to be higher or lower."""
+"""The verb, the noun, and the words for a higher and a lower value; percentiles are higher or lower."""
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
 class Said(NamedTuple):
-    """A sentence about a server and what it is compared with, in a scenario under a load.
+    """A sentence about a server and its baseline, in a scenario under a load.
 
-    `judged` are the comparisons that it rests on; the others of `known` are described, or not compared.
+    `judged` are the comparisons behind it; the others of `known` are described, or not compared.
     """
 
     cell: CellReport
@@ -66,12 +66,12 @@ class Said(NamedTuple):
 
     @property
     def differing(self) -> tuple[Comparison, ...]:
-        """The comparisons that found the one faster or slower."""
+        """The comparisons with a verdict of faster or slower."""
         return tuple(comparison for comparison in self.judged if comparison.verdict in _DECIDED)
 
 
 def run_answer(report: Report) -> Iterator[Section]:
-    """The answer of a run: comparisons, or levels where nothing is compared."""
+    """The answer of a run: comparisons, or levels if nothing is compared."""
     said: Iterable[Line] = ()
     if not report.next_command:  # a screen compares nothing
         compared = any(comparison.verdict or _is_unjudged(comparison) for comparison in report.comparisons)
@@ -80,7 +80,7 @@ def run_answer(report: Report) -> Iterator[Section]:
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
-    """Which axes matter to a server, in the metrics with verdicts."""
+    """Yield which axes matter to a server, in the metrics with verdicts."""
     several = len({(effect.scenario, effect.load) for effect in report.main_effects}) > 1
     for effect in report.main_effects:
         if text := sentence(effect.effects):
@@ -106,12 +106,12 @@ def objective_line(result: ObjectiveResult) -> Line:
 
 
 def mark(state: ObjectiveState) -> tuple[str, Look]:
-    """`✓ `, `✗ `, or `? ` for what is not known."""
+    """`✓ `, `✗ `, or `? ` for an unknown state."""
     return f"{fmt.STATE_MARKS[state]} ", STATE_LOOKS[state]
 
 
 def _objectives(report: Report) -> Iterator[Line]:
-    """Objectives with the cells that miss them, and how many meet them; of a single cell the result."""
+    """Yield objectives with the cells that miss them, and how many meet them; for a single cell the result."""
     results_by_text: dict[str, list[tuple[str, ObjectiveResult]]] = {}
     for cell in report.cells:
         for result in cell.objectives:
@@ -134,14 +134,14 @@ def _objectives(report: Report) -> Iterator[Line]:
 
 
 def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
-    """The first cells with this result, with number or reason; empty for none."""
+    """Name the first cells with this result, with number or reason; empty without such cells."""
     texts = [f"{slug} ({result.reason or fmt.actual(result)})" for slug, result in results if result.state == state]
     more = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""
     return f"{', '.join(texts[:_NAMED])}{more}"
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
-    """What servers sustain, and how they compare; nothing where no search came to an answer."""
+    """The rates that servers sustain, and how they compare; empty if no search came to an answer."""
     several = len({cell.scenario for cell in report.cells}) > 1
     limits = (
         line((f"{cell.scenario}: " if several else "", "dim"), limit_sentence(cell, answer))
@@ -153,12 +153,12 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 
 
 def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:
-    """What a server sustains, and why its requests failed if that is nothing."""
+    """Say what a server sustains, and why its requests failed if that is nothing."""
     return f"{_limit(cell.server, answer)}{_failures(cell, answer)}"
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
-    """Why the requests failed of a server that met nothing; empty where a rate was met, or hardly any failed."""
+    """Say why requests failed if a server met nothing; empty if a rate was met, or hardly any request failed."""
     if answer.passed_per_s is not None:
         return ""
     failing = [probe for probe in cell.probes if probe.errors > _FEW * probe.offered_per_s * probe.seconds]
@@ -182,7 +182,7 @@ def _limit(server: str, answer: LimitAnswer) -> str:
 
 
 def _compared(report: Report) -> Iterator[Line]:
-    """A sentence per pair with a difference; then what is alike or not distinguished, and what has no verdict."""
+    """Yield a sentence per pair with a difference; then pairs that are alike, undecided, or without verdict."""
     decided: list[tuple[float, Line]] = []
     rest: list[Line] = []
     for said in sentences(report):
@@ -203,7 +203,7 @@ def _compared(report: Report) -> Iterator[Line]:
 
 
 def sentences(report: Report) -> Iterator[Said]:
-    """A sentence for every pair of servers that the report compares, in the order of its cells."""
+    """Yield a sentence for every pair of servers that the report compares, in the order of its cells."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
     alone = len({comparison.cell_id for comparison in report.comparisons}) == 1  # else the table has the controls
@@ -229,21 +229,21 @@ def sentences(report: Report) -> Iterator[Said]:
 
 
 def _rate(comparisons: Sequence[Comparison]) -> str:
-    """`; it answers 4.9% fewer requests [4.5, 5.3]`: a rate without a verdict that a duet surely tells apart."""
+    """`; it answers 4.9% fewer requests [4.5, 5.3]`: a significant rate of a duet that has no verdict."""
     rates = (comparison for comparison in comparisons if comparison.metric is Metric.THROUGHPUT)
     return "".join(f"; it {difference(rate)}" for rate in rates if rate.duet and rate.differs and not rate.primary)
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:
-    """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, if known."""
+    """`; A against itself: 0.1% [-0.5, 0.7]`: the control without any difference, if known."""
     control = next((comparison.duet.control for comparison in judged if comparison.duet), None)
     return "" if control is None else f"; {baseline} against itself: {fmt.with_bounds(control)}".replace("+", "")
 
 
 def _more_time(judged: Sequence[Comparison], seconds: float) -> str:
-    """`; about 7 min in place of 2 min would decide it, if the ratio stays`: what helps a duet that decided nothing.
+    """`; about 7 min in place of 2 min would decide it, if the ratio stays`: advice for an undecided duet.
 
-    Servers that were not warm need another kind of time, and of running servers there is one start.
+    More time does not help servers that were not warm, and a running server has a single start.
     """
     factors = [
         _factor(comparison, comparison.ratio, comparison.resolution)
@@ -266,10 +266,10 @@ def _round_up(seconds: float) -> str:
 
 
 def _factor(comparison: Comparison, ratio: Estimate, resolution: float) -> float:
-    """How many times as long a measurement would decide, if the ratio stays; `_MARGIN` at least.
+    """The factor of time in which a measurement would decide, if the ratio stays; `_MARGIN` at least.
 
     An interval becomes narrower by the square root of the time. It decides once it excludes 1, or is within the
-    threshold, whichever needs less. What many comparisons hold back has to exclude 1 by more.
+    threshold, whichever comes first. A comparison that is held back among many has to exclude 1 by more.
     """
     read, threshold, half = abs(math.log(ratio.value)), math.log1p(comparison.threshold), math.log1p(resolution)
     wanted = max(read, threshold - read)
@@ -294,7 +294,7 @@ def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterat
 def _undecided(comparisons: Sequence[Comparison]) -> str:
     """`throughput is the same within 2%, p50 (resolution 9.1%) and p99 (resolution 28%) cannot be distinguished`.
 
-    What many comparisons leave open has its size: `CPU per request reads +26.5% [+11.9, +43.0], which may be chance`.
+    A comparison that many others hold back has its size: `CPU per request reads +26.5% [+11.9, +43.0], …`.
     """
     texts: list[str] = []
     known: list[str] = []
@@ -320,7 +320,7 @@ def _undecided(comparisons: Sequence[Comparison]) -> str:
 
 
 def _is_unjudged(comparison: Comparison) -> bool:
-    """Whether a verdict is asked for and there is none, though the interval excludes 1, as where servers were cold."""
+    """Whether there is no verdict where one is wanted, though the interval excludes 1, as with cold servers."""
     return comparison.primary and comparison.verdict is None and comparison.differs
 
 
@@ -331,7 +331,7 @@ def _resolution(resolution: float | None) -> str:
 
 
 def difference(comparison: Comparison, against: str = "") -> str:
-    """`needs 24% more CPU per request than hyper [20, 28]`; from twice as much on, in times."""
+    """`needs 24% more CPU per request than hyper [20, 28]`; from twice as much on, as a multiple."""
     assert comparison.ratio is not None
     verb, noun, more, less = _WORDS.get(comparison.metric, ("has", fmt.label(comparison.metric), "higher", "lower"))
     ratio, low, high = comparison.ratio.value, comparison.ratio.low, comparison.ratio.high
@@ -360,7 +360,7 @@ def _size(comparison: Comparison) -> float:
 
 
 def _levels(report: Report) -> list[Line]:
-    """The levels of groups, best first; of a large report how much there is to read."""
+    """Return the levels of groups, best first; for a large report how many there are to read."""
     lines: list[Line] = []
     cells = {cell.cell_id: cell for cell in report.cells}
     for group in groups(report):

@@ -1,4 +1,4 @@
-"""Numbers that follow each other, as bars in a line of text."""
+"""Successive numbers as bars in a line of text."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ _MISSING = "·"
 
 
 def bars(values: Sequence[float | None], threshold: float) -> str:
-    """A bar for every value on a log scale, lowest to highest; `·` for those that are not known, or 0.
+    """A bar for every value on a log scale, lowest to highest; `·` for unknown values and 0.
 
     The scale spans at least four thresholds, so that noise does not look like mountains.
     """

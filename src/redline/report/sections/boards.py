@@ -1,4 +1,4 @@
-"""Comparisons laid out: servers in lines, scenarios and loads in columns, a board per metric."""
+"""Comparisons laid out: servers in rows, scenarios and loads in columns, a board per metric."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from functools import cached_property
 from redline.model import CellReport, Comparison, Metric, Report
 
 SCENARIO = "scenario"
-"""The axis of effects that is no option."""
+"""The axis of effects that is not an option."""
 
 
 @dataclass(frozen=True)
 class ServerPair:
-    """A server against another, both with the same `setting`, such as `interceptor=off`; empty when none varies."""
+    """A server against another, both with the same `setting`, such as `interceptor=off`; empty if none varies."""
 
     server: str
     against: str
@@ -21,18 +21,18 @@ class ServerPair:
 
 @dataclass(frozen=True)
 class Naming:
-    """How lines are named: `axis` is the option that is stepped on.
+    """How rows are named: `axis` is the option that is stepped on.
 
-    `defaults` are the values that slugs leave out, by server and option: two servers may have different ones.
+    `defaults` are the option values that slugs leave out, by server and option: servers may have different defaults.
     """
 
     defaults: Mapping[tuple[str, str], str]
     axis: str = ""
 
     def named(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ServerPair]:
-        """Lines by pair of slugs, no two alike. The options that both have are the setting, where it varies.
+        """Name rows by pair of slugs, no two alike. Options that both have are the setting, if it varies.
 
-        Should two pairs come out alike, all are named by their whole slugs: no number may take another's place.
+        If two pairs come out alike, all are named by their whole slugs: no number may take another's place.
         """
         shared = {pair: _shared(*pair) for pair in pairs}
         axes = {name for tokens in shared.values() for name in tokens} - {self.axis}
@@ -49,7 +49,7 @@ class Naming:
         return {pair: ServerPair(*pair, "") for pair in lines} if alike else lines
 
     def _default(self, ours: str, theirs: str, name: str) -> str:
-        """The option with the value that both have without saying so; empty when that is not a single known value."""
+        """Return the option with the default that both share; empty if that is not a single known value."""
         if name in _options(ours) or name in _options(theirs):
             return ""
         value, other = (self.defaults.get((_server(slug), name)) for slug in (ours, theirs))
@@ -57,7 +57,7 @@ class Naming:
 
 
 def known_defaults(report: Report) -> dict[tuple[str, str], str]:
-    """The values of options that slugs leave out, by server and option, as far as effects of these options show."""
+    """Return the option values that slugs leave out, by server and option, as far as effects of these options show."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     defaults = {}
     for effect in report.effects:
@@ -70,18 +70,18 @@ def known_defaults(report: Report) -> dict[tuple[str, str], str]:
 
 
 def against_in_short(server: str, against: str) -> str:
-    """What a server is held against, without the options that both have alike."""
+    """Return a server's baseline, without the options that both share."""
     return _without(against, set(_shared(server, against)))
 
 
 def _shared(server: str, against: str) -> dict[str, str]:
-    """The options, by name, that both slugs give with the same value."""
+    """Return the options, by name, that both slugs give with the same value."""
     ours, theirs = _options(server), _options(against)
     return {name: token for name, token in ours.items() if theirs.get(name) == token}
 
 
 def _options(slug: str) -> dict[str, str]:
-    """What a slug says after the server's name: `interceptor=off` by `interceptor`, `http2` by itself."""
+    """Return the options in a slug after the server's name: `interceptor=off` by `interceptor`, `http2` by itself."""
     return {token.partition("=")[0]: token for token in slug.split("+")[1:]}
 
 
@@ -104,7 +104,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Board:
-    """The comparisons of a metric by line and column, with the report's cells; what was never compared has no entry."""
+    """The comparisons of a metric by row and column, with the report's cells; uncompared pairs have no entry."""
 
     metric: Metric
     comparisons: dict[tuple[ServerPair, Workload], Comparison]
@@ -112,19 +112,19 @@ class Board:
 
     @cached_property
     def lines(self) -> tuple[ServerPair, ...]:
-        """In the report's order, by setting."""
+        """The rows in the report's order, by setting."""
         lines = tuple(dict.fromkeys(line for line, _ in self.comparisons))
         return tuple(line for setting in self.settings for line in lines if line.setting == setting)
 
     @cached_property
     def columns(self) -> tuple[Workload, ...]:
-        """In the report's order, by load."""
+        """The columns in the report's order, by load."""
         columns = tuple(dict.fromkeys(column for _, column in self.comparisons))
         return tuple(column for load in self.loads for column in columns if column.load == load)
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
-        """The settings of lines."""
+        """The settings of rows."""
         return tuple(dict.fromkeys(line.setting for line, _ in self.comparisons))
 
     @cached_property
@@ -139,12 +139,12 @@ class Board:
 
     @property
     def against(self) -> str:
-        """What every line is held against; empty when not all against the same."""
+        """The baseline of every row; empty if they differ."""
         names = {line.against for line in self.lines}
         return names.pop() if len(names) == 1 else ""
 
     def parts(self, most_numbers: int = 48, most_columns: int = 6) -> tuple[tuple[str, "Board"], ...]:
-        """A part per load with its name; few numbers of several loads stay together, under no name."""
+        """Yield a part per load with its name; few numbers of several loads stay together, under no name."""
         if len(self.loads) > 1 and len(self.comparisons) <= most_numbers and len(self.columns) <= most_columns:
             return (("", self),)
         return tuple((load, self.under(load)) for load in self.loads)
@@ -161,7 +161,7 @@ class Board:
 
 
 def cost_boards(report: Report) -> tuple[Board, ...]:
-    """What servers cost against their baselines, a board per metric; empty when nothing is compared."""
+    """The cost of servers against their baselines, a board per metric; empty if nothing is compared."""
     cells = {cell.cell_id: cell for cell in report.cells}
     shown = [c for c in report.comparisons if c.cell_id in cells and cells[c.cell_id].role == "subject"]
     return _boards(shown, cells, Naming(known_defaults(report)))
@@ -171,7 +171,7 @@ def cost_boards(report: Report) -> tuple[Board, ...]:
 class EffectBoards:
     """A step on an axis, with a board per metric.
 
-    The title is `interceptor: server-log against off`; of scenarios the two names alone.
+    The title is `interceptor: server-log against off`; for scenarios only the two names.
     """
 
     axis: str
@@ -180,7 +180,7 @@ class EffectBoards:
 
 
 def steps(report: Report) -> Iterator[EffectBoards]:
-    """The effects by axis, value and reference, in the order in which they first appear."""
+    """Return the effects by axis, value and reference, in the order in which they first appear."""
     cells = {cell.cell_id: cell for cell in report.cells}
     defaults = known_defaults(report)
     gathered: dict[tuple[str, str, str], list[Comparison]] = {}
@@ -193,7 +193,7 @@ def steps(report: Report) -> Iterator[EffectBoards]:
 
 
 def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:
-    """A board per metric in which something could be compared."""
+    """Return a board for every metric in which something could be compared."""
     servers = {c.cell_id: cells[c.cell_id].server for c in kept} | {
         c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
     }
@@ -211,7 +211,7 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
 
 
 def refusals(board: Board) -> Iterator[tuple[int, str, tuple[tuple[ServerPair, Workload], ...]]]:
-    """Why comparisons were refused, numbered from 1, with the places."""
+    """Yield the reasons why comparisons were refused, numbered from 1, with the places."""
     reasons: dict[str, list[tuple[ServerPair, Workload]]] = {}
     for line in board.lines:
         for column in board.columns:

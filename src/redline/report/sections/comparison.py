@@ -14,7 +14,7 @@ _COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
 def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
     """A table per cell and baseline; `base` and `other` name the runs.
 
-    Of metrics that have no verdict only what could be compared.
+    Metrics without a verdict are left out if they could not be compared.
     """
     yield Section(f"{other} against {base}" if base != other else f"{base} against its baseline", ())
     by_pair: dict[tuple[str, str], list[Comparison]] = {}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from redline.model import CellReport, Comparison, Metric, TrialReport
 
 _MOST_CELLS = 200
-"""The page of a larger study would be too large to mail."""
+"""The most cells of a report with dots: the page of a larger study would be too large to mail."""
 _OF_TRIAL: dict[Metric, Callable[[TrialReport], float | None]] = {
     Metric.THROUGHPUT: lambda trial: trial.rate_per_s,
     Metric.P50: lambda trial: trial.p50_ns,
@@ -15,7 +15,7 @@ _OF_TRIAL: dict[Metric, Callable[[TrialReport], float | None]] = {
 
 
 def by_round(cell: CellReport | None, metric: Metric) -> dict[int, float]:
-    """The used trials' values by round; empty for metrics that no single trial has in a report."""
+    """Return the used trials' values by round; empty for metrics that a report does not have per trial."""
     of_trial = _OF_TRIAL.get(metric)
     if cell is None or of_trial is None:
         return {}
@@ -24,7 +24,7 @@ def by_round(cell: CellReport | None, metric: Metric) -> dict[int, float]:
 
 
 def ratios(cells: Mapping[str, CellReport], comparison: Comparison | None) -> tuple[float, ...]:
-    """Cell over baseline in the rounds of which both have a trial; of a duet, in the starts that count."""
+    """Return cell over baseline in rounds with a trial of both; for a duet, in the starts that count."""
     if comparison is None or comparison.ratio is None or len(cells) > _MOST_CELLS:
         return ()
     if comparison.duet:

@@ -15,9 +15,9 @@ from redline.report.sections.views import weighed_findings
 from redline.suite.load_text import is_open
 
 _NAMED = 12
-"""Up to this number of comparisons that are not known well are named."""
+"""The most comparisons that are named as not known well."""
 _FEWEST = 3
-"""Trials of a cell from which on it is said how they scatter."""
+"""The fewest trials of a cell whose scatter is reported."""
 
 
 def caveats_section(report: Report) -> Iterator[Section]:
@@ -52,7 +52,7 @@ def _spoilt(report: LimitReport) -> str:
 
 
 def _section(limits: str, biases: str, left_out: str, all_of: str) -> Section:
-    """Three lines, of which a terminal has those that say something."""
+    """Yield three lines; a terminal has only those that say something."""
     texts = {
         "What limits precision": (limits, "nothing was found"),
         "What biases, and which way": (biases, "nothing was found"),
@@ -72,7 +72,7 @@ def _limits(report: Report) -> str:
 
 
 def _wide(report: Report) -> Iterator[str]:
-    """What was compared in less time than it takes, and how well it is known: `not known to 2%: /search (±3.1%)`."""
+    """Name comparisons that had too little time, and their precision: `not known to 2%: /search (±3.1%)`."""
     if report.run.alone:
         return
     scenarios = {cell.cell_id: cell.scenario for cell in report.cells}
@@ -94,7 +94,7 @@ def _modes(report: Report) -> Iterator[str]:
 
 
 def _undecided(report: Report) -> Iterator[str]:
-    """How many comparisons did not decide, and what the finding about the coarsest of them says."""
+    """Count the comparisons that did not decide, and repeat the finding about the coarsest of them."""
     judged = [comparison for comparison in report.comparisons if comparison.verdict]
     undecided = [known for known in judged if known.verdict is Verdict.INCONCLUSIVE and known.resolution]
     if not undecided:
@@ -110,14 +110,14 @@ def _undecided(report: Report) -> Iterator[str]:
 
 
 def scatter(cell: CellReport) -> float | None:
-    """The standard deviation of its trials relative to their mean, in what the load lets a server improve."""
+    """The standard deviation of its trials relative to their mean, in the metric that a server can improve."""
     metric = Metric.P99 if is_open(cell.load_text) else Metric.THROUGHPUT
     values = list(dots.by_round(cell, metric).values())
     return stdev(values) / mean(values) if cell.valid and len(values) >= _FEWEST else None
 
 
 def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
-    """Which way these findings move numbers; a kind is listed once per cell that has it."""
+    """Say in which direction these findings bias numbers; a kind is listed once per cell that has it."""
     ways: dict[str, list[FindingKind]] = {}
     for kind in kinds:
         if RULES[kind].biases:
@@ -126,7 +126,7 @@ def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
 
 
 def _grave(report: Report) -> Iterator[FindingKind]:
-    """The kinds of findings that weigh on cells and are no notes."""
+    """Yield the kinds of findings that weigh on cells and are not notes."""
     for cell in report.cells:
         yield from (finding.kind for finding in weighed_findings(cell) if finding.grade is not Grade.NOTE)
     duets = {comparison.cell_id: comparison.duet for comparison in report.comparisons if comparison.duet}
@@ -147,10 +147,10 @@ def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:
 
 
 def _cold_starts(report: Report) -> list[str]:
-    """Starts without which comparisons were made, since their servers were not warm: `1 of 4 of B.r5`."""
+    """Cold starts that comparisons leave out: `1 of 4 of B.r5`."""
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
     known = [(comparison.cell_id, comparison.duet) for comparison in report.comparisons if comparison.duet is not None]
-    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, what most starts know
+    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, the one with most starts
     return [
         f"{duet.left_out:,} of {duet.starts + duet.left_out:,} of {slugs.get(cell_id, cell_id)}"
         for cell_id, duet in duets.items()
@@ -180,7 +180,7 @@ def _left_out(report: Report) -> str:
     if cold := _cold_starts(report):
         parts.append(f"cold starts: {', '.join(cold)}")
     if repeated := report.run.trials_repeated:
-        # Trials with their partners, and duets; what they measured was not looked at.
+        # Trials with their partners, and duets; their measurements were not looked at.
         parts.append(f"{fmt.count(repeated, 'recording')}, repeated because of steal")
     if moved := report.run.trials_moved:
         parts.append(f"{fmt.count(moved, 'trial')} made again on other hosts, because one was lost")

@@ -1,4 +1,4 @@
-"""Who is fastest of three or more servers, in a sentence for each load, or counted where there are many."""
+"""Name the fastest of three or more servers, in a sentence for each load, or as counts if there are many."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,28 +11,28 @@ from redline.report.document import Line, line
 from redline.report.sections.views import groups
 
 _MOST = 4
-"""So many sentences are read; of more workloads it is counted who is fastest in how many."""
+"""The most sentences; with more workloads, each server's wins are counted."""
 
 
 def fastest_lines(report: Report) -> Iterator[Line]:
-    """Who is fastest; nothing where fewer than three servers have a baseline in common."""
-    found = tuple(leads(report))
-    if len(found) > _MOST:
-        wins = Counter(lead.first.server for lead in found if lead.is_sure)
+    """Name the fastest servers; empty if fewer than three servers share a baseline."""
+    leading = tuple(leads(report))
+    if len(leading) > _MOST:
+        wins = Counter(lead.first.server for lead in leading if lead.is_sure)
         texts = [f"{server} in {number:,}" for server, number in wins.most_common()]
-        unsure = len(found) - wins.total()
+        unsure = len(leading) - wins.total()
         texts += [f"none, or not known, in {unsure:,}"] if unsure else []
-        yield line((f"Fastest, of {fmt.count(len(found), 'workload')}", "strong"), f": {', '.join(texts)}")
+        yield line((f"Fastest, of {fmt.count(len(leading), 'workload')}", "strong"), f": {', '.join(texts)}")
         return
     where = {(group.scenario, group.load): group.where(report.cells) for group in groups(report)}
-    for lead in found:
+    for lead in leading:
         said, why = _said(lead)
         place = where[lead.first.scenario, lead.first.load]
         yield line((place, "dim"), (said, "strong"), why, _without(lead.without))
 
 
 def _said(lead: Lead) -> tuple[str, str]:
-    """`go is fastest`, and by how much; or that nobody is, or is known to be, and who is not told apart."""
+    """`go is fastest`, and by how much; or that no server is, or is known to be, and which are not distinguished."""
     if lead.is_sure:
         among = " of those compared" if lead.without else ""
         return f"{lead.first.server} is fastest{among}", f": {_by_how_much(lead)} ({lead.first.load_text})"
@@ -49,7 +49,7 @@ def _said(lead: Lead) -> tuple[str, str]:
 def _by_how_much(lead: Lead) -> str:
     """`it answers 28.1 k/s, 2.1 times node [1.9, 2.3]`; or `its p99 is 1.2 ms, node's is 2.1 times as high …`.
 
-    A level that is not valid is left out: the ratio does not rest on it.
+    An invalid level is left out: the ratio does not rest on it.
     """
     more, name = lead.metric.higher_is_better, fmt.label(lead.metric)
     level = lead.first.estimates.get(lead.metric) if lead.first.valid else None
@@ -75,5 +75,5 @@ def _names(cells: Iterable[CellReport]) -> str:
 
 
 def _without(cells: tuple[CellReport, ...]) -> str:
-    """`; python cannot be compared`: who might be faster yet."""
+    """`; python cannot be compared`: servers that might be faster yet."""
     return f"; {_names(cells)} cannot be compared" if cells else ""

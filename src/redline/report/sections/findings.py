@@ -1,4 +1,4 @@
-"""Findings: warnings and worse with their advice, said once for all cells, and what is good to know."""
+"""Findings: warnings and worse with their advice, once for all cells, and notes."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from redline.report.sections.views import FindingGroup, finding_groups
 
 
 def findings_section(report: Report) -> Iterator[Section]:
-    """The page folds notes, and text counts them."""
+    """Yield the findings. The page folds notes, and text counts them."""
     groups, anchors = finding_groups(report), set[str]()
     items = [(group, _item(group, len(report.cells), anchors)) for group in groups]
     grave = Items(tuple(item for group, item in items if group.grade is not Grade.NOTE), folded=True)

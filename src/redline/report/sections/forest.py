@@ -1,4 +1,4 @@
-"""The picture beside the answer: all ratios that the answer rests on, on one scale."""
+"""The picture beside the answer: all ratios behind the answer, on one scale."""
 
 import math
 
@@ -11,7 +11,7 @@ from redline.report.sections.boards import Board, ServerPair, Workload, cost_boa
 from redline.report.sections.views import better
 
 _MOST = 24
-"""So many rows stand beside the answer on a first screen. Of more there are the largest differences."""
+"""The most rows beside the answer on a first screen; of more, the largest differences are shown."""
 SCALE = "forest"
 
 
@@ -42,13 +42,13 @@ def forest(report: Report) -> Table | None:
 
 
 def forest_scale(report: Report) -> Scale | None:
-    """The scale of the picture; None where there is none."""
+    """The scale of the picture; None without a picture."""
     compared = [comparison for _, _, _, comparison in _rows(report)]
     return ratio_scale(compared, report.run.threshold, SCALE) if compared else None
 
 
 def _candidates(report: Report) -> list[Comparison]:
-    """What the answer rests on: what is judged, and rates by duets; without verdicts, the metrics of most tables."""
+    """The comparisons behind the answer: judged, and rates by duets; without verdicts, the metrics of most tables."""
     comparisons = [comparison for board in cost_boards(report) for comparison in board.comparisons.values()]
     judged = any(comparison.primary for comparison in comparisons)
 
@@ -79,7 +79,7 @@ def _rows(report: Report) -> list[tuple[Board, ServerPair, Workload, Comparison]
 
 
 def _name(pair: ServerPair, workload: Workload, board: Board) -> TextCell:
-    """`rust.axum SimpleGet · saturate`, without what all rows have in common."""
+    """`rust.axum SimpleGet · saturate`, without the parts that all rows share."""
     several = len(board.columns) > 1
     against = "" if board.against else f" vs {pair.against}"
     where = f" {board.title_of(workload)}" if several else ""

@@ -1,4 +1,4 @@
-"""A history as sections: what changed first, with a line of bars per cell and metric."""
+"""A history as sections: changes first, with a line of bars per cell and metric."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def _standing(history: History) -> Iterator[Section]:
-    """How many runs there are, where eras begin, and where the cells stand."""
+    """Count the runs, and say where eras begin and how the cells stand."""
     if not history.folder:
         return
     first, *eras = overview(history)
@@ -92,11 +92,11 @@ OUTLINE = Outline[History](
     ),
     headed=Medium.MARKDOWN,
 )
-"""What changed first; on a terminal everything that is followed, in Markdown what a pull request needs."""
+"""The sections, changes first; a terminal has all followed cells, Markdown what a pull request needs."""
 
 
 def _table(cells: Iterable[Followed], history: History, on: Medium = Medium.EVERYWHERE) -> Table:
-    """A row per metric, those of a cell together."""
+    """A row per metric, with the metrics of a cell together."""
     by_cell: dict[str, list[Followed]] = {}
     for cell in cells:
         by_cell.setdefault(cell.cell_id, []).append(cell)
@@ -118,7 +118,7 @@ def _change_lines(cell: Followed, history: History) -> Iterator[Line]:
 
 
 def sparkline(cell: Followed, history: History, most: int = _MOST) -> str:
-    """The last runs as `bars`; `·` where a run says nothing, `│` where an era begins."""
+    """The last runs as `bars`; `·` for a run without the value, `│` where an era begins."""
     points = cell.points[-most:]
     drawn, era = "", None
     for point, bar in zip(
@@ -145,14 +145,14 @@ def since(change: Change, history: History) -> str:
 
 
 def other_changes(change: Change, history: History) -> tuple[str, ...]:
-    """What else changed with that run, and may explain it: the server's build, the machine."""
+    """Other changes in that run that may explain it: the server's build, the machine."""
     before, after = (build[:_HASH] for build in (change.build_before, change.build_after))
     built = (f"build: {before} -> {after}",) if before and after and before != after else ()
     return (*built, *history.runs[change.run].environment_differs)
 
 
 def last_value(cell: Followed) -> str:
-    """`91.0 k/s ±0.7%`, `+5.1% [+4.3, +5.9]` of a ratio, or why the last run says nothing."""
+    """`91.0 k/s ±0.7%`, `+5.1% [+4.3, +5.9]` for a ratio, or why the last run has no value."""
     if cell.last is None:
         return cell.points[-1].missing
     return fmt.with_bounds(cell.last) if cell.baseline else fmt.with_spread(cell.last)
@@ -164,20 +164,20 @@ def followed(history: History) -> tuple[Followed, ...]:
 
 
 def single_run(history: History) -> tuple[str, ...]:
-    """The names of cells of a single run: there is nothing to follow."""
+    """The names of cells that only a single run has, which cannot be followed."""
     return tuple(dict.fromkeys(cell.name for cell in history.cells if len(cell.points) == 1))
 
 
 def changed(history: History) -> tuple[Followed, ...]:
-    """Those with change points: regressions first, then the latest change first."""
+    """The cells with change points: regressions first, then the latest change first."""
     cells = [cell for cell in followed(history) if cell.changes]
     return tuple(sorted(cells, key=lambda cell: (not (cell.regressed and cell.current), -cell.changes[-1].run)))
 
 
 def counted(history: History) -> str:
-    """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`: where they stand.
+    """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`: the state of all metrics.
 
-    Only the last era of a cell counts; where that has too few runs nothing is said of change.
+    Only the last era of a cell counts; if it has too few runs, no change is reported.
     """
     everything = followed(history)
     judged = [cell for cell in everything if len(_of_last_era(cell, history)) >= FEWEST_RUNS]
@@ -195,7 +195,7 @@ def _of_last_era(cell: Followed, history: History) -> tuple[HistoryPoint, ...]:
 
 
 def _stands(cell: Followed, history: History) -> Verdict | None:
-    """Where its last change left it, if that is in its last era; slower as long as a loss is not made good."""
+    """The verdict of its last change, if that is in its last era; slower as long as a loss is not made good."""
     if cell.regressed:
         return Verdict.SLOWER
     era = history.runs[cell.points[-1].run].era
@@ -203,7 +203,7 @@ def _stands(cell: Followed, history: History) -> Verdict | None:
 
 
 def overview(history: History) -> tuple[str, ...]:
-    """How many runs, from when to when, and where eras begin."""
+    """Say how many runs there are, from when to when, and where eras begin."""
     if not history.runs:
         return (f"no run below {history.folder}",)
     first, last = history.runs[0], history.runs[-1]

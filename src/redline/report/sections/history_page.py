@@ -1,4 +1,4 @@
-"""The page of a history: what changed, a course for every line, and the runs."""
+"""The page of a history: its changes, a course for every metric, and the runs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,14 +26,14 @@ _RUNS = (Column("run", align="right"), Column("name"), Column("begun"), Column("
 
 
 def _head(history: History) -> Head:
-    """How many runs there are, and where the lines stand."""
+    """Count the runs, and say how the metrics stand."""
     facts = texts.overview(history) if history.folder else ()
     counts = (texts.counted(history),) if texts.followed(history) else ()
     return Head("History", facts=(*facts[:1], *counts), footer="Made by redline history.")
 
 
 def _changed(history: History) -> Iterator[Section]:
-    """A row for every change, and the courses of the lines that changed."""
+    """A row for every change, and the courses of the metrics that changed."""
     cells = texts.changed(history)
     rows = tuple(
         (
@@ -53,14 +53,14 @@ def _changed(history: History) -> Iterator[Section]:
 
 
 def _unchanged(history: History) -> Iterator[Section]:
-    """The courses of all other lines."""
+    """The courses of all other metrics."""
     cells = [cell for cell in texts.followed(history) if not cell.changes]
     if cells:
         yield Section("No change found", _courses(cells, history), anchor="unchanged", count=len(cells))
 
 
 def _runs(history: History) -> Iterator[Section]:
-    """The runs and what differs in their environments, and what is no part of the history."""
+    """The runs and the differences in their environments, and runs outside the history."""
     if not history.folder:
         return
     rows = tuple(
@@ -86,7 +86,7 @@ def _runs(history: History) -> Iterator[Section]:
 
 
 _FEW = 12
-"""So many runs are shown; more are folded."""
+"""The most runs that are shown; more are folded."""
 
 
 def _begun(place: int, history: History) -> tuple[str, ...]:
@@ -96,14 +96,14 @@ def _begun(place: int, history: History) -> tuple[str, ...]:
 
 
 def _courses(cells: Sequence[Followed], history: History) -> tuple[Prose | Courses, ...]:
-    """The courses of these lines and how they are read; nothing where there are none."""
+    """The courses of these metrics and how to read them; empty if there are none."""
     if not cells:
         return ()
     return Prose((key(_KEY),)), Courses(tuple(_course(cell, history) for cell in cells))
 
 
 def _course(cell: Followed, history: History) -> RunCourse:
-    """The runs that have the cell, at equal distances."""
+    """Draw the runs that have the cell, at equal distances."""
     places = {point.run: place for place, point in enumerate(cell.points)}
     eras = [history.runs[point.run].era for point in cell.points]
     estimates = [point.estimate for point in cell.points]
@@ -140,5 +140,5 @@ _PAGE = Outline[History](
 
 
 def page(history: History) -> Page:
-    """The history as a page: what changed first."""
+    """The history as a page, changes first."""
     return _PAGE.page(history)

@@ -1,4 +1,4 @@
-"""Waterfalls: what layers add to those below them, and all of them at once, as tables and as bars."""
+"""Waterfalls: what each layer adds to the layers below, and the sum, as tables and as bars."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ _Cells = Mapping[tuple[str, str, str], CellReport]
 
 @dataclass(frozen=True)
 class LayerLine:
-    """A layer of a waterfall, or all of them: what it changes, or the number of the reason why that is not known."""
+    """A layer of a waterfall, or all layers: its change, or the number of the reason why that is not known."""
 
     name: str
     throughput: ChangeCell
@@ -43,7 +43,7 @@ class LayerLine:
 
 @dataclass(frozen=True)
 class WaterfallLines:
-    """A waterfall as lines, and the reasons why numbers are missing, numbered from 1."""
+    """A waterfall as lines, and the reasons for missing numbers, numbered from 1."""
 
     fall: Waterfall
     lines: tuple[LayerLine, ...]
@@ -56,13 +56,13 @@ class WaterfallLines:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Those that it has: throughput only where the server decides it."""
+        """The metrics of the waterfall: throughput only if the server decides it."""
         throughput = any(layer.throughput for layer in (*self.fall.steps, self.fall.whole))
         return (Metric.THROUGHPUT, Metric.CPU_PER_REQUEST) if throughput else (Metric.CPU_PER_REQUEST,)
 
 
 def waterfall_lines(fall: Waterfall) -> WaterfallLines:
-    """The steps of a waterfall, then all of them at once."""
+    """The steps of a waterfall, then all of them together."""
     layers = (*fall.steps, fall.whole)
     notes = tuple(dict.fromkeys(reason for layer in layers for reason in layer.why_not))
     numbers = {reason: number for number, reason in enumerate(notes, 1)}
@@ -71,7 +71,7 @@ def waterfall_lines(fall: Waterfall) -> WaterfallLines:
 
 
 def layer_sections(report: Report) -> Iterator[Section]:
-    """Waterfalls by load; nothing where no baseline has a baseline itself."""
+    """Waterfalls by load; empty if no baseline has a baseline itself."""
     cells = {(cell.server, cell.scenario, cell.load): cell for cell in report.cells if cell.role == "subject"}
     by_load: dict[str, list[WaterfallLines]] = {}
     for fall in report.layers:
@@ -98,7 +98,7 @@ def layer_sections(report: Report) -> Iterator[Section]:
 
 
 def _fold(view: WaterfallLines, cells: _Cells) -> Fold:
-    """A waterfall; where every step is refused the reasons alone, and no picture of a metric that nobody knows."""
+    """A waterfall; if every step is refused only the reasons, and no picture of an unknown metric."""
     heading = line(view.fall.scenario, (f" {view.chain}", "dim"))
     changes = [change for layer in view.lines for change in (layer.throughput, layer.cpu)]
     if all(change.note is not None for change in changes):
@@ -111,7 +111,7 @@ def _fold(view: WaterfallLines, cells: _Cells) -> Fold:
 
 
 def _table(view: WaterfallLines, title: Line) -> Table:
-    """What the chain begins with, then a row per layer, then all of them."""
+    """A row for the start of the chain, then a row per layer, then a row for all layers."""
     fall = view.fall
     rows: list[tuple[TableCell, ...]] = [
         (words(fall.base, look="strong"), base_text(fall.base_throughput), base_text(fall.base_cpu), "")
@@ -125,7 +125,7 @@ def _table(view: WaterfallLines, title: Line) -> Table:
 
 
 def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
-    """What the chain begins with, the layers, one on top of the other, and the whole."""
+    """Draw the start of the chain, the layers, one on top of the other, and the whole."""
     fall, throughput = view.fall, metric is Metric.THROUGHPUT
     base = fall.base_throughput if throughput else fall.base_cpu
     whole = _bar(fall, fall.whole, metric, cells)
@@ -146,14 +146,14 @@ def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
 
 
 def waterfall_scale(bars: Iterable[Bar | None], unit: str) -> Scale:
-    """From zero to the longest bar, and not much farther to the ends of intervals."""
+    """Scale from zero to the longest bar, and not much farther to the ends of intervals."""
     shown = [bar for bar in bars if bar]
     longest = [max(bar.start, bar.end) for bar in shown]
     return amount_scale(longest, [bar.high for bar in shown if bar.high is not None], unit)
 
 
 def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | None:
-    """From the value of what stands below it to where its change leads, with a dot per round."""
+    """Draw a bar from the value of the layer below to the value after the change, with a dot per round."""
     cell, against = (cells.get((slug, fall.scenario, fall.load)) for slug in (layer.server, layer.against))
     below = against.estimates.get(metric) if against and against.valid else None
     scales = metric is Metric.THROUGHPUT  # a change of CPU time is added
@@ -175,7 +175,7 @@ def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | 
 
 
 def name_of(layer: Layer) -> str:
-    """The server; where that is the server below with something more, only what is added: `+http2`."""
+    """The server; if it is the server below plus something, only the addition: `+http2`."""
     server, *ours = layer.server.split("+")
     below, *theirs = layer.against.split("+")
     more = [f"+{token}" for token in ours if token not in theirs]
@@ -183,7 +183,7 @@ def name_of(layer: Layer) -> str:
 
 
 def base_text(estimate: Estimate | None) -> str:
-    """What a chain begins with: `96.0 k/s ±0.7%`."""
+    """The level at which a chain begins: `96.0 k/s ±0.7%`."""
     return fmt.with_spread(estimate) if estimate else "not measured"
 
 
@@ -204,7 +204,7 @@ def _percent(comparison: Comparison | None, numbers: dict[str, int]) -> ChangeCe
 
 
 def _microseconds(layer: Layer, numbers: dict[str, int]) -> ChangeCell:
-    """In microseconds whatever their size, to two digits of the interval's half width: layers are to be added up."""
+    """In microseconds whatever their size, to two digits of the interval's half width, so that layers can be added."""
     change = layer.cpu_ns
     if change is None:
         return ChangeCell(note=numbers.get(layer.cpu.refused) if layer.cpu else None)

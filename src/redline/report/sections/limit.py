@@ -1,4 +1,4 @@
-"""A limit as sections, and what it says in words: the same in the terminal, in Markdown and on the page."""
+"""A limit as sections and in words: the same in the terminal, in Markdown and on the page."""
 
 from collections.abc import Iterator, Sequence
 
@@ -38,7 +38,7 @@ from redline.report.sections.limit_ratios import ratio_section
 from redline.report.sections.parts import hosts_section, page_facts, repeat_section, skipped_section
 
 _COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
-"""As the page's script has them."""
+"""The percentiles as the page's script has them."""
 _UNFOLDED = 3
 """The most cells that the page shows unfolded."""
 _WARNED = ("client", "finding")
@@ -64,7 +64,7 @@ def _figures(report: LimitReport) -> Figures:
 
 
 def _scale(report: LimitReport) -> Scale | None:
-    """The scale of all answers and knees; None where no rate is known."""
+    """The scale of all answers and knees; None if no rate is known."""
     rates = [cell.knee.rate_per_s for cell in report.cells if cell.knee]
     for answer in (answer for cell in report.cells for answer in cell.limits):
         rates += [end for end in (answer.passed_per_s, answer.failed_per_s) if end is not None]
@@ -91,7 +91,7 @@ def _answers(report: LimitReport) -> Iterator[Section]:
 
 
 def _around(report: LimitReport) -> Iterator[Section]:
-    """What is known around the limits, in text: the page has it beside the curves."""
+    """Facts around the limits, in text: the page has them beside the curves."""
     blocks: list[Block] = []
     for cell in report.cells:
         lines = tuple(_fact_line(name, text) for name, text in facts_of(cell))
@@ -109,12 +109,12 @@ def _repeat(report: LimitReport) -> Iterator[Section]:
 
 
 def _about(cell: CellLimit) -> str:
-    """What was searched, and how: `./old --port {port}, items, open, poisson, 256 connections, 5 s after 1 s`."""
+    """The subject and the method: `./old --port {port}, items, open, poisson, 256 connections, 5 s after 1 s`."""
     return ", ".join(filter(None, (cell.target, cell.scenario, cell.load)))
 
 
 def _curves(report: LimitReport) -> Iterator[Section]:
-    """For the page: what is known of the cells, their curves and overload tests, and their probes."""
+    """For the page: the facts of the cells, their curves and overload tests, and their probes."""
     intro = key(
         "A point shows what the probes of its rate saw together; a percentile that fewer than ten responses lie beyond "
         "is not shown. Crosses are rates that the server **did not keep up with**: their times grow for as long as the "
@@ -168,7 +168,7 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
 
 
 def _answers_table(report: LimitReport, scale: Scale | None) -> Table:
-    """A row per set of objectives of a cell. With a scale rows have pictures, and names are links."""
+    """A row per set of objectives of a cell. With a scale, rows have pictures, and names are links."""
     several = len({cell.scenario for cell in report.cells}) > 1
     columns = (
         *(Column("server", merged=True), Column("objectives"), Column("met up to", "right")),
@@ -205,7 +205,7 @@ def _side(rate_per_s: float | None, *, known: bool) -> str:
 
 
 def _width(answer: LimitAnswer) -> str:
-    """What to do about an interval that is wider than the goal."""
+    """Advice on an interval that is wider than the goal."""
     if answer.decided:
         return ""
     advice = ": more or longer probes would narrow it" if half_width(answer) and not answer.reason else ""
@@ -213,7 +213,7 @@ def _width(answer: LimitAnswer) -> str:
 
 
 def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
-    """What is said of a cell beside its answers, with headings."""
+    """Yield facts of a cell beside its answers, with headings."""
     facts = (
         ("search", ending_text(cell)),
         ("search", confirmation(cell)),
@@ -229,7 +229,7 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
 
 
 def answer_text(answer: LimitAnswer) -> str:
-    """`met up to 1,720/s, missed from 1,817/s (±2.7%)`; where a side is not known, what is known of it."""
+    """`met up to 1,720/s, missed from 1,817/s (±2.7%)`; for an unknown side, what is known of it."""
     met = "up to where it is met is not known" if answer.met_somewhere else "met at no rate that was tried"
     if answer.passed_per_s is not None:
         met = f"met up to {rate_text(answer.passed_per_s)}"
@@ -241,15 +241,15 @@ def answer_text(answer: LimitAnswer) -> str:
 
 
 def half_width(answer: LimitAnswer) -> str:
-    """`±2.7%` of the middle; empty where a side is open."""
+    """`±2.7%` of the middle; empty if a side is open."""
     low, high = answer.passed_per_s, answer.failed_per_s
     return "" if low is None or high is None else f"±{percent((high - low) / (high + low))}"
 
 
 def method_text(answer: LimitAnswer) -> str:
-    """How the interval is known, in few words: with several workers it holds the truth less often than it says.
+    """Say briefly how the interval is known: with several workers its coverage is below its confidence.
 
-    So it does where starts or probes differ.
+    So it is if starts or probes differ.
     """
     if answer.confidence is None:
         return "by how starts differ, and by single rates" if answer.starts_differ else "by single rates"
@@ -261,7 +261,7 @@ def method_text(answer: LimitAnswer) -> str:
 
 
 def ending_text(cell: CellLimit) -> str:
-    """How the search ended, where that is not with an answer to all sets; empty otherwise."""
+    """Say how the search ended, unless it answered all sets; otherwise empty."""
     match cell.ended:
         case "converged":
             return ""
@@ -280,7 +280,7 @@ def ending_text(cell: CellLimit) -> str:
 
 
 def confirmation(cell: CellLimit) -> str:
-    """Whether the ends were tried again, and agreed; empty where there is no answer to confirm."""
+    """Say whether the ends were tried again, and agreed; empty without an answer to confirm."""
     if cell.ended != "converged":
         return ""
     starts = len({probe.start for probe in cell.probes if probe.phase == "confirm" and probe.fresh})
@@ -297,7 +297,7 @@ def warm_up_text(start: LimitStart) -> str:
 
 
 def starts_text(cell: CellLimit) -> str:
-    """How its starts were warmed up; empty where none was."""
+    """How the starts were warmed up; empty if none was."""
     texts = [warm_up_text(start) for start in cell.starts]
     if len(texts) <= 1:
         return "".join(texts)
@@ -307,7 +307,7 @@ def starts_text(cell: CellLimit) -> str:
 
 
 def knee_text(cell: CellLimit) -> str:
-    """`at 1,003/s (780 to 1,240/s) …, 50% of the highest answered rate`, or why not; empty where nobody looked."""
+    """`at 1,003/s (780 to 1,240/s) …, 50% of the highest answered rate`, or why not; empty if nobody looked."""
     knee = cell.knee
     if knee is None:
         return f"not known: {cell.no_knee}" if cell.no_knee else ""
@@ -317,7 +317,7 @@ def knee_text(cell: CellLimit) -> str:
 
 
 def _goodput(beyond: Beyond) -> str:
-    """What the server answered while it was offered more than its capacity."""
+    """Describe the answers to a load above the server's capacity."""
     offered = f"offered {rate_text(beyond.overload_per_s)} for {significant(beyond.overload_s, 2)} s"
     if beyond.goodput == "not known" or beyond.goodput_share is None:
         return f"{offered}: not known, {beyond.reason}"
@@ -330,7 +330,7 @@ def _goodput(beyond: Beyond) -> str:
 
 
 def _recovery(beyond: Beyond) -> str:
-    """Whether it recovered at the rate that it kept up with before."""
+    """Say whether the server recovered at the rate that it kept up with before."""
     back_at = f"back at {rate_text(beyond.calm_per_s)}"
     p99 = ""
     if beyond.p99_before_ns is not None and beyond.p99_after_ns is not None:
@@ -361,9 +361,9 @@ def overload_texts(cell: CellLimit) -> tuple[str, ...]:
 
 
 def client_text(cell: CellLimit) -> str:
-    """Where something other than the server was the limit, or how many probes it spoiled at rates that have others.
+    """Say where something other than the server was the limit, or how many probes it spoiled that others replace.
 
-    Empty when none, or where the search's reason says it.
+    Empty if there is none, or if the search's reason says it.
     """
     clients = [probe for probe in cell.probes if probe.is_void]
     if not clients or cell.ended == "doomed":
@@ -377,9 +377,9 @@ def client_text(cell: CellLimit) -> str:
 
 
 def finding_texts(cell: CellLimit) -> tuple[str, ...]:
-    """What there is to know of the server, and what engine and machine did to the probes.
+    """Findings about the server, and about the engine and the machine during the probes.
 
-    Of the probes the worst finding per kind, and in how many; no notes.
+    Findings about probes are the worst per kind, with the number of probes, without notes.
     """
     texts = [f"{known.kind}: {known.message} {known.advice}" for known in cell.findings if known.position is None]
     kinds: dict[FindingKind, list[Finding]] = {}

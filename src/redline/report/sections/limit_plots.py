@@ -1,4 +1,4 @@
-"""What the plots of a limit are drawn from."""
+"""The data of the plots of a limit."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -20,7 +20,7 @@ class CurvePoints(TypedDict):
 
 
 class Band(TypedDict):
-    """An answer: between these rates a set of objectives stops to be met; `s` is its colour."""
+    """An answer: between these rates a set of objectives stops being met; `s` is its colour."""
 
     s: int
     low: float
@@ -40,7 +40,7 @@ class OverloadTimeline(TypedDict):
 
 
 class CellPlots(TypedDict):
-    """A cell: the rates that it kept up with, those that it did not, and what is marked among them."""
+    """A cell: the rates that it kept up with, the other rates, and the marks among them."""
 
     kept: CurvePoints
     lost: CurvePoints
@@ -68,7 +68,7 @@ def known_percentiles(cell: CellLimit) -> tuple[str, ...]:
 
 
 def band_colour(place: int) -> int:
-    """The colour of an answer by its place; others than those of the first percentiles."""
+    """The colour of an answer by its place; other than the colours of the first percentiles."""
     return (place + 4) % 8
 
 
@@ -84,7 +84,7 @@ def _cell(cell: CellLimit) -> CellPlots:
 
 
 def _points(points: Sequence[CurvePoint]) -> CurvePoints:
-    """No two at the same place: a plot's x have to rise."""
+    """Return points with distinct, rising x, as a plot needs."""
     x: list[float] = []
     rising = sorted(points, key=lambda point: point.answered_per_s)
     for point in rising:
@@ -105,7 +105,7 @@ def _band(place: int, answer: LimitAnswer) -> Band | None:
 
 
 def _time_limits(answer: LimitAnswer) -> list[float]:
-    """The times that must not be exceeded, in nanoseconds; conditions that later versions wrote may not be known."""
+    """The times that must not be exceeded, in nanoseconds; conditions written by later versions may be unknown."""
     limits: list[float] = []
     for text in answer.conditions:
         try:

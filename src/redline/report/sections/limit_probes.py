@@ -1,4 +1,4 @@
-"""The probes of a search as a table: what they saw, what they count for, and why they were made."""
+"""The probes of a search as a table: what they showed, how they count, and why they were made."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ _PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p
 
 
 def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
-    """Probes by ascending rate; unless `brief`, with length and purpose. Those that show nothing are muted."""
+    """Probes by ascending rate; unless `brief`, with length and purpose. Probes that show nothing are muted."""
     ordered = sorted(probes, key=lambda probe: probe.rate_per_s)
     muted = frozenset(at for at, probe in enumerate(ordered) if probe.is_void)
     if brief:
@@ -30,7 +30,7 @@ def _numbers(probe: LimitProbe) -> Iterator[TableCell]:
 
 
 def counts_text(probe: LimitProbe) -> str:
-    """What a probe counts for, and why: `met`, `missed: its backlog only grew`, `good: missed; acceptable: met`."""
+    """How a probe counts, and why: `met`, `missed: its backlog only grew`, `good: missed; acceptable: met`."""
     if not probe.counts:
         return "not the server" if probe.client else "hopeless" if probe.hopeless else ""
     first, *others = probe.counts
@@ -42,7 +42,7 @@ def counts_text(probe: LimitProbe) -> str:
 
 
 def probe_note(probe: LimitProbe) -> str:
-    """What there is to say of a probe beside its numbers, and beside what it counts for."""
+    """Remarks on a probe beside its numbers and how it counts."""
     phase = {"search": "", "curve": "for the curve", "confirm": "to confirm"}[probe.phase]
     state = "hopeless: ended early" if probe.hopeless else "did not keep up" if probe.overloaded else ""
     client = f"not the server: {probe.client}" if probe.client and not probe.counts else ""
@@ -60,5 +60,5 @@ def failures_lines(probes: Sequence[LimitProbe]) -> Iterable[str]:
 
 
 def rate_text(per_s: float | None) -> str:
-    """`1,769/s`: as many digits as an answer has; a dash where it is not known."""
+    """`1,769/s`: with as many digits as an answer; a dash if unknown."""
     return "—" if per_s is None else f"{per_s:,.0f}/s"

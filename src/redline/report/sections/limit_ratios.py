@@ -1,4 +1,4 @@
-"""Limits against those of baselines: in sentences, and as a table."""
+"""Limits compared with those of baselines: in sentences, and as a table."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from redline.report import format as fmt
 from redline.report.document import Column, Line, Look, Section, Table, TableCell, line, words
 
 _FROM_ON = 2.0
-"""From this ratio on it is written as `2.5 times`, not in percent."""
+"""Ratios from this on are written as `2.5 times`, not in percent."""
 _UNDECIDED = {Verdict.INCONCLUSIVE: "cannot be distinguished", Verdict.EQUIVALENT: "are equivalent"}
 
 
@@ -24,7 +24,7 @@ def ratio_lines(report: LimitReport) -> Iterator[Line]:
 
 
 def ratio_section(report: LimitReport) -> Iterator[Section]:
-    """The ratios of limits as a table; nothing where nothing is compared."""
+    """The ratios of limits as a table; empty if nothing is compared."""
     cells = {cell.slug: cell for cell in report.cells}
     columns = (
         *(Column("server", merged=True), Column("against", merged=True), Column("objectives")),
@@ -75,13 +75,13 @@ def _interval(ratio: Estimate) -> str:
 
 
 def _immaterial(comparison: LimitComparison) -> str:
-    """Behind an equivalence, and a significant difference that does not matter."""
+    """A remark on an equivalence, and on a significant difference that does not matter."""
     within = comparison.matters is False or comparison.verdict is Verdict.EQUIVALENT
     return f", within the {percent(comparison.threshold)} that do not matter" if within else ""
 
 
 def _adjusted(comparison: LimitComparison) -> str:
-    """`(p 0.12 among 3)` where the interval alone would show a difference."""
+    """`(p 0.12 among 3)` if the interval alone would show a difference."""
     ratio = comparison.ratio
     if comparison.p_adjusted is None or ratio is None or ratio.low is None or ratio.high is None:
         return ""

@@ -1,4 +1,4 @@
-"""Which axes of a server matter, what their values do, and of a screen the command of the full matrix."""
+"""Main effects: which axes of a server matter, their values' effects, and for a screen the full matrix's command."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ _RESOLUTIONS = {
     "V": "Resolution V: neither main effects nor interactions of two axes are mixed with each other",
 }
 _NAMED = 2
-"""So many interactions are named with which an axis is mixed."""
+"""The most interactions named as mixed with an axis."""
 
 
 def main_effect_sections(report: Report) -> Iterator[Section]:
-    """What matters, a sentence per server, scenario and load; a table of main effects; what to run next."""
+    """A sentence per server, scenario and load about what matters; a table of main effects; what to run next."""
     if not report.main_effects:
         return
     parts: dict[tuple[str, str, str], list[MainEffects]] = {}
@@ -48,7 +48,7 @@ def _effect_lines(effects: Iterable[MainEffects]) -> Iterator[Line]:
 
 
 def sentence(effects: Sequence[MainEffect]) -> str:
-    """Which axes matter, are too small to, and do not show; empty where nothing is judged."""
+    """Say which axes matter, are too small to, and do not show; empty if nothing is judged."""
     said, held_back = [], [effect for effect in effects if _held_back(effect)]
     for verdict, singular, plural in (
         ("matters", "matters", "matter"),
@@ -69,7 +69,7 @@ def sentence(effects: Sequence[MainEffect]) -> str:
 
 
 def _held_back(effect: MainEffect) -> bool:
-    """Whether the interval of a level excludes 1, but the number of axes does not allow to say that it matters."""
+    """Whether the interval of a level excludes 1, but the number of axes does not allow the verdict that it matters."""
     return effect.verdict == "not shown" and any(_excludes_one(level.ratio) for level in effect.levels)
 
 
@@ -78,7 +78,7 @@ def _excludes_one(ratio: Estimate) -> bool:
 
 
 def _largest(effect: MainEffect) -> str:
-    """`+9.0% [+2.0, +16.5]`, the level farthest from 1 of those whose interval excludes it."""
+    """`+9.0% [+2.0, +16.5]`, the level farthest from 1 whose interval excludes it."""
     ratios = (level.ratio for level in effect.levels if _excludes_one(level.ratio))
     largest = max(ratios, key=lambda ratio: abs(math.log(ratio.value)))
     return fmt.with_bounds(largest)
@@ -112,7 +112,7 @@ def _change(ratio: Estimate) -> ChangeCell:
 
 
 def _mixed(effects: MainEffects) -> Iterator[str]:
-    """What a fraction cannot tell apart."""
+    """Say what a fraction cannot distinguish."""
     if effects.effects and effects.variants < effects.possible:
         yield f"{_RESOLUTIONS[effects.resolution]}."
     for effect in effects.effects:

@@ -1,4 +1,4 @@
-"""All that was measured, in tables of every group of cells, folded; what ran, and how to repeat it."""
+"""All measurements, in tables of every group of cells, folded; the servers, and how to repeat the run."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -77,7 +77,7 @@ def _objectives(cells: _Cells) -> _Rows:
 
 
 def _estimates(cell: CellReport) -> Iterator[TableCell]:
-    """The estimates with their intervals, and what they rest on; of an invalid cell why there are none."""
+    """The estimates with their intervals, and their basis; for an invalid cell, why there are none."""
     if not cell.valid:
         yield InvalidCell(invalid_reason(cell))
         return
@@ -86,7 +86,7 @@ def _estimates(cell: CellReport) -> Iterator[TableCell]:
 
 
 def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) -> Iterator[TableCell]:
-    """Metrics with their intervals; nothing for those that were not measured."""
+    """Metrics with their intervals; empty for metrics that were not measured."""
     for metric in metrics:
         estimate = estimates.get(metric)
         yield (
@@ -97,7 +97,7 @@ def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) ->
 
 
 def _rests_on(cell: CellReport) -> str:
-    """`5 trials, bootstrap of the mean, BCa`; with the metrics where not all rest on the same."""
+    """`5 trials, bootstrap of the mean, BCa`; with the metrics if their bases differ."""
     bases: dict[str, list[str]] = {}
     noun = "trial" if cell.trials else "start"
     for metric, estimate in cell.estimates.items():
@@ -108,7 +108,7 @@ def _rests_on(cell: CellReport) -> str:
 
 
 def _percentiles(drawn: _Cells, shares: list[float]) -> _Rows:
-    """A row per time of a cell, or a single row where both are the same; cells may lack the deepest shares."""
+    """A row per time of a cell, or a single row if both are the same; cells may lack the deepest shares."""
     for cell, name in drawn:
         response, service = cell.response_percentiles, cell.service_percentiles
         times = {"both": response} if response == service else {"response": response, "service": service}
@@ -142,7 +142,7 @@ def _outcomes(cell: CellReport) -> Iterator[TableCell]:
 
 
 def _notes(group: Group) -> Prose:
-    """Percentiles that need more requests, how servers warmed up, and what their connections agreed on."""
+    """Percentiles that need more requests, how servers warmed up, and what their connections negotiated."""
     texts = [
         f"{cell.server}, too few requests: {'; '.join(map(fmt.too_few, cell.too_few))}."
         for cell in group.cells
@@ -157,13 +157,13 @@ def _notes(group: Group) -> Prose:
 
 
 def built_section(report: Report) -> Iterator[Section]:
-    """What ran, for Markdown: the page has it below how to repeat the run."""
+    """The servers that ran, for Markdown: the page has them below how to repeat the run."""
     if table := _built_table(report):
         yield Section("Servers as they were built", (table,))
 
 
 def _built_table(report: Report) -> Table | None:
-    """What ran; without a column of runtimes where no server reports one."""
+    """The servers that ran; without a column of runtimes if no server reports a runtime."""
     rows = built(report)
     known = any(runtime for _, runtime, _ in rows)
     shown = ("server", "runtime", "build") if known else ("server", "build")
@@ -183,7 +183,7 @@ def built(report: Report) -> tuple[tuple[str, str, str], ...]:
 
 
 def repeat_run(report: Report) -> Iterator[Section]:
-    """How to do the same again."""
+    """How to repeat the run."""
     run = report.run
     facts = {"run": run.name, "seed": str(run.seed)}
     table = _built_table(report)

@@ -10,7 +10,7 @@ from redline.report.sections.parts import server_cell, server_table
 from redline.report.sections.views import colours, groups
 
 STEPS_MS = (0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500)
-"""Between these, pauses are counted."""
+"""The bounds of pause lengths between which pauses are counted."""
 
 _KINDS = ("young", "mixed", "full", "cycle", "degenerated")
 _CAUSES = 4
@@ -25,7 +25,7 @@ _PAUSES = (
 
 
 def memory_sections(report: Report) -> Iterator[Section]:
-    """Tables of the groups; nothing where no runtime said anything. Text has the main numbers."""
+    """Tables of the groups; empty if no runtime reported anything. Text has the main numbers."""
     series, folds = colours(report), list[Fold]()
     for group in groups(report):
         cells = [(server_cell(cell, series[cell.server]), cell.memory) for cell in group.cells if cell.memory]
@@ -46,7 +46,7 @@ _Cells = list[tuple[ServerCell, MemoryReport]]
 
 
 def _invalid(cells: _Cells) -> Prose:
-    """Which of them are invalid: why, the report says elsewhere."""
+    """Name the invalid cells; the report says elsewhere why."""
     names = ", ".join(name.name for name, _ in cells if not name.valid)
     return Prose.of([f"Invalid, so over all trials: {names}."] if names else ())
 
@@ -105,7 +105,7 @@ def _steps() -> Iterator[str]:
 
 
 def _by_length(memory: MemoryReport) -> Iterator[str]:
-    """How many pauses there are between the steps."""
+    """Count the pauses between the bounds."""
     counts = [0] * (len(STEPS_MS) + 1)
     for ns, count in zip(*(bucket.tolist() for bucket in memory.pauses.histogram.buckets()), strict=True):
         counts[bisect_right(STEPS_MS, ns / 1e6)] += count

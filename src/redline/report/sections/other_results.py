@@ -1,4 +1,4 @@
-"""Results of other tools as a section: their numbers from file to file, and what these files do not say."""
+"""Results of other tools as a section: their numbers from file to file, and what these files do not report."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -19,11 +19,11 @@ _COLUMNS = (
     Column("last", align="right"),
     Column("before", align="right"),
 )
-"""`before`: of the file before the last."""
+"""The columns; `before` is the file before the last."""
 
 
 def other_sections(lines: Sequence[OtherLine]) -> Iterator[Section]:
-    """A table with a row for each metric that any file has, and a line for each kind of file; nothing without files."""
+    """A table with a row for each metric that any file has, and a line for each kind of file; empty without files."""
     if not lines:
         return
     unsaid: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""Variants that differ in a setting of their JVM, laid over each other: percentiles by collector, JDK or flags."""
+"""Variants that differ in a JVM setting, overlaid: percentiles by collector, JDK or flags."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from redline.report.document import Column, Section, Table, line
 from redline.report.sections.views import Group, groups
 
 _LAID_OVER = ("gc", "jdk", "flags", "heap")
-"""Settings whose variants are laid over each other; where several differ, the first."""
+"""Settings whose variants are overlaid; if several differ, the first."""
 _SHARES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0)
 
 
 @dataclass(frozen=True)
 class Overlay:
-    """Cells of a scenario and load that differ in a single setting, by its value; `server` has all the others."""
+    """Cells of a scenario and load that differ in a single setting, by its value; `server` has all other settings."""
 
     server: str
     axis: str
@@ -28,7 +28,7 @@ class Overlay:
 
 
 def overlays(group: Group) -> tuple[Overlay, ...]:
-    """The variants with valid percentiles, by server; empty where no setting of a JVM varies."""
+    """Return the variants with valid percentiles, by server; empty if no JVM setting varies."""
     left = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
     made = list[Overlay]()
     for axis in _LAID_OVER:
@@ -45,7 +45,7 @@ def overlays(group: Group) -> tuple[Overlay, ...]:
 
 
 def values(report: Report) -> tuple[str, ...]:
-    """The values that are laid over: a collector has the same colour in all plots."""
+    """Return the overlaid values: a collector has the same colour in all plots."""
     every = (value for group in groups(report) for overlay in overlays(group) for value in overlay.cells)
     return tuple(dict.fromkeys(every))
 
@@ -63,7 +63,7 @@ def percentile_table(overlay: Overlay, title: str = "") -> Table:
 
 
 def overlay_sections(report: Report) -> Iterator[Section]:
-    """A table per server, scenario and load; nothing where no setting of a JVM varies."""
+    """A table per server, scenario and load; empty if no JVM setting varies."""
     tables = [
         percentile_table(overlay, f"{group.title} · {overlay.title}")
         for group in groups(report)

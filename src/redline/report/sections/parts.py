@@ -1,4 +1,4 @@
-"""Sections that several kinds of report have: what was skipped, and how to repeat what was done."""
+"""Sections that several kinds of report share: skipped cells, and how to repeat the experiment."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
@@ -24,7 +24,7 @@ _SHARES = ("steal_share", "busy_share")
 
 
 def server_cell(cell: CellReport, series: int) -> ServerCell:
-    """The server of a cell, where only its name and colour matter."""
+    """The server of a cell, if only its name and colour matter."""
     return ServerCell(cell.server, "ceiling" if cell.role == "ceiling" else "", valid=cell.valid, series=series)
 
 
@@ -48,7 +48,7 @@ def machine_line(machine: Environment) -> str:
 
 
 def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
-    """The facts of the environment, by name; what is not known is `unknown`."""
+    """Yield the facts of the environment, by name; missing facts are `unknown`."""
     for name in Environment.model_fields:
         value = getattr(machine, name)
         if value is None or value in ("", ()):
@@ -67,7 +67,7 @@ def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
 
 
 def hosts_section(hosts: Sequence[UsedHost], pairs: Sequence[PairSpeed] = ()) -> Iterator[Section]:
-    """The hosts of trials, and how pairs compared before the run; nothing where all ran on this machine."""
+    """The hosts of trials, and how pairs compared before the run; empty if all ran on this machine."""
     compared = {pair.host: _speed_line(pair) for pair in pairs}
     items = (
         Item(
@@ -95,7 +95,7 @@ def _speed_line(pair: PairSpeed) -> str:
 
 
 def skipped_section(skipped: Sequence[Skipped]) -> Iterator[Section]:
-    """The reasons, with the cells; nothing where nothing was skipped."""
+    """The reasons, with the cells; empty if nothing was skipped."""
     reasons: dict[str, list[str]] = {}
     for skip in skipped:
         reasons.setdefault(skip.reason, []).append(skip.slug)
@@ -105,7 +105,7 @@ def skipped_section(skipped: Sequence[Skipped]) -> Iterator[Section]:
 
 
 def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int) -> tuple[str, ...]:
-    """What stands below the title of a page."""
+    """The facts below the title of a page."""
     commit, plus, dirty = machine.commit.partition("+")
     version = f"redline {machine.redline}" + (f" ({commit[:10]}{plus}{dirty})" if commit else "")
     begun = fmt.instant(started_unix_ns)
@@ -113,7 +113,7 @@ def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int)
 
 
 def done_text(run: RunReport) -> str:
-    """`9 of 9 trials`; of duets alone `14 starts in 60 s`; with commands around the starts, how long these took."""
+    """`9 of 9 trials`; for duets alone `14 starts in 60 s`; with commands around the starts, also their time."""
     set_up = f", and {fmt.duration(run.setup_seconds * 1e9)} of setting up" if run.setup_seconds else ""
     if run.alone:
         return f"{run.trials_done} of {run.trials_planned} trials{set_up}"
@@ -124,7 +124,7 @@ def done_text(run: RunReport) -> str:
 def repeat_section(
     what: str, command: str, facts: dict[str, str], machine: Environment, suite: str, *folds: Fold
 ) -> Section:
-    """How to do the same again: the command and the versions; for the page also `folds`, the machine and the suite."""
+    """How to repeat this: the command and the versions; for the page also `folds`, the machine and the suite."""
     everything = Facts((*facts.items(), *machine_facts(machine)))
     parts = (f"redline {machine.redline}", machine.commit, f"kernel {machine.kernel}", command)
     blocks = (

@@ -1,4 +1,4 @@
-"""The page's plots of a run, and the data that they are drawn from: distributions, and how trials went over time."""
+"""The page's plots of a run, and their data: distributions, and the course of trials over time."""
 
 import math
 from bisect import bisect_right
@@ -14,11 +14,11 @@ from redline.report.figures import Legend, Plot, Plots
 from redline.report.sections.overlays import Overlay, overlays, percentile_table, values
 from redline.report.sections.views import Group, colours, groups
 
-_CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
+_CERTAIN = 10  # a percentile with fewer requests than this above it is drawn as a dashed tail
 _MOST_INSTANTS = 300
 _LEAST_INSTANTS = 12
-_MOST_POINTS = 12_000  # of all cells together: what a page can carry, and more than a screen can show
-_STYLES = 24  # page.js has so many, colours and dashes, before they come again
+_MOST_POINTS = 12_000  # of all cells together: as many as a page can carry, and more than a screen can show
+_STYLES = 24  # the number of colours and dashes in page.js before they repeat
 _NAMED = 8
 _TITLES = {
     "percentiles": "Response time by percentile",
@@ -74,7 +74,7 @@ class GroupPlots(TypedDict):
 
 
 class RunPlots(TypedDict):
-    """All plots of a run; the index of a server is its colour, and so is that of a value that is laid over others."""
+    """All plots of a run; the index of a server, or of an overlaid value, is its colour."""
 
     servers: tuple[str, ...]
     ceilings: list[int]
@@ -82,7 +82,7 @@ class RunPlots(TypedDict):
 
 
 def plots_section(report: Report) -> Iterator[Section]:
-    """Distributions and timelines of the groups; by collector where a group's JVMs differ in that."""
+    """Distributions and timelines of the groups; by collector if a group's JVMs differ in it."""
     series, every, laid = colours(report), groups(report), _laid(report)
     places = iter(range(len(every), len(every) + sum(len(overlays(group)) for group in every)))
     timed = any(cell.timeline for cell in report.cells)
@@ -129,7 +129,7 @@ def _plots(place: int, group: Group, series: dict[str, int]) -> Plots | None:
 
 
 def _laid(report: Report) -> dict[str, int]:
-    """The colours of values that are laid over others, behind those of the servers and drawn as the first of them."""
+    """The colours of overlaid values, after those of the servers; they are drawn like the first servers."""
     first = -(-len(colours(report)) // _STYLES) * _STYLES
     return {value: first + place for place, value in enumerate(values(report))}
 
@@ -144,7 +144,7 @@ def _overlay(place: int, overlay: Overlay, series: dict[str, int]) -> Fold:
 
 
 def share_one_plot(group: Group) -> bool:
-    """Whether the curves of all servers are drawn in one plot: not where all are in plots by collector."""
+    """Whether the curves of all servers are drawn in one plot: not if all are in plots by collector."""
     laid = {cell.cell_id for overlay in overlays(group) for cell in overlay.cells.values()}
     return not laid.issuperset(cell.cell_id for cell in drawn(group))
 
@@ -213,7 +213,7 @@ def _distribution(server: int, cell: CellReport) -> Distribution:
 
 
 def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
-    """The largest value (q = 1) stands where a single request of `count` lies above."""
+    """Place the largest value (q = 1) where a single request of `count` lies above."""
     points = [(p.q, p.ns) for p in percentiles if p.ns > 0]
     farthest = math.log10(max(count, 10))
     return {
@@ -224,9 +224,9 @@ def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
 
 
 def _instants(moments: list[list[Moment]], most: int) -> list[float]:
-    """The instants, in seconds, at which trials are compared; an instant takes what follows it closely.
+    """Return the instants, in seconds, at which trials are compared; close moments share an instant.
 
-    Trials of a load have their intervals at the same times, but for some jitter. There are at most about `most`.
+    Trials of a load have their intervals at the same times, with some jitter. There are at most about `most`.
     """
     times = sorted(m.at_s for cell in moments for m in cell)
     if not times:
@@ -250,7 +250,7 @@ def _usual_gap(moments: list[list[Moment]]) -> float:
 
 
 def _warmup_end(moments: list[Moment]) -> float:
-    """Between the last moment of the warm-up and the first that was measured; 0 without a warm-up."""
+    """A time between the last moment of the warm-up and the first measured moment; 0 without a warm-up."""
     warm = [m.at_s for m in moments if m.phase == "warmup"]
     measured = [m.at_s for m in moments if m.phase == "measure"]
     return round((max(warm) + min(measured)) / 2, 3) if warm and measured else 0.0
@@ -269,7 +269,7 @@ def _course(server: int, moments: list[Moment], starts: list[float]) -> PlotTime
 
 
 def _band(values: list[list[float]]) -> list[list[float | None]]:
-    """Middle, lowest and highest at the instants; None where no trial has a value."""
+    """Middle, lowest and highest at the instants; None if no trial has a value."""
     return [[_whole(pick(there)) if there else None for there in values] for pick in (median, min, max)]
 
 

@@ -1,4 +1,4 @@
-"""Where the time goes: libraries, functions and threads of profiles, what differs, and the flame graphs' data."""
+"""Profiles: libraries, functions and threads, their differences, and the flame graphs' data."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,27 +44,27 @@ _PURPOSES = {
     "Symbol": "symbols",
     "Native Memory Tracking": "counting this",
 }
-"""What HotSpot's names mean; others stand as they are."""
+"""The meanings of HotSpot's names; other names stand as they are."""
 _COLOURS = 8
 _LIBRARIES = 12
 _LEAST = 0.005
-"""Shares and points below a half percent are in no table of a terminal and in no sentence."""
+"""Shares and points below a half percent are left out of tables on a terminal and of sentences."""
 _ALPHA = 0.05
 _NAMED = 5
 _FUNCTIONS = 5
 _THREADS = 6
 _WIDE = 4.0
 _SKEWED = 0.1
-"""How lopsided an interval may be before its ends are given in place of its half width."""
+"""The skew of an interval from which its ends are given in place of its half width."""
 _IN_FULL = 4
 """Up to this number of profiles text shows functions; the page always does."""
 _WITH_CALLEES = 2
 """Up to this number of profiles side by side text shows the total time of libraries; the page always does."""
 _ALWAYS = frozenset({"Thread", "Other"})
-"""Threads' stacks and buffers are what people look for, however small they are."""
+"""Threads' stacks and buffers are always shown, however small they are."""
 _LEVELS = 6
 _FAINT = 0.02
-"""A library that never has so much of a column never looks dark: it would be noise."""
+"""A library whose share of every column is below this never looks dark: it would be noise."""
 _BIASES = (
     "Profiled on **extra starts**, which no other number includes. Each sample counts for the innermost library on its "
     "stack; runtimes' own libraries count for their callers, the kernel for none. Intervals of 95% say how well these "
@@ -77,10 +77,10 @@ _HOW = (
 
 
 class PlotProfile(TypedDict):
-    """A profile for the page: its name, what a sample is worth, what it may be held against, and its tree.
+    """A profile for the page: its name, the value of a sample, its baselines, and its tree.
 
-    `nodes` are depth, frame, weight and weight in slow moments of the nodes, in preorder; `against` is the place of its
-    baseline, else that of the lowest rate.
+    `nodes` are depth, frame, weight and weight in slow moments of the nodes, in preorder; `against` is the index of its
+    baseline, else of the lowest rate.
     """
 
     name: str
@@ -105,9 +105,9 @@ class PlotProfiles(TypedDict):
 
 
 def profile_sections(report: Report) -> Iterator[Section]:
-    """What differs, per scenario, load and kind, and the libraries and functions that take most.
+    """Differences per scenario, load and kind, and the libraries and functions with the largest shares.
 
-    The page has bars, a flame graph, heat maps, threads and files too.
+    The page also has bars, a flame graph, heat maps, threads and files.
     """
     groups: dict[str, list[ProfileReport]] = {}
     for profile in report.profiles:
@@ -142,7 +142,7 @@ def profile_sections(report: Report) -> Iterator[Section]:
 
 
 def _in_text(members: Sequence[ProfileReport]) -> Iterator[Block]:
-    """The functions of profiles, which the page has in folds of their own."""
+    """The functions of profiles, which the page has in their own folds."""
     for profile in _sound(members):
         name = _name(profile, members)
         yield replace(_functions(profile, _FUNCTIONS, line((name, "strong"))), on=Medium.TEXT)
@@ -151,7 +151,7 @@ def _in_text(members: Sequence[ProfileReport]) -> Iterator[Block]:
 
 
 def profiles_payload(report: Report) -> PlotProfiles | None:
-    """The data of all flame graphs; frames that profiles share stand in it once."""
+    """The data of all flame graphs; frames that profiles share are stored once."""
     sound = _sound(report.profiles)
     if not sound:
         return None
@@ -197,7 +197,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
 def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
     """`http4s.tapir against http4s.vanilla: +24% CPU per request [+23, +25]. Points of it: tapir +3.9 ±0.4, …`.
 
-    Where the ratio is too uncertain to say what a library costs, their shares may differ all the same.
+    If the ratio is too uncertain to say what a library costs, their shares may still differ.
     """
     listed = _listed(change.libraries)
     if not change.against:
@@ -215,7 +215,7 @@ def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
 
 
 def _listed(points: Iterable[Points]) -> list[str | tuple[str, Look]]:
-    """The first of those that are no work of chance: `tapir +3.9 ±0.4, cats …`."""
+    """The first significant libraries: `tapir +3.9 ±0.4, cats …`."""
     listed: list[str | tuple[str, Look]] = []
     for library in [library for library in points if _is_certain(library)][:_NAMED]:
         listed += [", " if listed else "", (library.name, "strong"), f" {_points(library.points)}"]
@@ -223,12 +223,12 @@ def _listed(points: Iterable[Points]) -> list[str | tuple[str, Look]]:
 
 
 def _is_certain(library: Points) -> bool:
-    """Whether it is large enough to name, and no work of chance."""
+    """Whether it is large enough to name, and significant."""
     return abs(library.points.value) >= _LEAST and library.p_adjusted is not None and library.p_adjusted < _ALPHA
 
 
 def _points(estimate: Estimate) -> str:
-    """`+3.9 ±0.4`, or `+51.0 [+23.4, +109.2]` where it may be more above than below."""
+    """`+3.9 ±0.4`, or `+51.0 [+23.4, +109.2]` if the interval is skewed."""
     text = fmt.signed(100 * estimate.value, 1)
     if estimate.low is None or estimate.high is None:
         return text
@@ -273,7 +273,7 @@ def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Lin
 
 
 def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int | None = None) -> Table:
-    """A row per library that takes so much anywhere, the largest first; a column per server."""
+    """A row per library with at least this share anywhere, the largest first; a column per server."""
     sound = _sound(members)
     names = [name for name, share in _largest(sound) if share >= least]
     by_server = [{library.name: library for library in profile.libraries} for profile in sound]
@@ -317,7 +317,7 @@ def _share(own: Estimate, total: Estimate | None) -> TableCell:
 
 
 def _functions(profile: ProfileReport, most: int, title: Line = ()) -> Table:
-    """The functions that ran most themselves. Their names are long: they stand last, where a terminal folds them."""
+    """The functions with the most own time. Their names are long: they come last, where a terminal folds them."""
     rows = tuple(
         (f"{100 * frame.self_share:.1f}%", f"{100 * frame.total_share:.1f}%", frame.library, frame.frame)
         for frame in profile.frames[:most]
@@ -327,14 +327,14 @@ def _functions(profile: ProfileReport, most: int, title: Line = ()) -> Table:
 
 
 def _changed(change: ProfileChange | None, most: int, title: str) -> Table:
-    """The functions that explain a difference, as far as it is no work of chance."""
+    """The functions that explain a difference, if they are significant."""
     certain = [frame for frame in change.frames if _is_certain(frame)][:most] if change else []
     rows = tuple((_points(frame.points), frame.name) for frame in certain)
     return Table((Column("points", "right"), Column("function")), rows, title=line((title, "strong")))
 
 
 def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
-    """What was sampled, by what; once where all are alike."""
+    """Describe the samples and their profiler; once if all are alike."""
     by: dict[str, list[str]] = {}
     for profile in _sound(members):
         lost = f", {fmt.integer(profile.lost)} lost" if profile.lost else ""
@@ -365,7 +365,7 @@ def _overhead(profile: ProfileReport) -> str:
 
 
 def _cost(ratio: Estimate) -> str:
-    """Not known where trials differ so much that the digits would say nothing."""
+    """Not known if trials differ so much that digits would mean nothing."""
     known = ratio.low is not None and ratio.high is not None and ratio.high < _WIDE * ratio.low
     return fmt.with_bounds(ratio) if known else "not known"
 
@@ -394,7 +394,7 @@ def _parts(profile: ProfileReport, colours: Mapping[str, int]) -> tuple[tuple[in
 
 
 def _bars(members: Sequence[ProfileReport], colours: Mapping[str, int]) -> StackedBars | None:
-    """A bar per profile, as long as its CPU time per request where that is known of all."""
+    """A bar per profile, as long as its CPU time per request if that is known for all."""
     sound = _sound(members)
     if not sound:
         return None
@@ -438,7 +438,7 @@ def _details(profile: ProfileReport) -> Iterator[Block]:
 
 
 def _heat(profile: ProfileReport, heat: HeatMap) -> Heat:
-    """The shares of libraries over time, relative to their own largest: small libraries have a course, too."""
+    """The shares of libraries over time, relative to their own maximum: small libraries have a course, too."""
     levels = []
     for row in heat.rows:
         shares = [weight / total if total else 0.0 for weight, total in zip(row.weights, heat.totals, strict=True)]

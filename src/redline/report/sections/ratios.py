@@ -31,29 +31,29 @@ from redline.report.sections.views import better, caveats, common_load, signs, t
 from redline.suite.load_text import is_open
 
 _FOLDED = 40
-"""Up to so many cells the page folds the matrix: its table of results has all in sight."""
+"""The most cells for which the page folds the matrix: the table of results then shows all of them."""
 _IN_TEXT = (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)
-"""The metrics of tables of many servers and workloads that text has too."""
+"""The metrics that text has too in tables of many servers and workloads."""
 
 Numbers = Mapping[tuple[ServerPair, Workload], int]
-"""The number under which the reason of a refusal stands."""
+"""The number of each refusal's reason, by its place in the table."""
 
 
 def comparison_sections(report: Report) -> Iterator[Section]:
-    """Servers against their baselines in text; on the page a matrix of servers and workloads, where both vary."""
+    """Servers against their baselines in text; on the page a matrix of servers and workloads, if both vary."""
     boards = cost_boards(report)
     if not boards:
         return
     texts = tuple(replace(text, on=text.on & Medium.TEXT) for text in legend(report))
     before, below = texts, tuple[Prose, ...]()
-    if not report.run.alone:  # the answer has words for a terminal, and a phone has room for the table
+    if not report.run.alone:  # a terminal shows the answer in words, and a phone has room for the table
         before, below = (), tuple(replace(text, on=Medium.MARKDOWN) for text in texts)
     blocks = filled(*before, *_tables(report, boards), *below, replace(remarks(report), on=Medium.TEXT))
     yield Section("Comparisons", tuple(blocks), anchor="comparisons")
 
 
 def verdict_counts(report: Report) -> tuple[Line, ...]:
-    """How many comparisons have which verdict."""
+    """Count the comparisons per verdict."""
     return tuple(
         line((str(number), "strong"), " ", (f"{verdict.mark} {verdict.words}", verdict))
         for verdict, number in tally(report).items()
@@ -61,7 +61,7 @@ def verdict_counts(report: Report) -> tuple[Line, ...]:
 
 
 def legend(report: Report) -> tuple[Prose, ...]:
-    """What ratios and signs say, and how the servers of duets were compared; nothing where nothing is compared."""
+    """Explain ratios and signs, and how the servers of duets were compared; empty if nothing is compared."""
     if not cost_boards(report):
         return ()
     said = key(
@@ -73,7 +73,7 @@ def legend(report: Report) -> tuple[Prose, ...]:
 
 
 def effect_sections(report: Report) -> Iterator[Section]:
-    """What a step on an axis costs servers, all else being equal.
+    """The cost of a step on an axis to servers, all else being equal.
 
     The only step between two servers is their comparison, which stands above.
     """
@@ -94,7 +94,7 @@ def effect_sections(report: Report) -> Iterator[Section]:
 
 
 def _duets(report: Report) -> Prose | None:
-    """How the servers of duets were compared."""
+    """Explain how the servers of duets were compared."""
     duets = [(comparison.metric, comparison.duet) for comparison in report.comparisons if comparison.duet]
     if not duets:
         return None
@@ -113,7 +113,7 @@ def _duets(report: Report) -> Prose | None:
 
 
 def remarks(report: Report) -> Prose:
-    """What to know of some comparisons: their families, caveats, and rounds without a partner."""
+    """Remarks on some comparisons: their families, caveats, and rounds without a partner."""
     families = dict.fromkeys(fmt.family(compared) for compared in report.comparisons if (compared.family or 1) > 1)
     adjusted = f"Verdicts are adjusted within each question: {'; '.join(families)}." if families else ""
     said = (f"{', '.join(map(fmt.label, metrics))}: {caveat}" for caveat, metrics in caveats(report).items())
@@ -139,13 +139,13 @@ def _tables(report: Report, boards: Sequence[Board]) -> Iterator[Block]:
 
 
 def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], cells: _Cells) -> Iterator[Block]:
-    """A row per metric: there is one pair of servers under one load."""
+    """A row per metric, for a single pair of servers under a single load."""
     reasons: dict[str, int] = {}
     comparisons = sorted(_at(pair, workload, boards), key=lambda comparison: not comparison.primary)
     over = f"over {pair.against}"
     columns = [Column(""), Column(f"{pair.server} {over}", "right")]
     in_times = [fmt.times(comparison) for comparison in comparisons]
-    # A terminal of 80 columns has no room for the multiples, too: it would leave the intervals out.
+    # A terminal of 80 columns has no room for the multiples, too: the intervals would be left out.
     rows: list[tuple[TableCell, ...]] = [
         (fmt.label(comparison.metric), _change(comparison, reasons, stacked=any(in_times)))
         for comparison in comparisons
@@ -169,7 +169,7 @@ def _by_row(pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: 
     main = [board for board in boards if board.metric in SHOWN or _is_judged(board)] or list(boards)
     brief = [board for board in main if board.metric in _IN_TEXT or _is_judged(board)]
     controlled = _has_controls(comparison for board in main for comparison in board.comparisons.values())
-    if controlled and brief:  # a terminal has no room for the medians, too, and a phone for the verdicts alone
+    if controlled and brief:  # a terminal has no room for the medians, too, and a phone only for the verdicts
         yield from _rows(pairs, workloads, brief, Medium.TERMINAL)
         judged = [board for board in main if _is_judged(board)]
         described = [board for board in main if board not in judged]
@@ -187,14 +187,14 @@ def _rows(
     *,
     aside: bool = False,
 ) -> Iterator[Block]:
-    """A table; nothing without boards. One `aside` has the other metrics of a table with the verdicts and controls."""
+    """A table; empty without boards. `aside` has the other metrics of a table with the verdicts and controls."""
     if not boards:
         return
     reasons: dict[str, int] = {}
     rows: list[tuple[TableCell, ...]] = []
     first, base, several = boards[0], boards[0].against, len(pairs) > 1
     controls = not aside and _has_controls(comparison for board in boards for comparison in board.comparisons.values())
-    shared = controls and bool(base) and several and len(workloads) == 1  # the same duets have the baseline twice
+    shared = controls and bool(base) and several and len(workloads) == 1  # these duets share their control
     control: TextCell | str = ""
     for workload, pair in product(workloads, pairs):
         comparisons = _at(pair, workload, boards)
@@ -248,7 +248,7 @@ def _has_controls(comparisons: Iterable[Comparison]) -> bool:
 
 
 def _in_times(comparisons: Sequence[Comparison]) -> TableCell:
-    """`1.6 times` over `fewer requests`: the rate if it is known, else the first of what is judged."""
+    """`1.6 times` over `fewer requests`: the rate if it is known, else the first judged metric."""
     ordered = sorted(comparisons, key=lambda known: (known.metric is not Metric.THROUGHPUT, not known.primary))
     first = next((comparison for comparison in ordered if comparison.ratio), None)
     text = fmt.times(first, named=True) if first else ""
@@ -277,7 +277,7 @@ def _control(comparison: Comparison, between: str = "\n") -> TextCell:
 
 
 def duet_details(comparisons: Iterable[Comparison]) -> Iterator[Line]:
-    """How comparisons by duets came about: `CPU per request: 9 starts, which differ by 0.4%; …`."""
+    """How duets led to comparisons: `CPU per request: 9 starts, which differ by 0.4%; …`."""
     for comparison in comparisons:
         if comparison.duet is None:
             continue
@@ -308,9 +308,9 @@ def _tabs(name: str, report: Report, titled: Sequence[tuple[str, Board]], cells:
 
 
 def _first(report: Report, boards: Sequence[Board], cells: _Cells) -> Metric:
-    """The p99 where all loads are open, else the metric by which servers are ranked when all rankings are by it.
+    """The p99 if all loads are open, else the metric of all rankings, if they share it.
 
-    In an open load the throughput is the schedule's and not the server's. Shares of a capacity have no rankings.
+    In an open load the throughput is the schedule's, not the server's. Shares of a capacity have no rankings.
     """
     metrics = [board.metric for board in boards]
     shown = (cells[comparison.cell_id] for board in boards for comparison in board.comparisons.values())
@@ -321,7 +321,7 @@ def _first(report: Report, boards: Sequence[Board], cells: _Cells) -> Metric:
 
 
 def _board_blocks(board: Board, cells: _Cells, on: Medium) -> Iterator[Block]:
-    """A table per load, or a single one for few numbers; and why some comparisons were refused."""
+    """A table per load, or a single table for few numbers; and why some comparisons were refused."""
     notes = tuple(refusals(board))
     numbers = {place: number for number, _, places in notes for place in places}
     against = f" against {board.against}" if board.against and board.against != board.lines[0].server else ""
@@ -335,7 +335,7 @@ def _board_blocks(board: Board, cells: _Cells, on: Medium) -> Iterator[Block]:
 
 
 def _board(board: Board, numbers: Numbers, title: Line, *, against: bool) -> Table:
-    """A row per pair of servers, a column per workload; settings are shown where they vary."""
+    """A row per pair of servers, a column per workload; settings are shown if they vary."""
     has_settings = any(pair.setting for pair in board.lines)
     rows: list[tuple[TableCell, ...]] = []
     for pair in board.lines:
@@ -356,7 +356,7 @@ def _board(board: Board, numbers: Numbers, title: Line, *, against: bool) -> Tab
 
 
 def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:
-    """The places in words; the first few of many."""
+    """Name the places; the first few of many."""
     named = [
         " ".join(part for part in (pair.server, pair.setting, workload.scenario, workload.load) if part)
         for pair, workload in places

@@ -30,7 +30,7 @@ from redline.report.sections.views import (
 
 
 def results_section(report: Report) -> Iterator[Section]:
-    """A table per group with a row per server, in text: of comparisons by duets, the page alone has levels."""
+    """A table per group with a row per server, in text: for comparisons by duets, only the page has levels."""
     made, ranks, series = tuple(groups(report)), ranks_of(report), colours(report)
     if not report.run.alone:
         return
@@ -50,7 +50,7 @@ def shown_metrics(report: Report) -> tuple[Metric, ...]:
 
 
 def ranks_of(report: Report) -> dict[str, str]:
-    """The ranks of cells by id: `2=`, and `2= with interceptor=off` where settings have own rankings."""
+    """The ranks of cells by id: `2=`, and `2= with interceptor=off` if settings have their own rankings."""
     several = {(ranking.scenario, ranking.load) for ranking in report.rankings if ranking.setting}
     return {
         place.cell_id: rank_text(ranking, place.rank)
@@ -62,7 +62,7 @@ def ranks_of(report: Report) -> dict[str, str]:
 
 
 def rank_text(ranking: Ranking, rank: int) -> str:
-    """`2`, or `2=` when others share the rank."""
+    """`2`, or `2=` if others share the rank."""
     return f"{rank}=" if sum(other.rank == rank for other in ranking.places) > 1 else str(rank)
 
 
@@ -100,7 +100,7 @@ def scored_server(cell: CellReport, group: Group, rank: str, series: int) -> Ser
 
 
 def row_notes(group: Group) -> Iterator[str]:
-    """How servers warmed up, what connections agreed on, routes, and percentiles that need more requests."""
+    """How servers warmed up, what connections negotiated, routes, and percentiles that need more requests."""
     for names, text in warm_ups(group.cells):
         yield f"Warm-up of {names}: {text}."
     for cell in group.cells:

@@ -1,4 +1,4 @@
-"""The report of a run or of a comparison: its outline, and the sections that stand in no room of their own."""
+"""The report of a run or of a comparison: its outline, and the sections without their own module."""
 
 from collections.abc import Iterator
 from dataclasses import replace

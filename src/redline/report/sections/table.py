@@ -1,4 +1,4 @@
-"""The page's table: a row per server of a scenario and load, with its levels, its ratios and what they rest on."""
+"""The page's table: a row per server of a scenario and load, with its levels, its ratios and their evidence."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -35,13 +35,13 @@ from redline.report.sections.views import (
 )
 
 _WHOLE = 40
-"""The most cells that stand in one table; a larger study has one for each workload, folded."""
+"""The most cells in a single table; a larger study has a table for each workload, folded."""
 _TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _MOST_STARTS = 60
 
 
 def table_section(report: Report) -> Iterator[Section]:
-    """All servers under all loads. A report of many cells has a table for each load, of which the first is open."""
+    """All servers under all loads. A report of many cells has a table for each load; the first is open."""
     made, whole = groups(report), len(report.cells) <= _WHOLE
     sheet = _ResultRows(report)
     tables: list[Block] = []
@@ -80,7 +80,7 @@ class _ResultRows:
 
     @property
     def said(self) -> Line:
-        """What the cells of the table say."""
+        """Explain the cells of the table."""
         if not self._compared:
             return ()
         return key(
@@ -88,7 +88,7 @@ class _ResultRows:
         )
 
     def table(self, made: tuple[Group, ...]) -> Table:
-        """The rows of these groups, each with what it rests on."""
+        """The rows of these groups, with their evidence."""
         rows: list[tuple[TableCell, ...]] = []
         more: list[Fold | None] = []
         for group in made:
@@ -130,19 +130,19 @@ class _ResultRows:
         return ChangeCell.of(comparison, note)
 
     def reasons_text(self) -> Iterator[str]:
-        """Why something is not compared, by the numbers that stand in the table."""
+        """The reasons why something is not compared, by their numbers in the table."""
         for reason, number in self.reasons.items():
             yield f"[{number}] not compared: {reason}"
 
     def notes(self, made: tuple[Group, ...]) -> Iterator[str]:
-        """What is to be known of rows: warm-up, routes, percentiles that need more requests."""
+        """Remarks on rows: warm-up, routes, percentiles that need more requests."""
         for group in made:
             for text in row_notes(group):
                 yield f"{group.title}: {text}" if len(made) > 1 else text
 
 
 def _fold(cell: CellReport, compared: Mapping[Metric, Comparison]) -> Fold | None:
-    """The trials of a row, and the starts of its duets; None for none."""
+    """The trials of a row, and the starts of its duets; None if there are none."""
     starts = max((comparison.duet.starts for comparison in compared.values() if comparison.duet), default=0)
     counts = [fmt.count(len(cell.trials), "trial")] if cell.trials else []
     counts += [fmt.count(starts, "start")] if starts else []
@@ -162,7 +162,7 @@ def _fold(cell: CellReport, compared: Mapping[Metric, Comparison]) -> Fold | Non
 
 
 def _controls(compared: Iterable[Comparison]) -> Iterator[Line]:
-    """The baseline over itself: what no difference looks like."""
+    """The baseline over itself: the control without any difference."""
     for comparison in compared:
         if comparison.duet and comparison.duet.control:
             control = fmt.with_bounds(comparison.duet.control)

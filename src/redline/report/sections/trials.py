@@ -1,4 +1,4 @@
-"""What is said of the trials behind the numbers: how they warmed up, why so many were made, which have no partner."""
+"""Remarks on the trials behind the numbers: how they warmed up, why so many were made, and which have no partner."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _ORDER: tuple[Warming, ...] = ("flat", "warmed up", "still compiling", "slowing 
 
 
 def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
-    """Servers, with commas, and how they warmed up; nothing of cells whose trials were too short to judge."""
+    """Servers, with commas, and how they warmed up; cells whose trials were too short to judge are left out."""
     said: dict[str, list[str]] = {}
     for cell in cells:
         if text := warm_up_text(cell):
@@ -29,9 +29,9 @@ def route_text(cell: CellReport) -> str:
 
 
 def warm_up_text(cell: CellReport) -> str:
-    """`3 of 5 trials flat, 2 warmed up after 4.20 s to 6.10 s; measured from 8.40 s to 12.5 s`; empty: not known.
+    """`3 of 5 trials flat, 2 warmed up after 4.20 s to 6.10 s; measured from 8.40 s to 12.5 s`; empty if unknown.
 
-    What another load did before, such as `1 min by 2 users`, comes last.
+    An earlier warm-up by another load, such as `1 min by 2 users`, comes last.
     """
     seen = [trial.warm_up for trial in cell.trials if trial.warm_up]
     if not seen:
@@ -49,7 +49,7 @@ def warm_up_text(cell: CellReport) -> str:
 
 
 def trial_text(warm_up: WarmUp | None) -> str:
-    """`warmed up after 4.20 s, measured from 8.40 s`; empty when not known."""
+    """`warmed up after 4.20 s, measured from 8.40 s`; empty if unknown."""
     if warm_up is None:
         return ""
     return f"{_kind_text(warm_up.kind, [warm_up])}, measured from {duration(warm_up.measured_from_ns)}"
@@ -109,7 +109,7 @@ def _forecast(precision: Precision) -> str:
 
 
 def lone_rounds(report: Report) -> tuple[str, ...]:
-    """The rounds without a partner of all comparisons, with baselines and step by step."""
+    """The rounds without a partner in all comparisons, with baselines and step by step."""
     return lone_rounds_of((*report.comparisons, *(effect.comparison for effect in report.effects)))
 
 

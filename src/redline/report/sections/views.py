@@ -13,9 +13,9 @@ from redline.report.sections.boards import against_in_short
 
 @dataclass(frozen=True)
 class Group:
-    """The cells of a scenario under a load: chains from what they begin with upward, ceilings last.
+    """The cells of a scenario under a load: chains from their start upward, ceilings last.
 
-    `against` are the baselines of compared cells in short, by cell id; empty when the group has a single baseline.
+    `against` are short names of the baselines of compared cells, by cell id; empty if the group has a single baseline.
     """
 
     scenario: str
@@ -26,7 +26,7 @@ class Group:
 
     @property
     def baseline(self) -> str:
-        """The only baseline's server; empty for none or several."""
+        """The only baseline's server; empty if there is none or several."""
         names = [cell.server for cell in self.cells if cell.is_baseline]
         return names[0] if len(names) == 1 else ""
 
@@ -41,35 +41,35 @@ class Group:
         return f"{self.scenario} · {self.load}"
 
     def where(self, cells: Sequence[CellReport]) -> str:
-        """`SimpleGet · saturate: `, with what distinguishes the group among all cells of a report; or nothing."""
+        """`SimpleGet · saturate: `, with what distinguishes the group among all cells of a report; or an empty text."""
         scenarios, loads = {cell.scenario for cell in cells}, {cell.load for cell in cells}
         names = (self.scenario if len(scenarios) > 1 else "", self.load if len(loads) > 1 else "")
         text = " · ".join(filter(None, names))
         return text and f"{text}: "
 
     def heading(self, more: str = "") -> Line:
-        """The title with its load, and what more there is to say."""
+        """The title with its load, and further text."""
         return line((self.title, "strong"), (f" {self.load_text}{more}", "dim"))
 
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """The findings of a kind, grade and advice: messages, with the cells that they are about by slug."""
+    """The findings of a kind, grade and advice: messages, with the slugs of their cells."""
 
     kind: FindingKind
     grade: Grade
     advice: str
     messages: dict[str, tuple[str, ...]]
     log_tail: str = ""
-    """The end of the server's output in the first trial that it is about and that has some."""
+    """The end of the server's output in the first affected trial that has any."""
 
     @property
     def slugs(self) -> tuple[str, ...]:
-        """The cells that it touches."""
+        """The affected cells."""
         return tuple(dict.fromkeys(slug for slugs in self.messages.values() for slug in slugs))
 
     def where(self, cells: int) -> str:
-        """The cells in words, of a report that has so many."""
+        """Name the cells, in a report of this many cells."""
         return "every cell" if len(self.slugs) == cells > 1 else ", ".join(self.slugs)
 
 
@@ -119,7 +119,7 @@ def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[
 
 
 def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellReport, ...]:
-    """Baselines in their order, before what is compared with them; then those that stand alone; then ceilings."""
+    """Baselines in their order, each before the cells compared with it; then cells that stand alone; then ceilings."""
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
 
     def order(cell: CellReport) -> tuple[bool, bool, list[int]]:
@@ -139,7 +139,7 @@ def colours(report: Report) -> dict[str, int]:
 
 
 def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
-    """The comparisons by cell and metric, without cells that are compared with nothing."""
+    """The comparisons by cell and metric, without cells that are not compared."""
     by_cell: dict[str, dict[Metric, Comparison]] = {}
     for comparison in report.comparisons:
         by_cell.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
@@ -147,7 +147,7 @@ def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
 
 
 def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
-    """What to know of some comparisons before taking them for findings of their own, and in which metrics."""
+    """Caveats before taking some comparisons for findings of their own, and their metrics."""
     metrics_by_caveat: dict[str, dict[Metric, None]] = {}
     for comparison in report.comparisons:
         if comparison.caveat:
@@ -158,9 +158,9 @@ def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
 def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
     """The cell's findings as they weigh on its numbers: the gravest first, once per kind.
 
-    No number of a valid cell rests on a trial that was left out. What made that trial invalid is then a warning about
-    the cell, and the trial's milder doubts say nothing about it. What passes by on the machine is a note about a cell
-    of which it met fewer than half of the trials.
+    No number of a valid cell rests on a trial that was left out. The finding that excluded the trial is then a warning
+    about the cell, and the trial's milder findings say nothing about it. A passing disturbance of the machine is a note
+    about a cell if it affected fewer than half of the trials.
     """
     unused = {trial.position for trial in cell.trials if not trial.used} if cell.valid else set[int]()
     kinds: dict[tuple[FindingKind, bool], list[Finding]] = {}
@@ -179,7 +179,7 @@ def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
 
 
 def _folded(alike: Sequence[Finding], used: int) -> Finding:
-    """The gravest of a kind, with the number of trials that it is about."""
+    """Return the gravest of a kind, with the number of affected trials."""
     worst = max(alike, key=lambda finding: finding.grade.weight)
     if worst.position is None or used < 2:
         return worst
@@ -190,7 +190,7 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
 
 
 def invalid_reason(cell: CellReport) -> str:
-    """Why an invalid cell shows no number: a message per kind of its `invalid` findings."""
+    """Say why an invalid cell shows no number: a message per kind of its `invalid` findings."""
     return " ".join(f.message for f in invalid_findings(cell)) or "No trial of this cell can be used."
 
 
@@ -204,7 +204,7 @@ def invalid_findings(cell: CellReport) -> tuple[Finding, ...]:
 
 
 def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
-    """The findings of all cells and duets, gravest first, what is good to know last; what is said of many once."""
+    """The findings of all cells and duets, gravest first, notes last; a repeated finding is listed once."""
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
     reported = [
         (cell.slug, finding, _log_tail(cell, finding)) for cell in report.cells for finding in weighed_findings(cell)
@@ -232,7 +232,7 @@ def _log_tail(cell: CellReport, finding: Finding) -> str:
 
 
 def tally(report: Report) -> dict[fmt.VerdictSign, int]:
-    """The number of comparisons per verdict; the ceiling is no competitor and does not count."""
+    """Count the comparisons per verdict; the ceiling is no competitor and does not count."""
     ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
     verdicts = [fmt.VerdictSign.of(c) for c in report.comparisons if c.cell_id not in ceilings]
     return {verdict: verdicts.count(verdict) for verdict in fmt.VerdictSign if verdict in verdicts}

@@ -1,6 +1,6 @@
-"""Access logs: the common and the combined format of Apache and nginx, Envoy's text, and JSON a line of several. Pure.
+"""Access logs: the common and combined formats of Apache and nginx, Envoy's text format, and JSON lines. Pure.
 
-A log has neither headers nor bodies, so only requests that need none are taken: GET, HEAD and OPTIONS.
+A log has neither headers nor bodies, so only requests that need none are imported: GET, HEAD and OPTIONS.
 """
 
 import re
@@ -15,7 +15,7 @@ from redline.suite.importing.secrets import without_secrets
 from redline.suite.importing.source import RequestSource, member, read_json
 
 MOST_DIFFERENT = 100_000
-"""Different requests that are counted: this bounds the memory, whatever the length of a log."""
+"""The most different requests that are counted. This bounds the memory, however long the log is."""
 _COMMON = re.compile(r'([^\["]*) \[\d{1,2}/\w{3}/\d{4}:[^\]]*+\] "([^"\\]*+(?:\\.[^"\\]*+)*+)" (\d{3})(?: |$)')
 _ENVOY = re.compile(r'\[\d{4}-\d\d-\d\dT[^\]]*\] "((?:[^"\\]|\\.)*)" (\d{1,3}) ')
 _ENVOY_HOST = re.compile(r'"(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" "[^"]*"')
@@ -33,7 +33,7 @@ _USER_KEYS = ("remote_user", "user_id", "ClientUsername")
 
 
 class Logged(NamedTuple):
-    """A request of a line: the line of HTTP, or method and target with a space between."""
+    """The request of a log line: an HTTP request line, or a method and a target separated by a space."""
 
     request: str
     status: str
@@ -57,7 +57,7 @@ def is_json_log(line: str) -> bool:
 
 
 def read_common(source: RequestSource, into: Gathering) -> None:
-    """Read a log of the common or combined format; a first word more is the host, as in Apache's `vhost_combined`."""
+    """Read a log of the common or combined format. An extra first word is the host, as in Apache's `vhost_combined`."""
     _read(source.lines(), _in_common, into)
 
 
@@ -105,7 +105,7 @@ def _in_json(line: str) -> Logged | None:
 
 
 def _first(entry: object, keys: Iterable[str]) -> str:
-    """The text or number under the first of these keys that has any."""
+    """The value of the first of these keys that has a text or a number."""
     for key in keys:
         value = member(entry, key)
         if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
@@ -114,7 +114,7 @@ def _first(entry: object, keys: Iterable[str]) -> str:
 
 
 def _read(lines: Iterator[tuple[int, str]], read: Callable[[str], Logged | None], into: Gathering) -> None:
-    """Count the requests of a log; what stands in its lines is looked at once for each different request."""
+    """Count the requests of a log. Every different request is parsed once."""
     counts: Counter[Logged] = Counter()
     for number, line in lines:
         logged = read(line)
@@ -142,7 +142,7 @@ def _without_secrets(logged: Logged, into: Gathering) -> Logged:
 def _add(logged: Logged, count: int, into: Gathering) -> None:
     match = _REQUEST.fullmatch(logged.request)
     if match is None:
-        into.leave_out("that are no request of HTTP", logged.request[:60], count)
+        into.leave_out("that are not HTTP requests", logged.request[:60], count)
         return
     method, target = match[1], _ESCAPED.sub(r"%\1", match[2]).replace('\\"', "%22").replace("\\\\", "%5C")
     if method not in _WITHOUT_BODY:
@@ -151,7 +151,7 @@ def _add(logged: Logged, count: int, into: Gathering) -> None:
     if logged.signed_in:
         into.leave_out("the header Authorization", f"{method} {target.partition('?')[0]}", count, kind="secret")
     host = logged.host
-    if not target.startswith("/"):  # what a proxy is asked, or `*`
+    if not target.startswith("/"):  # a request to a proxy, or `*`
         host, target = _of_a_proxy(target)
     if not target:
         into.leave_out("that are not for a path", logged.request, count)
@@ -161,7 +161,7 @@ def _add(logged: Logged, count: int, into: Gathering) -> None:
 
 
 def _of_a_proxy(target: str) -> tuple[str, str]:
-    """Host and path of a whole URL; two empty texts for anything else."""
+    """The host and path of a whole URL; two empty texts for anything else."""
     try:
         parts = urlsplit(target)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A compose file: which of its services is the server, and on which port it listens in its container. Pure."""
+"""Read a compose file: the service that is the server, and its port in the container. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,14 +30,14 @@ class ServicePort:
 
 
 def is_compose_file(name: str) -> bool:
-    """Whether a file is called so: `compose.yaml`, `docker-compose.yml`, `compose.prod.yaml`."""
+    """Whether a file has a compose file's name: `compose.yaml`, `docker-compose.yml`, `compose.prod.yaml`."""
     return _NAME.fullmatch(PurePath(name).name) is not None
 
 
 def read_compose(text: str, file: str, named: str | None = None) -> ServicePort:
-    """The service that publishes a TCP port, if it is the only one; else what is named, as `web` or `web:8000`.
+    """The only service that publishes a TCP port, or the service that `named` gives, as `web` or `web:8000`.
 
-    Raises UsageError, with the line if the file is no YAML.
+    Raises UsageError, with the line if the file is not YAML.
     """
     services = _services(text, file)
     ports = [ServicePort(name, port) for name, service in services.items() for port in _ports(service)]
@@ -48,7 +48,7 @@ def read_compose(text: str, file: str, named: str | None = None) -> ServicePort:
             raise UsageError(f"{file} has no service `{service}`", hint=f"its services are: {', '.join(services)}")
         if port:
             return ServicePort(service, _number(named, port))
-        ports = [found for found in ports if found.service == service]
+        ports = [port for port in ports if port.service == service]
         which = f"{file}: the service {service} publishes"
     if not ports:
         example = named or next(iter(services))
@@ -63,7 +63,7 @@ def read_compose(text: str, file: str, named: str | None = None) -> ServicePort:
 def _services(text: str, file: str) -> Mapping[str, Any]:
     """Raises UsageError."""
     try:
-        # It has anchors, merges and tags that no file of ours has.
+        # Compose files have anchors, merges and tags that Redline's own files do not have.
         written = YAML(pure=True).load(text)
     except (YAMLError, ValueError, AttributeError, IndexError, KeyError, AssertionError, RecursionError):
         parse_document(text, file)
@@ -78,14 +78,14 @@ def _services(text: str, file: str) -> Mapping[str, Any]:
 
 
 def _ports(service: Any) -> Sequence[int]:
-    """The TCP ports that a service publishes, those in its container, without ranges."""
+    """The container ports of the TCP ports that a service publishes, without ranges."""
     written = service.get("ports") if isinstance(service, dict) else None
-    found = (_inside(item) for item in written) if isinstance(written, list) else ()
-    return list(dict.fromkeys(port for port in found if port is not None))
+    inside = (_inside(item) for item in written) if isinstance(written, list) else ()
+    return list(dict.fromkeys(port for port in inside if port is not None))
 
 
 def _inside(written: Any) -> int | None:
-    """The port of `8000`, `80:8000`, `127.0.0.1:80:8000/tcp` or a mapping; None for what is not a TCP port."""
+    """The container port of `8000`, `80:8000`, `127.0.0.1:80:8000/tcp` or a mapping; None unless it is a TCP port."""
     if isinstance(written, dict):
         text, protocol = str(written.get("target")), str(written.get("protocol", "tcp"))
     else:
@@ -96,5 +96,5 @@ def _inside(written: Any) -> int | None:
 
 def _number(named: str, port: str) -> int:
     if not port.isdecimal() or not 0 < int(port) <= _HIGHEST:
-        raise UsageError(f"{named}: `{port}` is no port", hint=f"write a number from 1 to {_HIGHEST}")
+        raise UsageError(f"{named}: `{port}` is not a port", hint=f"write a number from 1 to {_HIGHEST}")
     return int(port)

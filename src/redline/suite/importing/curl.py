@@ -1,6 +1,6 @@
-"""Command lines of curl as requests: one from a terminal, or a file of them. Pure.
+"""Turn curl commands into requests: a command from a terminal, or a file of commands. Pure.
 
-The options are those of curl 8, as its manual says; what concerns only curl's own output is left out.
+The options follow the manual of curl 8. Options that concern only curl's own output are ignored.
 """
 
 import argparse
@@ -64,17 +64,17 @@ _REFUSED = {
 }
 _INSECURE = "-k --insecure"
 _ABOUT_THE_CONNECTION = frozenset({_INSECURE, "--http2", "--http2-prior-knowledge"})
-"""Options that say how the server is reached, which a list of requests does not."""
+"""Options about the connection to the server, which a list of requests does not describe."""
 ALONE = "a URL is given alone, with its path, and flags of init stand before it"
 _SCHEME = re.compile(r"\w+://")
 _GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
 _NO_TEXT = re.compile("[\0\ud800-\udbff\udc00-\udc7f\udd00-\udfff]")
-"""What no command holds: NUL, and half of a character of UTF-16. The other halves stand for bytes."""
+"""Characters that no command contains: NUL, and half of a UTF-16 surrogate pair. The other surrogates encode bytes."""
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
 
 
 class _CurlParser(argparse.ArgumentParser):
-    """Raises UsageError in place of printing a usage text."""
+    """An argument parser that raises UsageError instead of printing a usage text."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"curl: {message}", hint="give the URL alone, and write the rest into redline.yaml")
@@ -82,7 +82,7 @@ class _CurlParser(argparse.ArgumentParser):
 
 @dataclass(frozen=True)
 class CurlRequest:
-    """What a command requests: `headers` as lines, and `body` as text, or @FILE; `method` only where it is given."""
+    """The request of a curl command: `headers` are lines, `body` is text or @FILE; `method` is None unless given."""
 
     url: str
     method: str | None
@@ -91,27 +91,27 @@ class CurlRequest:
 
 
 def is_curl(word: str) -> bool:
-    """Whether a word is the program curl, perhaps with its folder."""
+    """Whether a word is the program curl, with or without its folder."""
     return word.rpartition("/")[2] in {"curl", "curl.exe"}
 
 
 def begins_curl(line: str) -> bool:
-    """Whether a line begins a command of curl, perhaps after the prompt `$ `."""
+    """Whether a line begins a curl command, with or without the prompt `$ `."""
     return any(map(is_curl, line.lstrip().removeprefix("$ ").split(maxsplit=1)[:1]))
 
 
 def split_curl(text: str) -> tuple[str, ...]:
-    """The words of a command of curl in one text, as a shell would read them; its output goes nowhere.
+    """Split a curl command into words as a shell would, without redirections of its output.
 
-    Raises UsageError for what only a shell can fill in.
+    Raises UsageError for text that only a shell can fill in.
     """
     return read_pasted(text.lstrip().removeprefix("$ "), "curl").commands[0]
 
 
 def read_curl(words: Sequence[str], ignored: Collection[str] = ()) -> CurlRequest:
-    """The URL, method, headers and body of a request. Raises UsageError for what has no counterpart.
+    """The URL, method, headers and body of a request. Raises UsageError for an option that has no counterpart.
 
-    `ignored`: options without one that change nothing of the request.
+    `ignored` are options without a counterpart that do not change the request.
     """
     if any(map(_NO_TEXT.search, words)):
         hint = "write the character itself, or save the body in a file, for --data-binary @FILE"
@@ -123,14 +123,14 @@ def read_curl(words: Sequence[str], ignored: Collection[str] = ()) -> CurlReques
     described = _described(values)
     if values.query and body is not None:
         if body.startswith("@"):
-            raise UsageError(f"curl -G -d {body}: a file is no query", hint="write the query into the URL")
+            raise UsageError(f"curl -G -d {body}: a file is not a query", hint="write the query into the URL")
         url, _, _ = url.partition("#")
         url, body = f"{url}{'&' if '?' in url else '?'}{body}", None
     elif any(kind == "json" for kind, _ in values.parts or ()):
         described |= {"Content-Type": _JSON, "Accept": _JSON}
     elif body is not None:
         described["Content-Type"] = _FORM
-    # A header of -H replaces the option's, also where it is empty.
+    # A header given by -H replaces the option's header, even if it is empty.
     named = {header.partition(":")[0].strip().lower() for header in headers}
     headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
@@ -138,7 +138,7 @@ def read_curl(words: Sequence[str], ignored: Collection[str] = ()) -> CurlReques
 
 
 def _described(values: argparse.Namespace) -> dict[str, str]:
-    """The headers that options name, other than -H and those of a body."""
+    """The headers that options set, except for -H and the headers of a body."""
     described = {name: given for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None}
     if "=" not in described.get("Cookie", "="):
         raise UsageError(f"curl -b {described['Cookie']}: this is a file", hint="give the cookies: -b 'name=value'")
@@ -199,14 +199,14 @@ def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespac
 
 
 def _written(options: str, words: Sequence[str]) -> str:
-    """The spelling that the command has, or the first."""
+    """The option as the command spells it, or else its first spelling."""
     return next((option for option in options.split() if option in words), options.split(maxsplit=1)[0])
 
 
 def _url(values: argparse.Namespace, ignored: Collection[str]) -> str:
     if len(values.urls) != 1:
         has = "several URLs" if values.urls else "no URL"
-        raise UsageError(f"this command of curl has {has}", hint="give one, such as http://127.0.0.1:8080/items")
+        raise UsageError(f"this curl command has {has}", hint="give one, such as http://127.0.0.1:8080/items")
     url = with_scheme(values.urls[0])
     if not values.literal and (several := _GLOB.search(url)):
         hint = "give one of them, or -g if it is meant literally"
@@ -217,7 +217,7 @@ def _url(values: argparse.Namespace, ignored: Collection[str]) -> str:
 
 
 def with_scheme(url: str) -> str:
-    """The URL as it is, or of http where it has no scheme."""
+    """The URL, with `http://` in front if it has no scheme."""
     return url if _SCHEME.match(url) else f"http://{url}"
 
 
@@ -250,13 +250,13 @@ def _body(values: argparse.Namespace) -> str | None:
         joint = "&" if text and kind != "json" else ""
         text += joint + (_encoded(part) if kind == "encoded" else part)
     if text.startswith("@"):
-        # For --data-raw it is text, and the flag of the body would read a file.
+        # --data-raw takes it as text, but the body flag would read a file.
         raise UsageError(f"curl --data-raw {clip(text)}: a text cannot begin with `@` here", hint=_FILE)
     return text if parts else None
 
 
 def _encoded(text: str) -> str:
-    """What --data-urlencode makes of `text`, `=text` or `name=text`."""
+    """Encode `text`, `=text` or `name=text` as --data-urlencode does."""
     match = re.fullmatch(r"(?:([^=@]*)([=@]))?(.*)", text, re.DOTALL)
     assert match is not None, "the last part takes any text"
     before, sign, after = match.groups("")
@@ -266,21 +266,21 @@ def _encoded(text: str) -> str:
 
 
 def _is_sent(header: str) -> bool:
-    """Whether the header is for the engine to send: it sets some itself, and curl leaves out those without a value."""
+    """Whether the engine sends this header: it sets some itself, and curl leaves out headers without a value."""
     name, _, text = header.partition(":")
     return bool(text.strip()) and name.strip().lower() not in _SET_BY_THE_ENGINE
 
 
 def read_commands(source: RequestSource, into: Gathering) -> None:
-    """Read a file of commands, as a browser copies them, or a script has them. Raises UsageError at a line.
+    """Read a file of curl commands, copied from a browser or a script. Raises UsageError at a line.
 
-    A command that asks what a request cannot say is left out.
+    Commands that a request cannot express are left out.
     """
     for line, words, needs in read_script(source.text(), source.name):
         program, *rest = (words[1:] if words[:1] == ("$",) else words) or ("",)
         if not is_curl(program):
-            hint = "write one command of curl a line, with its URL in quotes; copy it as cURL (bash)"
-            raise source.wrong("this is no command of curl", hint, line)
+            hint = "write one curl command per line, with its URL in quotes; copy it as cURL (bash)"
+            raise source.wrong("this is not a curl command", hint, line)
         if needs:
             into.leave_out(f"with {needs}", f"line {line}")
             continue

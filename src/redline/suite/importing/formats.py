@@ -1,4 +1,4 @@
-"""The table of formats, and which of them a file has, by its content. Pure."""
+"""The table of formats, and the detection of a file's format by its content. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name for `--format`, what it is called, how a line of it is known, and its reader."""
+    """A format: its name for `--format`, its name in texts, the test for a line of it, and its reader."""
 
     name: str
     about: str
@@ -38,11 +38,11 @@ FORMATS = (
     Format("vegeta", "file of Vegeta targets", vegeta.read_targets, vegeta.is_target),
     Format("vegeta-json", "file of Vegeta targets in JSON", vegeta.read_json_targets, vegeta.is_json_target),
 )
-"""All but Redline's own list of requests, which needs no reader here. In JSON, a target of Vegeta is no log."""
+"""All formats except Redline's own list of requests, which needs no reader. Vegeta's JSON is never taken for a log."""
 
 
 def named(name: str) -> Format:
-    """The format of a name. Raises UsageError."""
+    """The format with a name. Raises UsageError if there is none."""
     names = [known.name for known in FORMATS]
     if name not in names:
         hint = did_you_mean(name, tuple(names)) or f"known are {', '.join(names)}"
@@ -51,7 +51,7 @@ def named(name: str) -> Format:
 
 
 def detect(source: RequestSource) -> Format | None:
-    """The format of a file, by its beginning; None for a list of requests. Raises UsageError where it is none."""
+    """The format of a file, by its beginning; None for a list of requests. Raises UsageError for any other file."""
     text = source.head.decode(errors="backslashreplace")
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if len(source.head) == HEAD_BYTES and len(lines) > 1:
@@ -72,7 +72,7 @@ def detect(source: RequestSource) -> Format | None:
 
 
 def _by_lines(lines: list[str]) -> Format | None:
-    """The format that most of the lines have; of commands and targets, the first line decides."""
+    """The format of most of the lines; for commands and targets, the first line decides."""
     for known in FORMATS:
         if known.has_line and known.name in {"curl", "vegeta", "vegeta-json"} and any(map(known.has_line, lines[:1])):
             return known
@@ -82,7 +82,7 @@ def _by_lines(lines: list[str]) -> Format | None:
 
 
 def _by_keys(source: RequestSource, text: str) -> Format:
-    """The format of a JSON document, by the keys at its top as far as the beginning shows them."""
+    """The format of a JSON document, by its top-level keys in the beginning of the file."""
     at = {name: text.find(f'"{name}"') for name in ("log", "openapi", "swagger")}
     shown = {name: place for name, place in at.items() if place >= 0}
     if shown:

@@ -1,4 +1,4 @@
-"""Requests of a file with their counts, and what is left out of them: the list that the commands measure. Pure."""
+"""Collect the requests of a file with their counts and omissions, as the list that the commands measure. Pure."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ from redline.suite.validate.checking import first_mistake
 
 MOST_REQUESTS = 500
 FEW_REQUESTS = 10
-"""For a redline.yaml, each of whose requests is measured by itself."""
+"""The default number of requests for a redline.yaml, which measures every request separately."""
 MOST_WEIGHT = 1_000_000
 _HALF = "half of a character stands in it"
 _NAME_LENGTH = 40
@@ -34,7 +34,7 @@ _OF_THE_BROWSER = frozenset({
     "cache-control", "dnt", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
     "pragma", "priority", "referer", "upgrade-insecure-requests",
 })  # fmt: skip
-"""With a condition the answer depends on what the browser had; Redline has nothing."""
+"""Conditional headers: with them the answer depends on the browser's cache. Redline has no cache."""
 _NOT_SENT = _OF_THE_CONNECTION | _OF_THE_BROWSER
 _ONE_REQUEST: TypeAdapter[OneRequestSchema] = TypeAdapter(OneRequestSchema)
 _SCHEMES = ("http", "https")
@@ -44,7 +44,7 @@ Kind = Literal["request", "secret", "made"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What becomes of a file: names of secrets to keep, in lower case, the host to keep, and how many requests."""
+    """Options of an import: names of secrets to keep, in lower case, the host to keep, and the number of requests."""
 
     keep: frozenset[str] = frozenset()
     host: str | None = None
@@ -54,7 +54,7 @@ class Wanted:
 class Asked(NamedTuple):
     """A request of a file: `host` with its port, where the file says it, and `target`, the path with its query.
 
-    `body` is text, and `body_file` the name of a file; `status` is that of its answer, if the file knows.
+    `body` is text, and `body_file` the name of a file; `status` is the answer's status, if the file has it.
     """
 
     method: str
@@ -69,9 +69,9 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class ImportNote:
-    """A note about requests: how many, why, and an example.
+    """A note about requests: their number, the reason, and an example.
 
-    By kind they are left out, or are sent without a secret, or with values that were made.
+    Depending on `kind` they are left out, sent without a secret, or sent with generated values.
     """
 
     count: int
@@ -82,9 +82,9 @@ class ImportNote:
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a file: `requests` as `--requests` reads them, most frequent first, and what was left out.
+    """The result of an import: `requests` as `--requests` reads them, most frequent first, and notes on omissions.
 
-    `counts` are the requests of the file behind each. `host` is where they went, if the file says it.
+    `counts` are the numbers of original requests behind them. `host` is their destination, if the file says it.
     """
 
     form: str
@@ -96,13 +96,13 @@ class Made:
 
     @property
     def total(self) -> int:
-        """Requests of the file: those in the list, and those left out."""
+        """The number of requests in the file, listed and left out."""
         return sum(self.counts) + sum(left.count for left in self.left_out if left.kind == "request")
 
 
 @dataclass
 class Gathering:
-    """Requests while a file is read. Those that become the same are counted together."""
+    """The requests of a file while it is read. Requests that become equal are counted together."""
 
     source: RequestSource
     wanted: Wanted
@@ -117,7 +117,7 @@ class Gathering:
         self.left_out[kind, why] = known + count, first
 
     def add(self, asked: Asked, count: int = 1) -> None:
-        """Add a request that occurs so often, unless it cannot be sent again."""
+        """Add `count` occurrences of a request, unless it cannot be sent again."""
         target, example = asked.target, f"{asked.method} {asked.target.partition('?')[0]}"
         if asked.status == 101:
             self.leave_out("of a WebSocket", example, count)
@@ -131,12 +131,12 @@ class Gathering:
         else:
             clean = self._clean(asked, example, count)
             self.hosts[clean.host] += count
-            # A browser that had the file already got 304; whoever asks without a condition gets 200.
+            # A browser that had cached the file got 304; a request without a condition gets 200.
             status = 200 if asked.status == 304 else asked.status
             self.counted.setdefault(clean, Counter())[status] += count
 
     def add_url(self, asked: Asked, url: str) -> None:
-        """Add a request whose host and target stand in a URL."""
+        """Add a request whose host and target are in a URL."""
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -154,9 +154,9 @@ class Gathering:
         self.add(asked._replace(host=host, target=target))
 
     def made(self, form: str, *, of_a_page: bool = False) -> Made:
-        """The list of all that was added. Raises UsageError where nothing is left.
+        """The list of all added requests. Raises UsageError if none is left.
 
-        Of a page the first request names its host, which others may outnumber.
+        The first request of a page names its host, even if requests to other hosts outnumber it.
         """
         host = self._host(of_a_page=of_a_page)
         by_request = list[tuple[int, Asked, int | None]]()
@@ -190,7 +190,7 @@ class Gathering:
         return Made(form, _named(requests, counts), counts, left, host, tuple(files))
 
     def _host(self, *, of_a_page: bool) -> str:
-        """The host whose requests are kept: the wanted one, that of the page, or the most frequent."""
+        """The host whose requests are kept: the wanted host, the page's host, or the most frequent host."""
         if (wanted := self.wanted.host) is None:
             if of_a_page and self.hosts[self.first_host]:
                 return self.first_host
@@ -222,8 +222,8 @@ class Gathering:
 
 
 def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[dict[str, Plain], str]:
-    """The request as a list of requests has it; and what is wrong with it, if it cannot be sent."""
-    if _has_surrogate(asked.target):  # which has no UTF-8 to write with %
+    """The request as an item of a list of requests, and an error message if it cannot be sent."""
+    if _has_surrogate(asked.target):  # which UTF-8 cannot encode, so percent-encoding fails
         return {}, _HALF
     path: Plain = as_literal(quote(asked.target, safe=_SAFE))
     method = asked.method.upper()
@@ -248,7 +248,7 @@ def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[d
 
 
 def _mistake(request: Mapping[str, Any], source: RequestSource) -> str:
-    """What keeps a request from being sent; empty where nothing does."""
+    """The reason why a request cannot be sent; empty if it can."""
     try:
         _ONE_REQUEST.validate_python(request, context={BODIES: source.body})
     except ValidationError as error:
@@ -272,7 +272,7 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _named(requests: list[dict[str, Plain]], counts: list[int]) -> list[dict[str, Plain]]:
-    """The requests with names of their own, and with weights where these differ."""
+    """The requests with unique names, and with weights if these differ."""
     weights, used = _weights(counts), set[str]()
     named = list[dict[str, Plain]]()
     for request, weight in zip(requests, weights, strict=True):
@@ -286,7 +286,7 @@ def _named(requests: list[dict[str, Plain]], counts: list[int]) -> list[dict[str
 
 
 def _unused(text: str, used: set[str]) -> str:
-    """A name of letters, digits, - and _ that begins with a letter, and that no other request has."""
+    """A unique name of letters, digits, - and _ that begins with a letter."""
     base = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-_")[:_NAME_LENGTH].strip("-_") or "root"
     base = base if base[0].isalpha() else f"r-{base}"
     at, name = 1, base

@@ -1,4 +1,4 @@
-"""HAR: what a browser recorded, in the format 1.2 of its developer tools. Pure."""
+"""HAR 1.2: requests recorded by a browser's developer tools. Pure."""
 
 from urllib.parse import quote_plus
 
@@ -26,7 +26,7 @@ def read_har(source: RequestSource, into: Gathering) -> None:
             field = f"log.entries[{at}].request.{missing}"
             raise source.wrong(f"`{missing}` is missing", "export the recording again, as HAR", field=field)
         example = f"{method} {url.partition('?')[0]}"
-        # Of a request that was blocked or cancelled, browsers record the status 0.
+        # Browsers record the status 0 for a request that was blocked or cancelled.
         status = member(entry, "response", "status")
         if text_at(entry, "_fromCache") or member(entry, "response", "_fromCache"):
             into.leave_out("answered by the browser's cache", example)
@@ -47,7 +47,7 @@ def _headers(request: object) -> tuple[tuple[str, str], ...]:
 
 
 def _body(request: object) -> tuple[str | None, bool]:
-    """The body, if there is any, and whether it is text. Of an upload, browsers record no content."""
+    """The body, if any, and whether it is text. Browsers do not record the content of an upload."""
     posted = member(request, "postData")
     if not isinstance(posted, dict) or not posted:
         return None, True

@@ -1,6 +1,6 @@
-"""Values that a JSON Schema allows: its example, default or first choice, else the plainest value of its type. Pure.
+"""Make values that a JSON Schema allows: its example, default or first choice, else a simple value of its type. Pure.
 
-The same schema always gives the same value. What is made is checked by `jsonschema`, so that a value is right or none.
+The same schema always gives the same value. `jsonschema` checks every value, so a wrong value is never returned.
 """
 
 import math
@@ -45,7 +45,7 @@ _SCHEMA_ERRORS = (
     ArithmeticError, AttributeError, KeyError, IndexError, RecursionError, SchemaError, TypeError, UndefinedTypeCheck,
     UnknownType, Unresolvable, ValueError, re.error,
 )  # fmt: skip
-"""What `jsonschema` raises for a schema that is none, besides its own error."""
+"""Errors other than its own that `jsonschema` raises for an invalid schema."""
 
 
 class NoValueError(Exception):
@@ -69,7 +69,7 @@ class SchemaValues:
 
     def _is_allowed(self, value: object, schema: object) -> bool:
         kind = Draft4Validator if self.version.startswith("3.0") else Draft202012Validator
-        # The parts that `$ref` names stand at the root. An empty registry keeps jsonschema from fetching others.
+        # The parts that `$ref` refers to are at the root. An empty registry keeps jsonschema from fetching others.
         named = {key: part for key, part in self.document.items() if key in {"components", "paths"}}
         root = {**named, "allOf": [schema]}
         try:
@@ -93,7 +93,7 @@ class SchemaValues:
         return self._of_type(schema, depth)
 
     def _of_type(self, schema: Mapping[str, Any], depth: int) -> Any:
-        """The plainest value of a type."""
+        """The simplest value of a type."""
         match _type_of(schema):
             case "object":
                 return self._object(schema, depth)
@@ -119,7 +119,7 @@ class SchemaValues:
         raise NoValueError
 
     def _joined(self, parts: list[Any], depth: int) -> Any:
-        """The value of several schemas that all hold: their objects as one, else that of the first with a type."""
+        """A value for schemas that all apply: their merged objects, or the value of the first schema with a type."""
         typed = [part for part in map(self.resolve, parts) if isinstance(part, dict) and _is_telling(part)]
         values = [self._value(part, depth + 1) for part in typed]
         objects = [value for value in values if isinstance(value, dict)]
@@ -148,14 +148,14 @@ class SchemaValues:
             raise NoValueError
         choices = (text, *_FOR_PATTERNS) if "pattern" in schema else (text,)
         sized = ((choice * max(1, -(-least // len(choice))))[: max(most, 0)] for choice in choices)
-        found = next((choice for choice in sized if self._is_allowed(choice, schema)), None)
-        if found is None:
+        allowed = next((choice for choice in sized if self._is_allowed(choice, schema)), None)
+        if allowed is None:
             raise NoValueError
-        return found
+        return allowed
 
 
 def given_of(schema: object) -> list[Any]:
-    """The value that a schema gives itself, in a list; an empty list without any."""
+    """The value that a schema itself provides, in a list; empty if it provides none."""
     if not isinstance(schema, dict):
         return []
     given = [schema[key] for key in ("example", "const", "default") if key in schema]
@@ -173,7 +173,7 @@ def _type_of(schema: Mapping[str, Any]) -> str:
 
 
 def _is_telling(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema says which value, and does not only describe it."""
+    """Whether a schema determines a value, and does not only describe it."""
     keys = ("example", "examples", "const", "default", "enum", "type", "properties", "items", "allOf", "oneOf", "anyOf")
     return any(schema.get(key) is not None for key in keys)
 
@@ -183,7 +183,7 @@ def _whole(value: object, otherwise: int) -> int:
 
 
 def _number(schema: Mapping[str, Any], *, whole: bool) -> int | float:
-    """1, or what is nearest to it within the bounds."""
+    """1, or the nearest number to it within the bounds."""
     step = 1 if whole else 0.5
     least, most = (
         _bound(schema, "minimum", "exclusiveMinimum", step),

@@ -1,4 +1,4 @@
-"""OpenAPI 3: a request for each operation, with the examples, defaults and choices that the document has. Pure."""
+"""OpenAPI 3: a request for each operation, with the document's examples, defaults and choices. Pure."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def read_openapi(source: RequestSource, into: Gathering) -> None:
     """Read the operations of a document. Raises UsageError, also for OpenAPI 2."""
     document = _document(source)
     if not isinstance(document, dict):
-        raise source.wrong("this is no OpenAPI document", "its top has the key `openapi`")
+        raise source.wrong("this is not an OpenAPI document", "its top has the key `openapi`")
     if "openapi" not in document:
         hint = "convert it to OpenAPI 3, such as with `npx swagger2openapi`"
         raise source.wrong("this is OpenAPI 2 (Swagger)", hint, field="swagger")
@@ -83,7 +83,7 @@ class _Operations:
         self.into.add(asked._replace(name=text_at(operation, "operationId")))
 
     def _asked(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> tuple[Asked | None, bool]:
-        """The request of an operation, and whether a value in it was made; no request where its body is of no kind."""
+        """The request of an operation, and whether it has generated values; None if its content type cannot be sent."""
         host, target = self._server(shared, operation)
         target += path
         query, headers, made = list[str](), list[tuple[str, str]](), False
@@ -120,17 +120,17 @@ class _Operations:
         return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made or is_made
 
     def _parameters(self, shared: object, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """The parameters of an operation, and those of its path that it does not replace."""
-        found = dict[tuple[str, str], Mapping[str, Any]]()
+        """The parameters of an operation, and the parameters of its path that it does not override."""
+        parameters = dict[tuple[str, str], Mapping[str, Any]]()
         for holder in (shared, operation):
             written = member(holder, "parameters")
             for parameter in map(self._resolved, written if isinstance(written, list) else ()):
                 if isinstance(parameter, dict):
-                    found[text_at(parameter, "name"), text_at(parameter, "in")] = parameter
-        yield from found.values()
+                    parameters[text_at(parameter, "name"), text_at(parameter, "in")] = parameter
+        yield from parameters.values()
 
     def _value(self, holder: object) -> tuple[Any, bool]:
-        """The value of a parameter or of a body, and whether it was made. Raises NoValueError."""
+        """The value of a parameter or of a body, and whether it was generated. Raises NoValueError."""
         if isinstance(holder, dict) and "example" in holder:
             return holder["example"], False
         examples = member(holder, "examples")
@@ -145,7 +145,7 @@ class _Operations:
         return made, not given_of(self._resolved(schema))
 
     def _server(self, shared: object, operation: Mapping[str, Any]) -> tuple[str, str]:
-        """Scheme and host of the first server, which may be unknown, and the path before all paths."""
+        """The scheme and host of the first server, empty if unknown, and the path prefix of all operations."""
         holders = (operation, shared, self.document)
         written = next((servers for holder in holders if (servers := member(holder, "servers"))), None)
         url = text_at(written, 0, "url")
@@ -162,7 +162,7 @@ class _Operations:
         return host, prefix if prefix.startswith("/") or not prefix else f"/{prefix}"
 
     def _scheme(self, operation: Mapping[str, Any]) -> str | None:
-        """The sign-in that an operation needs, unless it is kept."""
+        """The sign-in that an operation needs, unless the user keeps that secret."""
         written = operation.get("security", self.document.get("security"))
         choices = [choice for choice in written if isinstance(choice, dict)] if isinstance(written, list) else []
         if not choices or not all(choices):
@@ -171,13 +171,13 @@ class _Operations:
         return None if any(name.lower() in self.into.wanted.keep for name in names) else names[0]
 
     def _status(self, operation: Mapping[str, Any]) -> int | None:
-        """The status of a right answer, where the document says it."""
+        """The status of a right answer, if the document gives it."""
         responses = operation.get("responses")
         written = [str(status) for status in responses] if isinstance(responses, dict) else []
         return min((int(status) for status in written if re.fullmatch(r"[23]\d\d", status, re.ASCII)), default=None)
 
     def _resolved(self, value: object) -> Any:
-        """What a `$ref` of this document names, else the value. Raises UsageError for one that leads out of it."""
+        """The target of a `$ref`, or else the value itself. Raises UsageError for a `$ref` out of the document."""
         for _ in range(_MOST_REFERENCES):
             if not isinstance(value, dict) or not isinstance(reference := value.get("$ref"), str):
                 return value
@@ -198,7 +198,7 @@ def _has_example(parameter: Mapping[str, Any]) -> bool:
 
 
 def _preferred(content: Mapping[str, Any]) -> str | None:
-    """The kind of content that is sent: JSON, a form or text."""
+    """The content type to send: JSON, a form or text."""
     kinds = [kind for kind in content if isinstance(content[kind], dict)]
     wanted = (r"application/json", r"[\w.+-]+/[\w.+-]+\+json", _FORM, r"text/[\w.+-]+")
     return next((kind for form in wanted for kind in kinds if re.match(rf"{form}(?:;|$)", kind)), None)
@@ -214,7 +214,7 @@ def _plain(value: object) -> str:
 
 
 def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
-    """A parameter of the query in the style `form`, or `deepObject`."""
+    """A query parameter in the style `form` or `deepObject`, as pairs."""
     if isinstance(value, list) and parameter.get("explode") is not False:
         return [f"{quote(name)}={quote(_plain(item), safe='')}" for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A Procfile: the command of its server. Pure."""
+"""Read the server's command from a Procfile. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SERVER = "web"
 
 @dataclass(frozen=True)
 class ProcfileEntry:
-    """A process: its name, its command with {port}, and the line that it stands in."""
+    """A process: its name, its command with {port}, and its line number."""
 
     name: str
     command: str
@@ -22,14 +22,14 @@ class ProcfileEntry:
 
 
 def is_procfile(name: str) -> bool:
-    """Whether a file is called so: `Procfile`, or `Procfile.dev`."""
+    """Whether a file has a Procfile's name: `Procfile`, or `Procfile.dev`."""
     return PurePath(name).name.partition(".")[0] == "Procfile"
 
 
 def read_procfile(text: str, file: str) -> tuple[ProcfileEntry, list[str]]:
     """The server, and the names of the other processes. Raises UsageError with the line.
 
-    The server is `web`, else the first whose command has `$PORT`; one without gets it in its environment.
+    The server is `web`, or else the first process with `$PORT`. A command without `$PORT` gets PORT in its environment.
     """
     entries = list[ProcfileEntry]()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -38,7 +38,7 @@ def read_procfile(text: str, file: str) -> tuple[ProcfileEntry, list[str]]:
         match = _ENTRY.fullmatch(line.strip())
         if match is None:
             hint = "write a name and a command: `web: ./server --port $PORT`"
-            raise UsageError("this is no entry of a Procfile", hint=hint, place=Location(file, number))
+            raise UsageError("this is not an entry of a Procfile", hint=hint, place=Location(file, number))
         entries.append(ProcfileEntry(match[1], match[2], number))
     servers = [entry for entry in entries if entry.name == _SERVER] or [
         entry for entry in entries if _PORT.search(entry.command)

@@ -1,4 +1,4 @@
-"""What a file of requests holds that must not be sent by accident: cookies, tokens, passwords. Pure."""
+"""Find secrets that must not be sent by accident in requests: cookies, tokens, passwords. Pure."""
 
 import json
 import re
@@ -10,9 +10,9 @@ _SECRET = re.compile(
     "accesskey|apikey|authentication|authkey|authorization|bearer|cookie|credential|csrf|jwt|passphrase|passw|"
     "privatekey|secret|sessid|sessionid|signature|token|xsrf"
 )
-"""What makes any name that of a secret, in small letters and without what stands between its words."""
+"""Words that mark a name as a secret's, in lower case and without separators."""
 _NAMES = frozenset({"auth", "key", "otp", "pin", "pwd", "session", "sid", "sig"})
-"""Names of secrets that are so only alone: `sort_key` is none."""
+"""Words that are a secret's name only as the whole name: `sort_key` is not a secret."""
 _HARMLESS_HEADERS = frozenset({"idempotency-key", "sec-websocket-key", "cache-key"})
 _BEARER = re.compile(r"(?:bearer|basic|digest|negotiate|token)\s+\S", re.IGNORECASE)
 _TOKEN = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")
@@ -36,7 +36,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def without_secrets(target: str, keep: Container[str] = ()) -> tuple[str, list[str]]:
-    """A path with its query, without parameters that hold secrets; and the names of those."""
+    """A path with its query, without parameters that hold secrets, and the names of those parameters."""
     path, mark, query = target.partition("?")
     if not mark:
         return target, []
@@ -53,17 +53,17 @@ def without_secrets(target: str, keep: Container[str] = ()) -> tuple[str, list[s
 
 
 def has_token(text: str) -> bool:
-    """Whether a text has a JSON Web Token in it."""
+    """Whether a text contains a JSON Web Token."""
     return "eyJ" in text and _TOKEN.search(text) is not None
 
 
 def secret_in_path(path: str) -> bool:
-    """Whether a path has a token, or the session that servers of Java write into it."""
+    """Whether a path contains a token, or a session id as Java servers write it."""
     return has_token(path) or _IN_A_PATH.search(path) is not None
 
 
 def secret_in_body(text: str, keep: Container[str] = ()) -> str | None:
-    """The name of the first field of JSON, or of a form, that holds a secret; None without any."""
+    """The name of the first JSON or form field that holds a secret; None if there is none."""
     try:
         names = _names_of_json(json.loads(text))
         secret = next((name for name in names if is_secret_name(name) and name.lower() not in keep), None)

@@ -1,4 +1,4 @@
-"""A file of requests while it is read: its beginning, its lines, or all of its text. Bounded, whatever it holds."""
+"""Read a file of requests: its beginning, its lines, or all of its text. Memory is bounded for any content."""
 
 import gzip
 import json
@@ -16,12 +16,12 @@ MOST_LINE_BYTES = 1024 * 1024
 _BLOCK_BYTES = 256 * 1024
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
-_CONSTANT = "NaN and Infinity are no values of JSON"
+_CONSTANT = "NaN and Infinity are not JSON values"
 
 
 @dataclass(frozen=True)
 class Broken:
-    """What is wrong with a text that should be JSON, and where in it."""
+    """The error in a text that should be JSON, and its position."""
 
     why: str
     line: int
@@ -29,9 +29,9 @@ class Broken:
 
 
 class RequestSource:
-    """A file that is read once, from a pipe too; one that gzip wrote is unpacked.
+    """A file that is read once, which may be a pipe; gzip is decompressed.
 
-    `body` reads the files that it names, which are in its folder.
+    `body` reads the files that it names, in its folder.
     """
 
     def __init__(self, name: str, file: BinaryIO, body: Callable[[str], bytes]) -> None:
@@ -44,9 +44,9 @@ class RequestSource:
         self._rest = self._file
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        r"""Its lines with their numbers, from 1, without their ends.
+        r"""The lines with their numbers, from 1, without line ends.
 
-        Raises UsageError for one of more than 1 MiB. Bytes that are not UTF-8 become `\xHH`, as servers write them.
+        Raises UsageError for a line of more than 1 MiB. Bytes that are not UTF-8 become `\xHH`, as servers write them.
         """
         number, rest, block = 1, b"", self.head
         while block:
@@ -62,7 +62,7 @@ class RequestSource:
             yield number, rest.decode(errors="backslashreplace").rstrip("\r")
 
     def text(self) -> str:
-        """All of it. Raises UsageError for more than 64 MiB, and for what is not UTF-8."""
+        """The whole text. Raises UsageError for more than 64 MiB, and for bytes that are not UTF-8."""
         rest = self._read(lambda: _all_of(self._rest, MOST_TEXT_BYTES + 1 - len(self.head)))
         content = self.head + rest
         if len(content) > MOST_TEXT_BYTES:
@@ -75,7 +75,7 @@ class RequestSource:
             raise self.wrong("this is not UTF-8 text", "save the file as UTF-8", line) from None
 
     def json(self) -> Any:
-        """All of it as JSON. Raises UsageError."""
+        """The whole file as JSON. Raises UsageError."""
         value = read_json(self.text())
         if isinstance(value, Broken):
             raise self.wrong(f"this is not JSON: {value.why}", "export it again", value.line, value.column)
@@ -84,7 +84,7 @@ class RequestSource:
     def wrong(
         self, message: str, hint: str, line: int | None = None, column: int | None = None, field: str | None = None
     ) -> UsageError:
-        """The error at a place of the file."""
+        """The error at a position in the file."""
         return UsageError(message, hint=hint, place=Location(self.name, line, column, field))
 
     def _read(self, read: Callable[[], bytes]) -> bytes:
@@ -96,14 +96,14 @@ class RequestSource:
 
 
 def read_json(text: str) -> Any:
-    """A value of JSON, or `Broken`. Numbers that are not finite, and nesting without an end, are broken too."""
+    """Parse JSON, or return `Broken`, also for numbers that are not finite and for excessive nesting."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         return Broken(error.msg[:1].lower() + error.msg[1:], error.lineno, error.colno)
     except RecursionError:
         return Broken("it is nested too deeply", 1, 1)
-    except ValueError as error:  # a number with thousands of digits, or one that JSON does not have
+    except ValueError as error:  # a number with thousands of digits, or NaN or Infinity
         return Broken(_CONSTANT if str(error) == _CONSTANT else "a number is too long", 1, 1)
 
 
@@ -112,7 +112,7 @@ def _no_constant(_: str) -> NoReturn:
 
 
 def member(value: object, *path: str | int) -> Any:
-    """What stands at a path of plain data; None where nothing does."""
+    """The value at a path of plain data; None if there is none."""
     for step in path:
         if isinstance(value, dict):
             value = value.get(step)
@@ -124,9 +124,9 @@ def member(value: object, *path: str | int) -> Any:
 
 
 def text_at(value: object, *path: str | int) -> str:
-    """The text at a path of plain data; an empty one where no text is."""
-    found = member(value, *path)
-    return found if isinstance(found, str) else ""
+    """The text at a path of plain data; empty if there is no text."""
+    text = member(value, *path)
+    return text if isinstance(text, str) else ""
 
 
 def without_comments(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -135,7 +135,7 @@ def without_comments(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, st
 
 
 def _all_of(file: Any, count: int) -> bytes:
-    """So many bytes, or fewer at the end of the file: a pipe gives what is there."""
+    """Read `count` bytes, or fewer at the end of the file. A single read of a pipe may return less."""
     pieces = list[bytes]()
     while count > 0 and (piece := file.read(count)):
         pieces.append(piece)
@@ -144,7 +144,7 @@ def _all_of(file: Any, count: int) -> bytes:
 
 
 class _Joined:
-    """Bytes, and then the rest of a file."""
+    """A stream of the given bytes, and then the rest of a file."""
 
     def __init__(self, first: bytes, rest: Any) -> None:
         self._first = first

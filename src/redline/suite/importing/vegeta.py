@@ -1,4 +1,4 @@
-"""The targets of Vegeta: its text format, and a JSON object a line. Pure."""
+"""Vegeta targets: its text format, and JSON lines. Pure."""
 
 import base64
 import re
@@ -37,10 +37,10 @@ def read_targets(source: RequestSource, into: Gathering) -> None:
             method, url = line.split(maxsplit=1)
             asked = Asked(method, "")
         elif asked is None:
-            raise source.wrong("this is no target", _HINT, number)
+            raise source.wrong("this is not a target", _HINT, number)
         elif line.startswith("@"):
             if asked.body_file is not None:
-                raise source.wrong("this target has a second body", "leave one of them out", number)
+                raise source.wrong("this target has a second body", "leave out a body", number)
             source.body(line[1:])
             asked = asked._replace(body_file=line[1:])
         elif (header := _HEADER.fullmatch(line)) is not None:
@@ -58,14 +58,14 @@ def read_json_targets(source: RequestSource, into: Gathering) -> None:
             continue
         entry = read_json(line)
         if isinstance(entry, Broken):
-            raise source.wrong(f"this is not JSON: {entry.why}", "write one target a line", number, entry.column)
+            raise source.wrong(f"this is not JSON: {entry.why}", "write one target per line", number, entry.column)
         method, url = text_at(entry, "method"), text_at(entry, "url")
         if not method or not url:
             missing = "url" if method else "method"
             raise source.wrong(f"`{missing}` is missing", "each target has a method and a URL", number, field=missing)
         headers = member(entry, "header") or {}
         if not isinstance(headers, dict) or not all(isinstance(texts, list) for texts in headers.values()):
-            raise source.wrong("`header` is no mapping of lists", 'write it like {"A": ["b"]}', number, field="header")
+            raise source.wrong("`header` must map to lists", 'write it like {"A": ["b"]}', number, field="header")
         pairs = tuple((name, text) for name, texts in headers.items() for text in texts if isinstance(text, str))
         body = _decoded(text_at(entry, "body"), number, source)
         if body is None:
@@ -75,7 +75,7 @@ def read_json_targets(source: RequestSource, into: Gathering) -> None:
 
 
 def _decoded(text: str, number: int, source: RequestSource) -> str | None:
-    """The text of a body in base64; None where it is not text."""
+    """The text of a body in base64; None if it is not text."""
     try:
         return base64.b64decode(text, validate=True).decode()
     except UnicodeDecodeError:

@@ -1,1 +1,1 @@
-"""What people write: the YAML files and their fields, as pydantic models."""
+"""The schemas of the YAML files that users write, as pydantic models."""

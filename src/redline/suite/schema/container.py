@@ -1,4 +1,4 @@
-"""The schema of containers in suites: what runs in one, its network and its limits; and servers by their containers."""
+"""The schema of containers in suites: content, network and limits; and of servers given by an image or service."""
 
 from pathlib import PurePath
 from posixpath import normpath
@@ -16,7 +16,7 @@ ImageName = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9._:/@-]*$")]
 
 
 class ContainedSchema(Schema):
-    """A server by its image, or by its service in a compose file."""
+    """A server given by its image, or by its service in a compose file."""
 
     image: ImageName | None = Field(
         default=None,
@@ -25,7 +25,7 @@ class ContainedSchema(Schema):
     )
     compose: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
-        description="a compose file, relative to this one; all of its services start for each start of the server",
+        description="a compose file, relative to this file; all of its services start for each start of the server",
         examples=["compose.yaml"],
     )
     service: Annotated[str, Field(min_length=1)] | None = Field(
@@ -33,28 +33,28 @@ class ContainedSchema(Schema):
     )
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None,
-        description="the port on which the server listens in its container; default: the only one that its image "
+        description="the port on which the server listens in its container; default: the only port that its image "
         "exposes",
         examples=[8080],
     )
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        """A service is named with its port: a compose file says neither which is measured, nor which port is HTTP's."""
+        """Check that a compose file comes with a service and a port: the file does not say which of them to measure."""
         if self.compose is not None:
             for key, example in (("service", "web"), ("port", "8080")):
                 if getattr(self, key) is None:
-                    message = f"`{key}` is missing, which a server by its `compose` file has"
+                    message = f"`{key}` is missing: a server with `compose` needs it"
                     raise WrongValueError(message, f"add it, such as `{key}: {example}`")
         return self
 
     @property
     def own_image(self) -> OwnImage | None:
-        """The image, if it is one."""
+        """The user's image, if there is one."""
         return None if self.image is None else OwnImage(name=self.image, port=self.port)
 
     def own_service(self, folder: str) -> ComposeService | None:
-        """The service, if it is one; relative files are in a folder."""
+        """The compose service, if there is one; relative files are in `folder`."""
         if self.compose is None or self.service is None or self.port is None:
             return None
         file = normpath(PurePath(folder) / self.compose)
@@ -66,7 +66,7 @@ class ContainerSchema(Schema):
 
     network: Literal["host", "published"] = Field(
         default="host",
-        description="host: the network of the machine; published: one of its own, with the port published on 127.0.0.1",
+        description="host: the machine's network; published: its own network, with the port published on 127.0.0.1",
         examples=["published"],
     )
     cpus: Annotated[float, Field(gt=0)] | None = Field(
@@ -84,7 +84,7 @@ class ContainerSchema(Schema):
     )
 
     def container(self) -> Container:
-        """What it means."""
+        """The value of the model."""
         return Container(
             network=self.network, cpus=self.cpus, memory_bytes=self.memory, pids=self.pids, image=self.image
         )
@@ -95,7 +95,7 @@ Places = Annotated[list[Place], BeforeValidator(as_list), Field(min_length=1), _
 
 
 class PlacedSchema(Schema):
-    """Where something runs. `places` has one value or, of an axis, several."""
+    """Where a server or proxy runs. `places` has one value, or several for an axis."""
 
     places: Places = Field(
         default=["process"],

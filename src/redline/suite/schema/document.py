@@ -23,7 +23,7 @@ _TEXT_TAGS = {"str", "timestamp", "merge", "value"}
 
 @dataclass(frozen=True)
 class Document:
-    """A file's content as plain data, with the spot (line, column, from 1) of each value and each key by its path."""
+    """A file's content as plain data, with the position (line, column, from 1) of every value and key by its path."""
 
     file: str
     value: Plain
@@ -43,10 +43,10 @@ class Document:
         return value
 
     def place(self, path: Path, *, key: bool = False) -> Location:
-        """The place of a value, or with `key` of its key; of a missing value, the place where it belongs."""
+        """The place of a value, or with `key` of its key; for a missing value, the place where it belongs."""
         for length in range(len(path), -1, -1):
             shorter = path[:length]
-            # What is missing is reported at the key of what it is missing from.
+            # A missing value is reported at the key of the mapping that lacks it.
             spots = (self.keys, self.values) if key or length < len(path) else (self.values, self.keys)
             spot = spots[0].get(shorter) or spots[1].get(shorter)
             if spot:
@@ -73,7 +73,7 @@ def dotted(path: Path) -> str:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Read one YAML document. Raises UsageError with every problem of its form, each at its line and column."""
+    """Parse one YAML document. Raises UsageError with every syntax problem and its line and column."""
     try:
         root = YAML().compose(text)
         if root is None:
@@ -84,7 +84,7 @@ def parse_document(text: str, file: str) -> Document:
         value = reader.convert(root, ())
     except RecursionError:
         raise UsageError(
-            "this YAML is nested too deeply", hint="write it flatter", place=Location(file, 1, 1)
+            "this YAML is nested too deeply", hint="reduce the nesting", place=Location(file, 1, 1)
         ) from None
     except YAMLError as error:
         raise UsageError.of_problems((_syntax_problem(error, text, file),)) from None
@@ -113,7 +113,7 @@ class _Reader:
             message, hint = f"more than {MOST_NODES} values, aliases counted", "write less, or use fewer aliases"
             raise UsageError(message, hint=hint, place=Location(self.file, *_spot(node)))
         if id(node) in self._open:
-            self._problem(node, path, "an alias that contains itself", "write the value out")
+            self._problem(node, path, "an alias that contains itself", "write out the value")
             return None
         self._open.append(id(node))
         try:
@@ -164,9 +164,9 @@ class _Reader:
 
     def _text(self, node: ScalarNode, path: Path) -> str:
         text = str(node.value)
-        if _SURROGATE.search(text):  # half of a character, which no encoding has
-            hint = r"write the character itself, or as \U with eight digits; bytes that are no text go into a file"
-            self._problem(node, path, r"an escape such as `\udcff` that stands for no character", hint)
+        if _SURROGATE.search(text):  # a lone surrogate, which no encoding can express
+            hint = r"write the character itself, or as \U with eight digits; put bytes that are not text into a file"
+            self._problem(node, path, r"an escape such as `\udcff` does not stand for a character", hint)
         return text
 
     def _problem(self, node: Node, path: Path, message: str, hint: str) -> None:
@@ -186,7 +186,7 @@ def _real(text: str) -> float:
 
 
 def _boolean(text: str) -> bool | str:
-    # A file that declares YAML 1.1 marks `on` as a boolean too; here it stays the word that was written.
+    # A file that declares YAML 1.1 marks `on` as a boolean too; here it stays text.
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
@@ -222,7 +222,7 @@ _SYNTAX_HINTS = {
     "mapping values are not allowed": "check the indentation, or quote a text that holds a colon",
     "another document": "one file holds one document: remove the second `---`",
     "cannot start any token": "quote a text that begins with a special character",
-    "got '{'": "quote a text that has braces: start: './server --port {port}'",
+    "got '{'": "quote a text with braces: start: './server --port {port}'",
     "quoted scalar": "close the quote",
 }
 

@@ -31,14 +31,14 @@ PerConnection = Annotated[int, Field(ge=1)]
 
 
 class UserStageSchema(Schema):
-    """The number of users changes linearly."""
+    """A linear change of the number of users."""
 
     to: int = Field(ge=0, le=MOST_CONNECTIONS, description="users at the end", examples=[1000])
     over: Duration = Field(description="how long it takes; 0s for at once", examples=["10s"])
 
 
 class RateStageSchema(Schema):
-    """The rate changes linearly."""
+    """A linear change of the rate."""
 
     to: AnyRate = Field(description="the rate at the end", examples=[20000])
     over: Duration = Field(description="how long it takes; 0s for at once", examples=["10s"])
@@ -51,7 +51,7 @@ class ThinkSchema(Schema):
 
 
 class ReplaySchema(Schema):
-    """Arrivals that were recorded."""
+    """Recorded arrivals."""
 
     replay: str = Field(
         min_length=1, description="a file of due times, relative to the suite", examples=["arrivals.txt"]
@@ -63,7 +63,7 @@ ArrivalsItem = Annotated[Annotated[Literal["poisson", "uniform"], PLAIN] | Annot
 
 
 class ShapeSchema(Schema):
-    """What closed and open loads have in common: a ramp or stages change them. The model has the other rules."""
+    """The common keys of closed and open loads: a ramp or stages. The model checks the other rules."""
 
     ramp: Any
     stages: Any
@@ -79,7 +79,7 @@ class ShapeSchema(Schema):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.ramp and self.stages:
-            hint = "write the ramp as the first of the stages"
+            hint = "write the ramp as the first stage"
             raise WrongValueError("a load has a ramp or stages, not both", hint, field="stages")
         self.shape(replayed_ns=(0,))  # the times are read later
         return self
@@ -91,7 +91,7 @@ class ShapeSchema(Schema):
 
     @abstractmethod
     def shape(self, replayed_ns: tuple[int, ...]) -> Closed | Open:
-        """The load's shape in the model, with the due times of its replay file, if it has one."""
+        """The load's shape in the model, with the due times of its replay file, if any."""
 
 
 def _model_stages(ramp: Any, stages: Any) -> tuple[LoadStage, ...]:
@@ -99,7 +99,7 @@ def _model_stages(ramp: Any, stages: Any) -> tuple[LoadStage, ...]:
 
 
 class ClosedSchema(ShapeSchema):
-    """Users, each with a connection: the next request follows the answer."""
+    """Users with a connection each: the next request follows the answer."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -149,7 +149,7 @@ class ClosedSchema(ShapeSchema):
 
 
 class OpenSchema(ShapeSchema):
-    """Requests that are due whatever the server does."""
+    """Requests that fall due whatever the server does."""
 
     ramp: RateStageSchema | None = Field(
         default=None, description="the only stage", examples=[{"to": 20000, "over": "30s"}]
@@ -159,7 +159,7 @@ class OpenSchema(ShapeSchema):
     )
     rate: RateOrShare | None = Field(
         default=None,
-        description="requests per second, or a share of a closed load's capacity; 0 before a ramp; none when replayed",
+        description="requests per second, or a share of a closed load's capacity; 0 before a ramp; absent for a replay",
         examples=[5000, "50% of saturate"],
     )
     arrivals: ArrivalsItem = Field(
@@ -170,7 +170,7 @@ class OpenSchema(ShapeSchema):
         default=DEFAULT_CONNECTIONS,
         ge=1,
         le=MOST_CONNECTIONS,
-        description=f"the most connections at once, 1 to {MOST_CONNECTIONS}; beyond it a due request waits",
+        description=f"the most connections at once, 1 to {MOST_CONNECTIONS}; beyond them a due request waits",
         examples=[64],
     )
     connections_at_start: int | None = Field(
@@ -215,7 +215,7 @@ class LoadSchema(Schema):
         default=None,
         ge=1,
         le=MOST_COUNT,
-        description="stop when this many requests were due",
+        description="stop once this many requests were due",
         examples=[100000],
     )
 
@@ -232,12 +232,12 @@ class LoadSchema(Schema):
 
     @property
     def written(self) -> ClosedSchema | OpenSchema:
-        """Whichever of the two is written."""
+        """The closed or the open schema."""
         kind = self.closed or self.open
         assert kind, "validated"
         return kind
 
     def load(self, name: str, replayed_ns: tuple[int, ...] = (), measure_ns: int = 1) -> Load:
-        """The load in the model, which is measured for `measure_ns` where it does not say how long."""
+        """The load in the model, measured for `measure_ns` if it has no `for`."""
         duration_ns = self.duration or measure_ns
         return Load(name=name, shape=self.written.shape(replayed_ns), duration_ns=duration_ns, count=self.count)

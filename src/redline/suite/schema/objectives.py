@@ -1,4 +1,4 @@
-"""Objectives as they are written: `p99 < 200ms, errors < 0.1%`, and `items: p95 < 50ms` of one scenario or load."""
+"""Parse objectives: `p99 < 200ms, errors < 0.1%`, and `items: p95 < 50ms` for a scenario or load."""
 
 import re
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ _CONDITION = re.compile(r"(?:([^:<>=]+):)?\s*([^\s<>=]+)\s*([<>]=?|=+)\s*(.+)", 
 
 @dataclass(frozen=True)
 class Selectable:
-    """The loads and the scenarios that an objective may be for."""
+    """The loads and the scenarios to which an objective may apply."""
 
     loads: Sequence[str] = ()
     scenarios: Sequence[str] = ()
 
     def meant(self, written: str) -> tuple[str | None, str | None]:
-        """The load and the scenario of `LOAD/SCENARIO`, or of the name of one. Raises WrongValueError."""
+        """Resolve `LOAD/SCENARIO`, or the name of a load or a scenario. Raises WrongValueError."""
         load, slash, scenario = (part.strip() for part in written.partition("/"))
         if slash:
             return self._known(load, self.loads, "load"), self._known(scenario, self.scenarios, "scenario")
         if load in self.loads and load in self.scenarios:
             hint = f"write `{load}/SCENARIO` or `LOAD/{load}`"
-            raise WrongValueError(f"`{clip(load)}` is a load and a scenario", hint)
+            raise WrongValueError(f"`{clip(load)}` is both a load and a scenario", hint)
         if load in self.loads:
             return load, None
         return None, self._known(load, (*self.scenarios, *self.loads), "scenario or load")
@@ -40,7 +40,7 @@ class Selectable:
     def _known(self, name: str, among: Sequence[str], what: str) -> str:
         if name not in among:
             hint = did_you_mean(name, tuple(among)) or (f"there is: {', '.join(among)}" if among else _HINT)
-            raise WrongValueError(f"there is no {what} `{clip(name)}` that an objective could be for", hint)
+            raise WrongValueError(f"there is no {what} `{clip(name)}` for an objective", hint)
         return name
 
 
@@ -48,11 +48,11 @@ NOTHING = Selectable()
 
 
 def parse_objectives(text: str, names: Selectable = NOTHING) -> tuple[Objective, ...]:
-    """Conditions with commas between them, in the order written: `p99 < 200ms, errors < 0.1%, achieved > 99%`.
+    """Parse conditions separated by commas, in the order written: `p99 < 200ms, errors < 0.1%, achieved > 99%`.
 
     p50, p75, p90, p95, p99, p99.9 and max are upper bounds of the response time; `errors` is an upper bound of the
-    share of requests that did not end well; `achieved` a lower bound of the share of an open load's rate that was
-    answered. A name and a colon say for which of `names` a condition is, and those that follow it: `items: p99 < 20ms`.
+    share of failed requests; `achieved` is a lower bound of the share of an open load's rate that was answered. A name
+    and a colon apply a condition, and the conditions after it, to that entry of `names`: `items: p99 < 20ms`.
     Raises WrongValueError (a ValueError) for anything else, for a limit that nothing can meet, and for a metric that
     is named twice.
     """
@@ -70,7 +70,7 @@ def _key(objective: Objective) -> tuple[str, str | None, str | None]:
 
 
 def _objective(text: str, before: str, names: Selectable) -> tuple[Objective, str]:
-    """A condition, and for what it is: that which is written, or else what the one before it is for."""
+    """A condition, and the name that it applies to: its own, or else the previous condition's."""
     match = _CONDITION.fullmatch(text)
     if not match:
         raise WrongValueError(f"{quoted(text)} is not a condition", _HINT)
@@ -78,7 +78,7 @@ def _objective(text: str, before: str, names: Selectable) -> tuple[Objective, st
     selector = before if written is None else written.strip()
     if metric not in _METRICS:
         hint = did_you_mean(metric, _METRICS) or _HINT
-        raise WrongValueError(f"`{clip(metric)}` is not something that an objective can bound", hint)
+        raise WrongValueError(f"`{clip(metric)}` is not a metric that an objective can bound", hint)
     right_sign = ">" if metric == "achieved" else "<"
     if sign != right_sign:
         side = "a lower" if metric == "achieved" else "an upper"
@@ -112,7 +112,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _sets(value: object) -> dict[str, tuple[str, ...]]:
-    """Sets of objectives by name; objectives without a name have an empty one."""
+    """Sets of objectives by name; the name of unnamed objectives is empty."""
     if not isinstance(value, dict):
         return {"": _texts(value)}
     names = [name for name in value if isinstance(name, str) and name.strip()]

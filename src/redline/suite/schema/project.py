@@ -1,4 +1,4 @@
-"""The schema of `redline.yaml`: the servers of a project, and how revisions of them are built, started and asked."""
+"""The schema of `redline.yaml`: the servers of a project, and how its revisions are built, started and tested."""
 
 from typing import Annotated, Self
 
@@ -31,11 +31,11 @@ class NamedSchema(WeightedSchema):
 
 
 def check_names(requests: list[NamedSchema]) -> list[NamedSchema]:
-    """Raises WrongValueError for a name that is given twice, or that is that of the mix."""
+    """Raise WrongValueError for a name that is given twice, or that is the mix's name."""
     names = [request.name for request in requests]
     for at, name in enumerate(names):
         if name in names[:at]:
-            raise WrongValueError(f"the request `{name}` is given twice", "give one of them another name")
+            raise WrongValueError(f"the request `{name}` is given twice", "rename one of the two")
         if name == MIX and len(names) > 1:
             raise WrongValueError(f"`{MIX}` is the name of all requests by weight", "give it another name")
     return requests
@@ -50,7 +50,7 @@ class StartedSchema(SetupSchema):
     build: str | None = Field(
         default=None,
         min_length=1,
-        description="commands for `sh`, which build the server; the first that fails ends the build",
+        description="commands for `sh` that build the server; the build ends at the first failure",
         examples=["cargo build --release --locked"],
     )
     start: CommandLine | None = Field(
@@ -60,12 +60,12 @@ class StartedSchema(SetupSchema):
     )
     runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
         default=None,
-        description="what runs it, such as native or jvm; default: jvm if the command is java, else what is seen once "
+        description="its runtime, such as native or jvm; default: jvm if the command is java, else detected once "
         "it runs",
         examples=["jvm"],
     )
     ready: ReadySchema | None = Field(
-        default=None, description="the request that a ready server answers; default: the first one, if it is a GET"
+        default=None, description="the request that a ready server answers; default: the first request, if it is a GET"
     )
     stop: StopSchema | None = Field(default=None, description="how it is stopped")
 
@@ -77,12 +77,12 @@ _FIT = {
     "compose": {"build", "runtime", "ready", "stop", "service", "port", *COMMANDS},
     "url": set[str](),
 }
-"""The further keys that one of several servers can have, by its kind."""
+"""The further keys of an item of `servers`, by its kind."""
 _ONE_KIND = "write one of `start: ./server --port {port}`, `image: shop:1`, `compose: compose.yaml` and `url: http://…`"
 
 
 class ProjectServerSchema(StartedSchema, ContainedSchema):
-    """One of several servers: a command that starts it, its image, a service, or the URL of one that is running."""
+    """An item of `servers`: a command that starts it, its image, a service, or the URL of a running server."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in _KINDS]})
 
@@ -91,7 +91,7 @@ class ProjectServerSchema(StartedSchema, ContainedSchema):
     )
     url: str | None = Field(
         default=None,
-        description="a server that is running: its scheme, host and port",
+        description="a running server: its scheme, host and port",
         examples=["http://127.0.0.1:8080"],
     )
 
@@ -110,15 +110,15 @@ class ProjectServerSchema(StartedSchema, ContainedSchema):
             raise WrongValueError(f"this server has {has}", _ONE_KIND)
         (kind,) = kinds
         if other := sorted(self.model_fields_set - {"name", "route", kind} - _FIT[kind]):
-            message = f"a server by its `{kind}` has no `{other[0]}`"
+            message = f"a server with `{kind}` cannot have `{other[0]}`"
             if kind == "url":
-                message = f"a server that is running is not started, and has no `{other[0]}`"
+                message = f"a running server is not started, so it cannot have `{other[0]}`"
             raise WrongValueError(message, _advice_on(kind, other[0]), field=other[0])
         return self
 
 
 def _advice_on(kind: str, key: str) -> str:
-    """What to do about a key that this kind of server does not have."""
+    """A hint for a key that this kind of server does not have."""
     if kind == "compose" and key in ("env", "env_file"):
         other = "environment" if key == "env" else key
         return f"write it as `{other}` of the service, in the compose file"
@@ -132,24 +132,24 @@ Loads = Annotated[dict[Annotated[str, Field(pattern=NAME)], LoadSchema], Field(m
 
 
 class ProjectSchema(StartedSchema):
-    """`redline.yaml`: the servers of a project, what they are asked, and how its revisions are built and started."""
+    """`redline.yaml`: the servers of a project, their requests, and how its revisions are built and started."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["start"]}, {"required": ["servers"]}]})
 
     servers: Servers | None = Field(
         default=None,
-        description="the servers that `redline run` compares, the first with all others; `start` beside it is for "
+        description="the servers that `redline run` compares, the first with all others; a `start` beside them is for "
         "revisions",
         examples=[[{"name": "go", "start": "./shop --port {port}"}, {"name": "old", "url": "http://127.0.0.1:8080"}]],
     )
     check: OneRequestSchema | None = Field(
         default=None,
-        description="the request of the load and the right answer; default: `get: /` with status 200",
+        description="the request of the load and its expected answer; default: `get: /` with status 200",
         examples=[{"get": "/items", "expect": {"status": 200}}],
     )
     requests: Requests | None = Field(
         default=None,
-        description="in place of `check`: several requests by name; each is compared, and all of them by weight",
+        description="instead of `check`: several requests by name, compared one by one, and as a mix by weight",
         examples=[[{"name": "items", "get": "/items", "weight": 3}]],
     )
     routes: Routes | None = Field(
@@ -164,7 +164,7 @@ class ProjectSchema(StartedSchema):
     )
     objective: ObjectiveSets | None = Field(
         default=None,
-        description="what `redline limit` finds the rate for, and what a server alone has to meet in `redline run`",
+        description="conditions for the rate that `redline limit` finds, and for a server alone in `redline run`",
         examples=["p99 < 200ms, errors < 0.1%"],
     )
     budget: Budget | None = Field(
@@ -181,7 +181,7 @@ class ProjectSchema(StartedSchema):
         if self.start is None:
             for key in StartedSchema.model_fields:
                 if key in self.model_fields_set:
-                    message = f"`{key}` here is that of revisions, and there is no `start` beside it"
+                    message = f"`{key}` here is for revisions, and there is no `start` beside it"
                     raise WrongValueError(message, "move it to the servers", field=key)
         names = [server.name for server in self.servers or ()]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):

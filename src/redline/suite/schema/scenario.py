@@ -26,7 +26,7 @@ NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _KEYS = (*METHODS, "method")
 BODIES = "bodies"
-"""The key in a validation's context of what reads a body by the name of its file."""
+"""The key in a validation's context of the function that reads a body from a file."""
 _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
 _FRAMING_HEADERS = {"content-length", "transfer-encoding"}
@@ -54,12 +54,12 @@ def _path(value: str) -> str:
         meant = re.sub(r"^https?://[^/]*/?|^", "/", value, count=1, flags=re.IGNORECASE)
         raise WrongValueError(f"`{clip(value)}` is not a path", f"write `{clip(meant)}`")
     if not re.fullmatch(r"[!-~]+", value) or "#" in value:
-        raise WrongValueError("a path has only visible ASCII characters, and no `#`", "percent-encode the others")
+        raise WrongValueError("a path has only visible ASCII characters, and no `#`", "percent-encode other characters")
     return check_placeholders(value)
 
 
 def check_header_name(name: str) -> str:
-    """The name of a header that a request may have. Raises WrongValueError."""
+    """Check the name of a request's header. Raises WrongValueError."""
     if not _HEADER_NAME.fullmatch(name):
         raise WrongValueError(
             f"`{clip(name)}` is not a header name", "use letters, digits and - (RFC 9110, section 5.6.2)"
@@ -76,7 +76,7 @@ def _header_name(name: str) -> str:
 
 
 def check_header_text(text: str) -> str:
-    """A header's value, which may hold placeholders. Raises WrongValueError."""
+    """Check a header's value, which may have placeholders. Raises WrongValueError."""
     if not re.fullmatch(r"[\t -~]*", text) or text != text.strip():
         raise WrongValueError("a header's value is one line of ASCII", "remove control characters and outer spaces")
     return check_placeholders(text)
@@ -95,12 +95,12 @@ def _method(text: str) -> str:
     if not re.fullmatch(r"[A-Z]+", text):
         raise WrongValueError(f"`{clip(text)}` is not a method", "write capital letters alone, such as `PURGE`")
     if text == "CONNECT":
-        raise WrongValueError("CONNECT opens a tunnel, which the engine does not do", "use another, such as `GET`")
+        raise WrongValueError("CONNECT opens a tunnel, which the engine does not support", "use another, such as `GET`")
     return text
 
 
 class BodySchema(Schema):
-    """A body that is a file, or one that is generated: its size, its kind of content, and the seed."""
+    """A body from a file, or a generated body: its size, its kind of content, and the seed."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["size"]}, {"required": ["file"]}]})
 
@@ -110,7 +110,7 @@ class BodySchema(Schema):
     file: str | None = Field(
         default=None,
         min_length=1,
-        description="a file, relative to the file that names it, up to 64 MiB",
+        description="a file of up to 64 MiB, relative to the file that names it",
         examples=["a.json"],
     )
     fill: Literal["bytes", "text"] = Field(default="bytes", description="any bytes, or lower-case letters and digits")
@@ -161,7 +161,7 @@ class ExpectedSchema(Schema):
     )
     under_load: Literal["status", "length", "hash"] | None = Field(
         default=None,
-        description="what is checked of every response during the load; default: length, or hash with `sha256`",
+        description="the check of every response during the load; default: length, or hash with `sha256`",
     )
 
     @model_validator(mode="after")
@@ -175,7 +175,7 @@ class ExpectedSchema(Schema):
             raise WrongValueError("a hash under load needs the `body`", "write the whole body or its `sha256`")
         if self.under_load == "length" and self.body is None and self.length is None:
             raise WrongValueError(
-                "a length under load needs `body` or `length`", "write one of them, or check the status"
+                "a length under load needs `body` or `length`", "write `body` or `length`, or check the status"
             )
         return self
 
@@ -214,7 +214,7 @@ class RequestSchema(Schema):
     path: PathText | None = Field(default=None, description="the path for `method`", examples=["/items"])
     headers: Headers = Field(
         default={},
-        description="headers by name, each with a text or a list of them",
+        description="headers by name; values are texts, or lists of texts",
         examples=[{"Accept": "text/plain"}],
     )
     body: BodyItem | None = Field(
@@ -275,7 +275,7 @@ class OneRequestSchema(RequestSchema):
 
 
 class WeightedSchema(OneRequestSchema):
-    """One of the requests of a scenario."""
+    """A request of a scenario, with its weight."""
 
     weight: int = Field(
         default=1, ge=1, le=1_000_000, description="how often it is drawn, relative to the other weights"
@@ -290,15 +290,15 @@ class ScenarioSchema(RequestSchema):
     about: str = Field(default="", description="one line for the reports")
     requests: list[WeightedSchema] = Field(
         default=[],
-        description="several requests in place of one",
+        description="several requests instead of a single request",
         examples=[[{"weight": 3, "get": "/path0"}, {"get": "/path1"}]],
     )
     requires: dict[str, Scalar] = Field(
-        default={}, description="server options without which it cannot be answered", examples=[{"routes": 128}]
+        default={}, description="server options that it needs", examples=[{"routes": 128}]
     )
     against: str | None = Field(
         default=None,
-        description="the scenario that it is compared with, on the same server",
+        description="the scenario to compare it with, on the same server",
         examples=["SimpleGet"],
     )
 
@@ -310,11 +310,11 @@ class ScenarioSchema(RequestSchema):
             hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`"
             raise WrongValueError(f"this scenario {problem}", hint)
         if self.requests and (outside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
-            raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it within each of them")
+            raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it in every request")
         return self
 
     def all_requests(self) -> tuple[Request, ...]:
-        """The values of the model."""
+        """All requests as values of the model."""
         return tuple(request.request(request.weight) for request in self.requests) or (self.request(),)
 
     def scenario(self, name: str, picks: Mapping[str, tuple[str, ...]]) -> Scenario:

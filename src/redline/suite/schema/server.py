@@ -34,18 +34,18 @@ def _for_a_program(words: list[str]) -> list[str]:
 
 
 Command = Annotated[list[str], AfterValidator(_for_a_program)]
-"""The words of a command, none of which only a shell understands."""
+"""The words of a command, without syntax that needs a shell."""
 
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 """A DNS name or an address, as TLS checks it against a certificate."""
 
 
 def _relative(value: str) -> str:
-    """A path below the build folder, or beside it."""
+    """Check a path below the build folder, or beside it."""
     if not value.strip():
         raise WrongValueError("is empty", "name a file, or leave it out")
     if not value.isprintable():
-        raise WrongValueError(f"{value!r} has a character that cannot be seen", "name the file as `ls` shows it")
+        raise WrongValueError(f"{value!r} has an invisible character", "name the file as `ls` shows it")
     if value.startswith("/"):
         hint = "write it relative to the build folder, such as `../shared/file`: that is right on every host"
         raise WrongValueError(f"`{clip(value)}` is an absolute path", hint)
@@ -87,7 +87,7 @@ class BuildSchema(Schema):
     )
     inputs: Annotated[list[Glob], Field(min_length=1)] | None = Field(
         default=None,
-        description="files and globs; if their content changes, the server is built again",
+        description="files and globs; a change of their content rebuilds the server",
         examples=[["src/**"]],
     )
     outputs: Annotated[list[RelativePath], Field(min_length=1)] | None = Field(
@@ -121,7 +121,7 @@ class ReadySchema(Schema):
     )
     headers: Headers | None = Field(
         default=None,
-        description="headers by name, each with a text or a list of them; default in redline.yaml: those of `check`",
+        description="headers by name; values are texts, or lists of texts; default in redline.yaml: those of `check`",
         examples=[{"Authorization": "Bearer secret"}],
     )
     status: Annotated[int, Field(ge=200, le=599)] | None = Field(default=None, description="200 to 599", examples=[200])
@@ -131,7 +131,7 @@ class ReadySchema(Schema):
 
 
 class StopSchema(Schema):
-    """How long a server has after SIGTERM, before SIGKILL."""
+    """The time between SIGTERM and SIGKILL."""
 
     within_ns: Wait | None = Field(default=None, alias="within", description="default: 5s", examples=["5s"])
 
@@ -141,7 +141,7 @@ def _option_values(values: list[Any]) -> list[Any]:
     for text in plain:
         if not _SAFE_VALUE.fullmatch(text):
             raise WrongValueError(
-                f"the value `{clip(text)}` would not be safe in a file name",
+                f"the value `{clip(text)}` is not safe in a file name",
                 "use letters, digits, `.`, `_` and `-`, beginning with a letter or a digit",
             )
     if len(set(plain)) < len(plain):
@@ -166,7 +166,7 @@ Legs = Annotated[list[Leg], Field(min_length=1)]
 
 
 class ServedTlsSchema(Schema):
-    """The certificate that a server has on its legs with TLS."""
+    """The certificate of a server on its legs with TLS."""
 
     ca: str | None = Field(
         default=None,
@@ -183,7 +183,7 @@ class SharedSchema(Schema):
     """The keys that may be at the top of a family, and at each server."""
 
     runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
-        default=None, description="what runs it, such as native or jvm", examples=["native"]
+        default=None, description="its runtime, such as native or jvm", examples=["native"]
     )
     build: BuildSchema | None = Field(default=None, description="how it is built")
     ready: ReadySchema | None = Field(default=None, description="the request that a ready server answers")
@@ -200,11 +200,11 @@ class SharedSchema(Schema):
     )
     protocols: Legs | None = Field(
         default=None,
-        description="what it can serve its clients; default: what `http` and `tls` say; {protocol} is what it has to",
+        description="the legs that it can serve; default: as `http` and `tls` say; {protocol} is the leg to serve",
         examples=[["h1", "h1+tls", "h2+tls"]],
     )
     upstream: Legs | None = Field(
-        default=None, description="what a proxy can speak to the server behind it", examples=[["h1", "h1+tls"]]
+        default=None, description="the legs that a proxy can use to the server behind it", examples=[["h1", "h1+tls"]]
     )
 
 
@@ -227,6 +227,6 @@ class FamilySchema(SharedSchema):
 
 
 class LibrariesSchema(Schema):
-    """`catalogue/libraries.yaml`: names for the frames and threads of profiles. Of two that fit, the first counts."""
+    """`catalogue/libraries.yaml`: names for the frames and threads of profiles. The first match counts."""
 
     libraries: list[Library] = Field(min_length=1, description="libraries, what a runtime needs, and the kernel")

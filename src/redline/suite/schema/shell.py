@@ -1,4 +1,4 @@
-"""Words that mean something to a shell only: commands start without one, and would get them as they are."""
+"""Detect shell syntax in commands: they start without a shell, so it would reach the program unchanged."""
 
 import re
 import shlex
@@ -25,9 +25,9 @@ _SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
 
 
 def for_a_shell(text: str) -> tuple[str, str] | None:
-    """What only a shell understands of a command, and what to write in its place; None where nothing is.
+    """The shell syntax in a command and advice on it, as a message and a hint; None without any.
 
-    What is quoted is meant for the program. Raises ValueError for quotes that do not end.
+    Quoted text is for the program. Raises ValueError for quotes that do not end.
     """
     words = shlex.split(text, posix=False)
     match = _word_for_a_shell(words, _VARIABLE)
@@ -35,7 +35,7 @@ def for_a_shell(text: str) -> tuple[str, str] | None:
 
 
 def words_for_a_shell(words: Sequence[str]) -> tuple[str, str] | None:
-    """The same of a list of words: of variables, only those that are a whole word count, and nothing with a shell."""
+    """As `for_a_shell`, for a list of words: only whole-word variables count, and nothing if a shell is started."""
     if any(word.rpartition("/")[2] in _SHELLS for word in words):
         return None
     match = _word_for_a_shell(words, _ONLY_A_VARIABLE)
@@ -43,7 +43,7 @@ def words_for_a_shell(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _word_for_a_shell(words: Sequence[str], variable: re.Pattern[str]) -> tuple[str, re.Pattern[str]] | None:
-    """The first word that is for a shell, and why; words with quotes are not."""
+    """The first unquoted word that needs a shell, and the pattern that it matches."""
     for at, word in enumerate(words):
         kinds = (*((_SETS, _BUILT_IN) if at == 0 else ()), _HOME, _OUTPUT, _OPERATOR, variable)
         kind = next((kind for kind in kinds if kind.fullmatch(word)), None)
@@ -58,7 +58,7 @@ def _advice(word: str, kind: re.Pattern[str], with_env: str, with_shell: str) ->
     elif kind is _SETS:
         advice = f"write {with_env}"
     elif kind is _OUTPUT:
-        advice = f"leave it out, for the output is kept in a log; or write {with_shell}"
+        advice = f"leave it out: the output goes to a log; or write {with_shell}"
     elif kind is _HOME:
         advice = f"write the whole path, or {with_shell}"
     elif word == "&":
@@ -69,7 +69,7 @@ def _advice(word: str, kind: re.Pattern[str], with_env: str, with_shell: str) ->
 
 
 def read_command(text: str) -> tuple[str, ...]:
-    """The parts of a command, which is started without a shell. Raises WrongValueError."""
+    """Split a command, which is started without a shell, into words. Raises WrongValueError."""
     try:
         parts, advice = tuple(shlex.split(text)), for_a_shell(text)
     except ValueError as error:
@@ -78,12 +78,12 @@ def read_command(text: str) -> tuple[str, ...]:
         raise WrongValueError(f"{text!r}: {advice[0]}", advice[1])
     named = [name for part in parts for name in names_in_braces(part)]
     if "port" not in named:
-        hint = "write {port} where the command takes the port that it is to listen on"
+        hint = "write {port} where the command takes its port"
         hint += f"; if the server reads it from PORT: `env PORT={{port}} {text}`"
         raise WrongValueError(f"{text!r} has no {{port}}", hint)
     for name in named:
         if name not in FILLED:
-            raise WrongValueError(f"{{{name}}} means nothing", f"known are {KNOWN}")
+            raise WrongValueError(f"{{{name}}} is not a placeholder", f"known are {KNOWN}")
     return parts
 
 
@@ -93,4 +93,4 @@ def _command(text: str) -> str:
 
 
 CommandLine = Annotated[str, AfterValidator(_command)]
-"""A command as it is written for a shell, with {port}."""
+"""A command in shell quoting, with {port}."""

@@ -59,12 +59,12 @@ HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keep
 
 
 class TlsSchema(Schema):
-    """The TLS settings of a server that serves TLS."""
+    """The TLS settings for a server that serves TLS."""
 
     ca: str | None = Field(
         default=None,
         min_length=1,
-        description="a PEM file of authorities, in the suite's folder, in place of the catalogue's",
+        description="a PEM file of authorities, in the suite's folder, instead of the catalogue's",
         examples=["ca.pem"],
     )
     insecure: bool = Field(default=False, description="accept any certificate; every report says so")
@@ -74,7 +74,7 @@ class TlsSchema(Schema):
     versions: list[TlsEdition] = Field(
         default=["1.2", "1.3"], min_length=1, description="versions that may be negotiated", examples=[[1.3]]
     )
-    resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
+    resumption: bool = Field(default=True, description="whether a connection may resume an earlier session")
 
 
 class HopSchema(PlacedSchema):
@@ -82,7 +82,7 @@ class HopSchema(PlacedSchema):
 
     use: str = Field(description="a proxy of the catalogue, as family.name", examples=["proxy.nginx"])
     options: dict[str, Scalar] = Field(
-        default={}, alias="with", description="options by name, one value each", examples=[{"workers": 1}]
+        default={}, alias="with", description="options by name, with one value per option", examples=[{"workers": 1}]
     )
 
 
@@ -109,13 +109,13 @@ _FIT = {
     "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
 }
-"""The further keys that a server can have, by its kind."""
+"""The further keys of a server, by its kind."""
 
 
 class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
-    """A server: of the catalogue, a command, an image, a service, a URL, or a revision; a list of values is an axis.
+    """A server: a catalogue entry, a command, an image, a service, a URL, or a revision; a list of values is an axis.
 
-    A name alone is that of a server of the catalogue.
+    A name alone names a server of the catalogue.
     """
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in _KINDS]})
@@ -133,7 +133,7 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
     )
     revision: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
-        description="a revision of the git repository, whose redline.yaml says how it is built and started",
+        description="a revision of the git repository; its redline.yaml says how to build and start it",
         examples=["HEAD"],
     )
     name: Annotated[str, Field(pattern=OWN_NAME)] | None = Field(
@@ -144,17 +144,17 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
     folder: str | None = Field(
         default=None,
         min_length=1,
-        description="where its commands run, relative to the suite; default: that of the suite",
+        description="the folder in which its commands run, relative to the suite; default: the suite's folder",
     )
     ready: ReadySchema | None = Field(
         default=None,
-        description="the request that a ready server answers; default: that of the first scenario, if it is a GET",
+        description="the request that a ready server answers; default: the first scenario's, if it is a GET",
         examples=[{"path": "/health"}],
     )
     stop: StopSchema | None = Field(default=None, description="how it is stopped")
     runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
         default=None,
-        description="what runs the command, such as native or jvm; default: jvm if it is java, else what is seen once "
+        description="the runtime of the command, such as native or jvm; default: jvm if it is java, else detected once "
         "it runs",
         examples=["jvm"],
     )
@@ -190,7 +190,7 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
         for key, info in type(self).model_fields.items():
             if key in self.model_fields_set and key != kind and key not in _FIT[kind]:
                 written = info.alias or key
-                raise WrongValueError(f"a server by its `{kind}` has no `{written}`", "remove it", field=written)
+                raise WrongValueError(f"a server with `{kind}` cannot have `{written}`", "remove it", field=written)
         return self
 
     @classmethod
@@ -206,13 +206,13 @@ class EngineSchema(Schema):
     )
     spin: bool = Field(
         default=False,
-        description="workers poll instead of sleeping, for machines where each has a core of its own",
+        description="workers poll instead of sleeping, for machines where every worker has its own core",
         examples=[True],
     )
 
 
 class QuickSchema(Schema):
-    """What `--quick` makes shorter; shorter values stay."""
+    """The values for `--quick`; shorter values of the suite stay."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -227,7 +227,7 @@ class QuickSchema(Schema):
     @model_validator(mode="after")
     def _something_shorter(self) -> "QuickSchema":
         if not self.model_fields_set:
-            raise WrongValueError("`quick` makes nothing shorter", "write at least one of `warmup`, `for` and `trials`")
+            raise WrongValueError("`quick` is empty", "write at least one of `warmup`, `for` and `trials`")
         return self
 
 
@@ -236,13 +236,13 @@ class PrecisionSchema(Schema):
 
     precision: Threshold = Field(
         description="relative half width of an interval: of each comparison with a baseline, or of each server "
-        "without one, in throughput with zero think time and in p99 otherwise",
+        "without a baseline, in throughput with zero think time and in p99 otherwise",
         examples=["2%"],
     )
     at_least: int = Field(
-        default=5, ge=2, le=MOST_TRIALS, description="rounds before anything is decided", examples=[5]
+        default=5, ge=2, le=MOST_TRIALS, description="rounds before the first decision", examples=[5]
     )
-    at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="rounds in any case", examples=[15])
+    at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="the maximum number of rounds", examples=[15])
     budget: LoadLength | None = Field(
         default=None, description="no further round begins once the trials have taken this long", examples=["30m"]
     )
@@ -250,13 +250,13 @@ class PrecisionSchema(Schema):
     @model_validator(mode="after")
     def _possible(self) -> "PrecisionSchema":
         if self.at_least > self.at_most:
-            message = f"at least {self.at_least} rounds and at most {self.at_most} cannot be"
+            message = f"at least {self.at_least} and at most {self.at_most} rounds is impossible"
             raise WrongValueError(message, "raise `at_most`, or lower `at_least`")
         return self
 
 
 class AutoSchema(Schema):
-    """As many trials as it takes."""
+    """Trials until the comparisons are precise enough."""
 
     auto: PrecisionSchema = Field(
         description="rounds until the main comparisons are narrow enough", examples=[{"precision": "2%"}]
@@ -267,11 +267,11 @@ TrialsItem = Annotated[Annotated[int, Field(ge=1, le=MOST_TRIALS), PLAIN] | Anno
 
 
 class HostsSchema(Schema):
-    """Hosts of a cluster that the suite takes, besides the server's own."""
+    """The hosts of a cluster that the suite needs, besides the server's."""
 
-    load: int = Field(default=1, ge=1, le=MOST_LOAD_HOSTS, description="how many load each server", examples=[2])
+    load: int = Field(default=1, ge=1, le=MOST_LOAD_HOSTS, description="load hosts per server", examples=[2])
     retries: int = Field(
-        default=0, ge=0, le=MOST_RETRIES, description="how often what a lost host ended is made again on others"
+        default=0, ge=0, le=MOST_RETRIES, description="how often trials of a lost host are repeated on others"
     )
 
 
@@ -311,17 +311,17 @@ class WarmUpSchema(Schema):
 
 
 class WarmUpLoadSchema(Schema):
-    """What warms servers up: users with zero think time, or a constant rate with Poisson arrivals."""
+    """The load of the warm-up: users with zero think time, or a constant rate with Poisson arrivals."""
 
     users: int | None = Field(
-        default=None, ge=1, le=MOST_CONNECTIONS, description="each with a connection", examples=[2]
+        default=None, ge=1, le=MOST_CONNECTIONS, description="users, with a connection each", examples=[2]
     )
     rate: Rate | None = Field(default=None, description="requests per second", examples=[1000])
     connections: int | None = Field(
         default=None,
         ge=1,
         le=MOST_CONNECTIONS,
-        description=f"the most at once, of a rate; default: {DEFAULT_CONNECTIONS}",
+        description=f"the most connections at once, for a rate; default: {DEFAULT_CONNECTIONS}",
         examples=[64],
     )
 
@@ -329,14 +329,14 @@ class WarmUpLoadSchema(Schema):
     def _one_kind(self) -> Self:
         if (self.users is None) == (self.rate is None):
             kind = "neither users nor a rate" if self.users is None else "both users and a rate"
-            raise WrongValueError(f"it has {kind}", "write `{users: 2}` or `{rate: 1000}`")
+            raise WrongValueError(f"this load has {kind}", "write `{users: 2}` or `{rate: 1000}`")
         if self.rate is None and self.connections is not None:
             raise WrongValueError("each user has one connection", "leave it out", field="connections")
         return self
 
     @property
     def load(self) -> Load:
-        """The load in the model; its length is that of the warm-up."""
+        """The load in the model, as long as the warm-up."""
         if self.rate is None:
             users = self.users or 1
             return Load(name=f"users{users}", shape=Closed(users=users), duration_ns=1)
@@ -349,7 +349,7 @@ WarmUpItem = Annotated[Annotated[Duration, PLAIN] | Annotated[WarmUpSchema, MAPP
 
 
 def _no_default(schema: JsonDict) -> None:
-    """The default, no objective, cannot be written in a suite."""
+    """Remove the default: a suite cannot write an empty objective."""
     schema.pop("default", None)
 
 
@@ -359,23 +359,23 @@ class SuiteSchema(Schema):
     about: str = Field(default="", description="one line for the reports")
     servers: list[ServerSchema] = Field(
         min_length=1,
-        description="servers of the catalogue by name or with options, and others by command, URL or revision",
+        description="catalogue servers by name or with options, and other servers by command, URL or revision",
         examples=[["rust.hyper"], [{"name": "A", "command": "./old --port {port}"}]],
     )
     baseline: BaselineItem | None = Field(
         default=None,
-        description="the server that all others are compared with, or a mapping from servers to their baselines; with "
-        "`budget` the first by default",
+        description="the server that all others are compared with, or a mapping from servers to their baselines; "
+        "default with `budget`: the first server",
         examples=["rust.hyper", {"http4s.tapir": "http4s.vanilla", "vertx.tapir-*": "vertx.vanilla"}],
     )
     ceiling: ServerSchema | None = Field(
         default=None,
-        description="a server that does nothing, to show what this machine allows",
+        description="a server that does no work, to show this machine's limit",
         examples=["oracle.null"],
     )
     jvm: dict[Annotated[str, Field(pattern=OPTION_NAME)], JvmItem] = Field(
         default={},
-        description="options of every server that a JVM runs, a list of values is an axis; and `flags`, a mapping of "
+        description="options of every server on a JVM, where a list of values is an axis; and `flags`, a mapping of "
         "named sets of flags, which is an axis too; a server's own `with` takes precedence",
         examples=[
             {"jdk": [21, 25], "gc": ["G1", "Z"], "flags": {"none": "", "compact": "-XX:+UseCompactObjectHeaders"}}
@@ -407,8 +407,8 @@ class SuiteSchema(Schema):
     )
     warmup_by: WarmUpByItem | None = Field(
         default=None,
-        description="what warms each server up: a load of the suite, by name, a number of users, or a rate; default: "
-        "the load that is measured",
+        description="the load of the warm-up: a load of the suite, by name, a number of users, or a rate; default: "
+        "the measured load",
         examples=["saturate", {"users": 2}, {"rate": 1000}],
     )
     trials: TrialsItem = Field(
@@ -418,22 +418,22 @@ class SuiteSchema(Schema):
     )
     budget: Budget | None = Field(
         default=None,
-        description="in place of `trials`: how long servers are compared by duets, with as many starts as it takes, "
-        "three at least",
+        description="instead of `trials`: how long servers are compared by duets; the time allows at least three "
+        "starts",
         examples=["60s"],
     )
     metric: Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"] | None = Field(
         default=None,
-        description="what verdicts are about: CPU time per request, throughput, or a percentile of the response time; "
+        description="the metric of verdicts: CPU time per request, throughput, or a percentile of the response time; "
         "default: cpu with `budget`, else throughput with zero think time and p99 otherwise, and cpu",
         examples=["cpu"],
     )
     same_answers: bool = Field(
-        default=False, description="servers of a duet that answer differently fail before the load", examples=[True]
+        default=False, description="servers of a duet whose answers differ fail before the load", examples=[True]
     )
     quick: QuickSchema | None = Field(
         default=None,
-        description="what `--quick` makes shorter: every cell is kept",
+        description="shorter times for `--quick`; every cell is kept",
         examples=[{"warmup": "1s", "for": "2s", "trials": 2}],
     )
     design: Design | None = Field(
@@ -445,15 +445,15 @@ class SuiteSchema(Schema):
     )
     profile: Profiles = Field(
         default=[],
-        description="what a profiler samples in a further trial of each cell: CPU time, waiting too, allocations or "
-        "locks of its server, or CPU time of the load engine; one, or a list",
+        description="what to profile in a further trial of each cell: CPU time, wall time, allocations or "
+        "locks of its server, or CPU time of the load engine; a profile, or a list of them",
         examples=["cpu", ["cpu", "alloc"]],
     )
     builds: int = Field(
         default=1,
         ge=1,
         le=MOST_BUILDS,
-        description="how often each server is built, in folders of their own; rounds take these builds in turn",
+        description="how often each server is built, in separate folders; rounds take these builds in turn",
         examples=[3],
     )
     seed: int = Field(
@@ -476,7 +476,7 @@ class SuiteSchema(Schema):
         examples=[{"load": 2}],
     )
     fit: bool = Field(
-        default=False, description="loads have no more users than the hosts can hold, and the report says why"
+        default=False, description="cut users to the number that the hosts can hold; the report says why"
     )
     threshold: Threshold = Field(
         default=0.02,
@@ -486,8 +486,8 @@ class SuiteSchema(Schema):
     )
     objective: ObjectiveSets = Field(
         default={},
-        description="what every cell has to meet, or, behind a name and a colon, those of a load or scenario; or named "
-        "sets, for each of which `redline limit` finds the rate",
+        description="conditions that every cell has to meet, or the cells of a load or scenario whose name and a colon "
+        "stand before them; or named sets: `redline limit` finds the rate for every set",
         examples=["p99 < 200ms, errors < 0.1%", "items: p95 < 50ms", {"good": "p99 < 200ms", "acceptable": "p99 < 1s"}],
         json_schema_extra=_no_default,
     )

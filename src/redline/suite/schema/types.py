@@ -1,4 +1,4 @@
-"""The types of the files' fields: strict mappings, and quantities that are written as text."""
+"""The types of the schemas' fields: strict mappings, and quantities written as text."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ from redline.quantities import (
 LONGEST_TIMEOUT_NS = 3_600_000_000_000
 SHORTEST_LOAD_NS = 1_000_000
 SHORTEST_BUDGET_NS = 3_000_000_000
-SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` needs to call a level steady
+SHORTEST_DETECTION_NS = 5_000_000_000  # the minimum for `findings.warming` to call a level steady
 HIGHEST_SHARE = 10.0
 _CAPACITY_HINT = "write a percentage of a closed load of this suite, such as `50% of saturate`"
 
@@ -37,7 +37,7 @@ def _title(model: type) -> str:
 
 
 class Schema(BaseModel):
-    """A mapping of a file: unknown keys are errors, and nothing is converted silently."""
+    """A mapping in a file: unknown keys are errors, and nothing is converted silently."""
 
     # Validators are built upon first use: most commands read no suite.
     model_config = ConfigDict(
@@ -55,7 +55,7 @@ def _form(value: object) -> str:
 
 
 BY_FORM = Discriminator(_form)
-"""Between what is written as a plain value, as a mapping and as a list. Errors do not show these tags."""
+"""The tags of a union of a plain value, a mapping and a list. Errors do not show them."""
 PLAIN, MAPPING, LIST = Tag("<plain>"), Tag("<mapping>"), Tag("<list>")
 
 
@@ -86,7 +86,7 @@ def _at_least(least: int, text: str, why: str) -> AfterValidator:
 
 
 def parse_rate_or_share(text: str | float) -> float | Share:
-    """A rate, 0 included, or a share of what a closed load shows: `5000/s`, or `50% of saturate`, up to 1000%.
+    """Parse a rate, 0 included, or a share of a closed load's capacity: `5000/s`, or `50% of saturate`, up to 1000%.
 
     Raises WrongValueError (a ValueError) for anything else.
     """
@@ -105,7 +105,7 @@ def parse_rate_or_share(text: str | float) -> float | Share:
 
 def _scalar(value: object) -> object:
     if not isinstance(value, (str, int)):
-        raise WrongValueError("an option's value is a text, a whole number, or true or false", "write one of those")
+        raise WrongValueError("an option's value is a text, a whole number, or true or false", "write such a value")
     return value
 
 
@@ -115,7 +115,7 @@ _FLAGS_HINT = 'write them like `compact: "-XX:+UseCompactObjectHeaders"`'
 
 
 def _flag_sets(value: object) -> tuple[FlagSet | None, ...]:
-    """Sets of flags in the order written; None for an empty one."""
+    """Sets of flags in the order written; None for an empty set."""
     if not isinstance(value, dict) or not value:
         raise WrongValueError("flags are named sets", _FLAGS_HINT)
     return tuple(_flag_set(name, flags) for name, flags in value.items())
@@ -124,7 +124,7 @@ def _flag_sets(value: object) -> tuple[FlagSet | None, ...]:
 def _flag_set(name: object, written: object) -> FlagSet | None:
     if not isinstance(name, str) or not _SAFE_NAME.fullmatch(name):
         hint = "use letters, digits, `.`, `_` and `-`, beginning with a letter or a digit"
-        raise WrongValueError(f"`{clip(str(name))}` would not be safe in a file name", hint)
+        raise WrongValueError(f"`{clip(str(name))}` is not safe in a file name", hint)
     texts = written if isinstance(written, list) else [written]
     plain = [text for text in texts if isinstance(text, str)]
     if len(plain) < len(texts):
@@ -132,10 +132,10 @@ def _flag_set(name: object, written: object) -> FlagSet | None:
     try:
         flags = tuple(flag for text in plain for flag in shlex.split(text))
     except ValueError as error:
-        raise WrongValueError(f"{quoted(str(written))} has a quotation mark too few", _FLAGS_HINT) from error
+        raise WrongValueError(f"{quoted(str(written))} has an unclosed quotation mark", _FLAGS_HINT) from error
     for flag in flags:
         if not flag.startswith(("-X", "-D", "--")):
-            raise WrongValueError(f"`{clip(flag)}` is no flag of a JVM", "flags begin with `-X`, `-D` or `--`")
+            raise WrongValueError(f"`{clip(flag)}` is not a JVM flag", "flags begin with `-X`, `-D` or `--`")
         if _COLLECTOR.fullmatch(flag):
             raise WrongValueError(f"`{clip(flag)}` contradicts the option `gc`", "write it as `gc`, such as `gc: Z`")
         if flag.startswith(("-Xmx", "-Xms", "-XX:MaxHeapSize", "-XX:InitialHeapSize")):
@@ -144,7 +144,7 @@ def _flag_set(name: object, written: object) -> FlagSet | None:
 
 
 def as_list(value: object) -> object:
-    """A value alone as a list of it."""
+    """Wrap a single value in a list."""
     return value if isinstance(value, list) else [value]
 
 
@@ -179,7 +179,7 @@ LoadLength = Annotated[
 Budget = Annotated[
     int,
     _duration,
-    _at_least(SHORTEST_BUDGET_NS, "3s", "there are three starts at least"),
+    _at_least(SHORTEST_BUDGET_NS, "3s", "there are at least three starts"),
     _duration_schema,
 ]
 DetectionBudget = Annotated[
@@ -188,15 +188,15 @@ DetectionBudget = Annotated[
     _at_least(SHORTEST_DETECTION_NS, "5s", "detection takes that long"),
     _duration_schema,
 ]
-Wait = Annotated[int, _duration, _at_least(1, "1ns", "a wait of nothing always ends in failure"), _duration_schema]
+Wait = Annotated[int, _duration, _at_least(1, "1ns", "a wait of 0 always fails"), _duration_schema]
 Timeout = Annotated[
     int,
     _duration,
-    _at_least(1, "1ns", "with a timeout of nothing no answer is in time"),
+    _at_least(1, "1ns", "with a timeout of 0 no answer is in time"),
     _check(
         lambda value: value <= LONGEST_TIMEOUT_NS,
         "must be at most 1h",
-        "longer waits are past the range of the histograms",
+        "longer waits exceed the range of the histograms",
     ),
     _duration_schema,
 ]

@@ -1,1 +1,1 @@
-"""What it means: defaults, overrides and references resolved, and every problem of a file at once."""
+"""Validate suites: resolve defaults, overrides and references, and report every problem of a file at once."""

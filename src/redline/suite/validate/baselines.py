@@ -1,4 +1,4 @@
-"""Which servers are compared with which: the suite's `baseline`, resolved to slugs. Pure."""
+"""Resolve the suite's `baseline` to slugs: the baseline of every server. Pure."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ _MAPPING_HINT = "or say which is compared with which: `baseline: {rust.axum: rus
 
 
 def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> tuple[str | None, dict[str, str]]:
-    """The slug that all are compared with, or the baselines of servers by slug; without meaning after a problem."""
+    """The slug of the common baseline, or the baselines by server slug. The result is meaningless after a problem."""
     written = sheet.document.at(_WHERE)
     if isinstance(written, str):
         return _single(sheet, catalogue, variants, written)
@@ -25,16 +25,16 @@ def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) 
 
 
 def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Variants with the same route, protocol, container and flags, and the same value of every option that both have.
+    """Variants with the same route, protocol, container and flags, and the same value of every common option.
 
-    Flags matter only where both are JVMs.
+    Flags count only if both run on a JVM.
     """
     alike = [other for other in among if other.container == variant.container and _agree(variant, other)]
     return [other for other in alike if _protocol(other) == _protocol(variant)]
 
 
 def _protocol(variant: Variant) -> tuple[object, ...]:
-    """What decides a measurement of its route and protocol, which the name and signer of a certificate do not."""
+    """The part of its route and protocol that affects a measurement, without a certificate's name and signer."""
     return variant.route_name, variant.http, variant.tls and (variant.tls.versions, variant.tls.resumption)
 
 
@@ -48,7 +48,7 @@ def _agree(variant: Variant, other: Variant) -> bool:
 def _single(
     sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str
 ) -> tuple[str | None, dict[str, str]]:
-    """A server, of which every variant is for those with its options; or a variant, by its slug, for all."""
+    """Resolve a single name: a server, whose variants are baselines for equal options, or a variant's slug, for all."""
     slugs = [variant.slug for variant in variants]
     candidates = [variant for variant in variants if variant.entry.name == named]
     if len(candidates) == 1:
@@ -58,19 +58,19 @@ def _single(
     if not candidates:
         _unknown(sheet, _WHERE, catalogue, variants, named)
         return None, {}
-    # The name is also the slug of the variant with all defaults, which is meant where some variant has no partner.
+    # The name is also the slug of the variant with all defaults. It means that variant if some variant has no partner.
     by_slug = {variant.slug: partners(variant, candidates) for variant in variants if variant.entry.name != named}
     if by_slug and all(len(several) == 1 for several in by_slug.values()):
         return None, {slug: partner.slug for slug, (partner,) in by_slug.items()}
     if named in slugs:
         return named, {}
     hint = f"choose one of: {', '.join(variant.slug for variant in candidates)}; {_MAPPING_HINT}"
-    sheet.wrong(_WHERE, f"`{named}` means {len(candidates)} servers of this suite", hint)
+    sheet.wrong(_WHERE, f"`{named}` matches {len(candidates)} servers of this suite", hint)
     return None, {}
 
 
 def _mapped(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written: dict[str, object]) -> dict[str, str]:
-    """The baselines of variants, by the first key that matches; slugs with options go first."""
+    """The baselines of variants, by the first key that matches; slugs with options take precedence."""
     baselines: dict[str, str] = {}
     keys: dict[str, Path] = {}
     exact = {variant.slug for variant in variants if variant.slug != variant.entry.name}
@@ -92,7 +92,7 @@ def _mapped(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written
 
 
 def _candidates(variants: list[Variant], named: str) -> list[Variant]:
-    """Every variant of a server, or the variant of a slug that is no server's name."""
+    """Every variant of a server, or the variant with a slug that is not a server's name."""
     of_that_server = [variant for variant in variants if variant.entry.name == named]
     return of_that_server or [variant for variant in variants if variant.slug == named]
 
@@ -106,9 +106,9 @@ def _matched(sheet: Sheet, path: Path, variants: list[Variant], glob: str) -> li
 
 
 def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates: list[Variant]) -> bool:
-    """Whether a key for others takes in the baseline itself.
+    """Whether to skip the baseline itself, if a key for other variants also matches it.
 
-    A glob for some variants of a server whose name is the value compares these with variants that it leaves out.
+    A glob for some variants of a server, with that server as the value, compares them with the unmatched variants.
     """
     if variant not in candidates:
         return False
@@ -121,9 +121,9 @@ def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates:
 def _partner(
     sheet: Sheet, path: Path, variant: Variant, matched: list[Variant], candidates: list[Variant]
 ) -> Variant | None:
-    """What a variant is compared with; None after noting that nothing fits, or too much.
+    """The baseline of a variant; None after noting that no variant fits, or several.
 
-    Variants that are both named by their slugs are compared whatever their options and protocols are.
+    If both are named by their slugs, they are compared whatever their options and protocols are.
     """
     key, named = path[-1], sheet.document.at(path)
     others = (
@@ -142,7 +142,7 @@ def _partner(
 
 
 def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Variants that differ from it in a single option, or in flags, place, or route and protocol alone."""
+    """Variants that differ in a single option, or only in flags, only in place, or only in route and protocol."""
     return [other for other in among if _changes(variant, other) == 1]
 
 
@@ -153,11 +153,11 @@ def _changes(variant: Variant, other: Variant) -> int:
 
 
 def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], fitting: list[Variant]) -> None:
-    """Note why a variant has no partner: it is its own, several fit, or none does."""
+    """Note why a variant has no partner: it would be its own, several variants fit, or no variant fits."""
     named, there = sheet.document.at(path), ", ".join(other.slug for other in fitting or others)
     by_slugs = f", with `{variant.slug}` as the key" if any(other.slug == named for other in fitting or others) else ""
     if not others:
-        hint = "remove it: the report shows what an option costs without a baseline"
+        hint = "remove it: the report shows the cost of an option without a baseline"
         sheet.wrong(path, f"`{variant.slug}` would be compared with itself", hint)
     elif fitting:
         message = f"`{variant.slug}` could be compared with {len(fitting)} variants of `{named}`"
@@ -165,7 +165,7 @@ def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], 
     elif not sheet.is_sound(("servers",)):
         return
     elif variant.entry.name == named:
-        message = f"no variant of `{named}` differs from `{variant.slug}` in one thing alone"
+        message = f"no variant of `{named}` differs from `{variant.slug}` in a single property"
         sheet.wrong(path, message, f"name one of: {there}{by_slugs}")
     else:
         message = f"`{named}` has no variant with the options of `{variant.slug}`"
@@ -177,7 +177,7 @@ def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], 
 
 
 def _no_circles(sheet: Sheet, baselines: dict[str, str], keys: dict[str, Path]) -> None:
-    """Note chains of baselines that begin nowhere."""
+    """Note circular chains of baselines."""
     seen: set[str] = set()
     for slug in baselines:
         chain = [slug]
@@ -186,13 +186,13 @@ def _no_circles(sheet: Sheet, baselines: dict[str, str], keys: dict[str, Path]) 
         if baselines.get(chain[-1]) == slug and seen.isdisjoint(chain):
             seen.update(chain)
             circle = " -> ".join([*chain, slug])
-            hint = "a chain begins with a server that is compared with nothing: take one of these keys out"
-            sheet.wrong(keys[slug], f"these are baselines of each other in a circle: {circle}", hint)
+            hint = "a chain begins with a server without a baseline: remove one of these keys"
+            sheet.wrong(keys[slug], f"these baselines form a circle: {circle}", hint)
 
 
 def _unknown(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], named: str) -> None:
     if not sheet.is_sound(("servers",)):
-        return  # a wrong entry there may be the server that is meant
+        return  # a wrong entry there may be the intended server
     if named in catalogue.servers:
         sheet.wrong(path, f"`{named}` is not among the servers of this suite", "add it to `servers`")
         return

@@ -1,4 +1,4 @@
-"""Documents checked against their schemas: every error of pydantic becomes a problem with place and hint. Pure."""
+"""Check documents against their schemas: every pydantic error becomes a problem with place and hint. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ from redline.suite.schema.document import Document, Path, dotted
 
 T = TypeVar("T")
 
-# Steps that pydantic adds to a location and that no file has: a union's tag (named so by us) and the mark of a key.
+# Steps that pydantic adds to a location and that files do not have: a union's tag (ours) and the mark of a key.
 _TAG_MARK = "<"
 _KEY_MARK = "[key]"
 
 
 @dataclass
 class Sheet:
-    """A document while it is checked: its file model, the page that explains it, and its problems so far.
+    """A document during its check: its file model, the page that explains it, and its problems so far.
 
     `context` is for the validators of the model.
     """
@@ -42,26 +42,26 @@ class Sheet:
             return None
 
     def sound(self, kind: type[T], path: Path) -> T | None:
-        """The value at `path` as `kind`, or None when it is wrong, which `read` has noted already."""
+        """The value at `path` as `kind`, or None if it is wrong; `read` has noted that already."""
         try:
             return TypeAdapter[T](kind).validate_python(self.document.at(path), context=self.context)
         except ValidationError:
             return None
 
     def items(self, path: Path) -> list[Path]:
-        """The paths of what the list or mapping at `path` holds; none when it is neither."""
+        """The paths of the items of the list or mapping at `path`; empty for any other value."""
         container = self.document.at(path)
         if isinstance(container, dict):
             return [(*path, key) for key in container]
         return [(*path, index) for index in range(len(container))] if isinstance(container, list) else []
 
     def sound_items(self, kind: type[T], path: Path) -> list[tuple[Path, T]]:
-        """The values of `items` as `kind` with their paths, without wrong ones."""
+        """The values of `items` as `kind` with their paths, without wrong values."""
         values = ((item, self.sound(kind, item)) for item in self.items(path))
         return [(item, value) for item, value in values if value is not None]
 
     def wrong(self, path: Path, message: str, hint: str, *, key: bool = False, once: bool = False) -> None:
-        """Note a problem at a value, or at its key, unless it is noted already; with `once`, unless any is there."""
+        """Note a problem at a value, or its key, unless it is noted already; with `once`, unless the place has any."""
         place = self.document.place(path, key=key)
         there = [problem.message for problem in self.problems if problem.place == place]
         if message not in there and not (once and there):
@@ -92,7 +92,7 @@ class Sheet:
         return Problem(mistake.message, hint, self.document.place(mistake.path, key=_KEY_MARK in raw))
 
     def _instead(self, path: Path) -> str:
-        """What to write in place of a key that people expect and that there is not; empty for any other."""
+        """A hint for a key that users expect but that does not exist; empty for any other key."""
         *before, key = path
         if key == "<<":
             return "YAML 1.2 has no merge keys: repeat the keys; an alias stands for a whole value, as in `env: *env`"
@@ -103,7 +103,7 @@ class Sheet:
         return ""
 
     def _in_file(self, location: Path) -> Path:
-        """A location without the steps that pydantic adds and that no file has."""
+        """A location without the steps that pydantic adds and that files do not have."""
         path: Path = ()
         for step in location:
             container = self.document.at(path)
@@ -114,7 +114,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong with a value: at which path of its schema, and a hint, which may be empty."""
+    """A mistake in a value: its path in the schema, a message, and a hint, which may be empty."""
 
     path: Path
     message: str
@@ -122,15 +122,15 @@ class Mistake:
 
 
 def first_mistake(error: ValidationError, root: type[BaseModel], at: Path = ()) -> Mistake:
-    """The first error of values that were given to a schema, or to its field `at`, without a file."""
+    """The first error of values passed to a schema, or to its field `at`, without a file."""
     detail = error.errors(include_url=False)[0]
     return explain(detail, (*at, *(step for step in detail["loc"] if not _is_added(step))), root)
 
 
 def explain(detail: ErrorDetails, path: Path, root: type[BaseModel]) -> Mistake:
-    """An error of pydantic in plain words, with a hint from the declaration of its field."""
+    """Explain a pydantic error in plain words, with a hint from the declaration of its field."""
     cause = detail.get("ctx", {}).get("error")
-    while isinstance(cause, ValidationError):  # of the model's value, which the schema made
+    while isinstance(cause, ValidationError):  # raised by a model that the schema created
         cause = cause.errors()[0].get("ctx", {}).get("error")
     if isinstance(cause, WrongValueError):
         is_inside = cause.field is not None and path[-1:] != (cause.field,)
@@ -156,7 +156,7 @@ def _hint(detail: ErrorDetails, path: Path, root: type[BaseModel]) -> str:
 
 
 def suggest(name: str, known: Iterable[str], lead: str) -> str:
-    """A hint for an unknown name: what was probably meant, or, after `lead`, all that is known."""
+    """A hint for an unknown name: the most similar name, or, after `lead`, all known names."""
     names = tuple(known)
     return did_you_mean(name, names) or f"{lead}: {', '.join(names) or 'none'}"
 
@@ -171,7 +171,7 @@ def raise_all(problems: list[Problem]) -> None:
 
 
 def keys_at(root: type[BaseModel], path: Path) -> dict[str, FieldInfo]:
-    """The keys that the mapping at `path` may have, with their declarations; none where no mapping is declared."""
+    """The keys that the mapping at `path` may have, with their declarations; empty if no mapping is declared there."""
     annotation: Any = root
     for step in path:
         model = _model(annotation)
@@ -191,7 +191,7 @@ def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
-    """The file model among what an annotation allows."""
+    """The file model that an annotation allows, if any."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (Annotated, Union, UnionType):
@@ -200,7 +200,7 @@ def _model(annotation: Any) -> type[BaseModel] | None:
 
 
 def _element(annotation: Any) -> Any:
-    """What a list or a mapping holds."""
+    """The element type of a list or a mapping."""
     origin = get_origin(annotation)
     if origin in (list, dict):
         return get_args(annotation)[-1]
@@ -222,7 +222,7 @@ _MESSAGES: Mapping[str, str] = {
     "too_short": "must have at least {min_length}, not {actual_length}",
     "string_too_short": "must not be an empty text",
     "literal_error": "must be {expected}, not {input}",
-    "string_pattern_mismatch": "{input} has a form that is not allowed here",
+    "string_pattern_mismatch": "{input} does not have the required form",
 }
 
 
@@ -234,7 +234,7 @@ def _message(detail: ErrorDetails) -> str:
 
 
 def describe(value: Any) -> str:
-    """A value as a user would recognise it."""
+    """Describe a value for an error message."""
     if value is None:
         return "nothing"
     if isinstance(value, Mapping):
@@ -251,7 +251,7 @@ def _example(declared: FieldInfo | None, before: str = "") -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """A value in YAML's flow style, quoted where a bare word would be read otherwise."""
+    """A value in YAML's flow style, quoted if YAML would read the bare word as another value."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {as_yaml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""How the servers of a suite are compared: its design, its budget, and what neither can be combined with. Pure."""
+"""Check how the servers of a suite are compared: its design and budget, and conflicts with other keys. Pure."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from redline.suite.validate.checking import Sheet
 from redline.suite.validate.loads import Loads
 
 UNSAID_NS = 1
-"""The length of a load that does not say it, until the budget does."""
+"""The placeholder for the length of a load without `for`, until the budget determines it."""
 DUET_HINT = "compare it with `trials`"
 
 
@@ -36,7 +36,7 @@ class Compared:
 
 
 def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> Design:
-    """The design that is written, or duets where servers are compared; what is wrong with it is noted."""
+    """The written design, or duets if servers are compared; its problems are noted."""
     fitting = [load for load in loads.values() if load and not unfit(load.load("load", (0,)))]
     can = bool(compared.groups and fitting)
     design: Design = schema.design or ("duet" if schema.budget or can else "interleaved")
@@ -64,16 +64,16 @@ def _check_duets(sheet: Sheet, schema: SuiteSchema, compared: Compared) -> None:
         sheet.wrong(path, "a duet compares servers with a baseline, and there is none", "add `baseline`")
     attached = any(isinstance(variant.entry, AttachedServer) for group in compared.groups for variant in group)
     if schema.design == "parallel-duet" and attached:
-        message = "the servers behind URLs are running already, so nobody can give them cores"
+        message = "servers behind URLs are already running, so Redline cannot assign cores to them"
         sheet.wrong(path, message, "write `design: duet`, or give commands")
 
 
 def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> None:
     for key, message, hint in (
         ("trials", "a suite has `trials` or a `budget`, not both", "remove one of the two"),
-        ("quick", "a budget says how long it takes, and `quick` has nothing to shorten", "remove it"),
-        ("objective", "with a `budget` servers are compared, and none has to meet anything", "remove it"),
-        ("ceiling", "with a `budget` no server is measured alone, and so no ceiling", "remove it, or write `trials`"),
+        ("quick", "a budget says how long it takes, so `quick` has nothing to shorten", "remove it"),
+        ("objective", "with a `budget` servers are compared, and have no objectives to meet", "remove it"),
+        ("ceiling", "with a `budget` no server is measured alone, nor a ceiling", "remove it, or write `trials`"),
     ):
         if key in schema.model_fields_set:
             sheet.wrong((key,), message, hint, key=True)
@@ -88,26 +88,26 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
     inside = {variant.slug for group in compared.groups for variant in group}
     for variant in compared.variants if len(compared.variants) > 1 else ():
         if variant.slug not in inside:
-            message = f"`{variant.slug}` is compared with nothing, and a budget is for comparing servers"
+            message = f"`{variant.slug}` has no baseline, and a budget is for comparing servers"
             sheet.wrong(("baseline",), message, "give it a baseline, or remove it")
     for name, load in loads.items():
         if load and (why := unfit(load.load(name, (0,)))):
-            sheet.wrong(("loads", name), f"the load `{name}` {why}, which no duet can have", DUET_HINT, key=True)
+            sheet.wrong(("loads", name), f"the load `{name}` {why}, which duets do not support", DUET_HINT, key=True)
 
 
 def unfit(load: Load) -> str:
-    """Why a load cannot be that of a duet; empty if it can."""
+    """The reason why a duet cannot have this load; empty if it can."""
     if load.count is not None:
         return "ends by `count`"
     if load.share is not None:
-        return "has a rate that is a share of what trials show"
+        return "has a rate that is a share of a capacity from trials"
     return "" if load.fits_duet else "changes"
 
 
 def within_budget(suite: Suite, *, warms_up: bool) -> tuple[Suite, list[Problem]]:
-    """The suite with what its budget says: the lengths that are not written, and how many rounds there are at most.
+    """The suite with the values that its budget implies: the missing lengths, and the maximum number of rounds.
 
-    `warms_up` says that a warm-up is written.
+    `warms_up` says that the suite has a written warm-up.
     """
     auto = suite.auto
     assert auto is not None, "a suite with a budget"
@@ -119,8 +119,8 @@ def within_budget(suite: Suite, *, warms_up: bool) -> tuple[Suite, list[Problem]
         for at in range(1, len(group), MOST_COMPARED)
     ]
     if not sizes:
-        return suite, [Problem("no comparison is left of this suite", "select a baseline and what is compared with it")]
-    parts, servers = len(suite.scenarios) * len(suite.loads), 1 + max(sizes)  # the control is one more
+        return suite, [Problem("no comparison of this suite is left", "select a baseline and its partners")]
+    parts, servers = len(suite.scenarios) * len(suite.loads), 1 + max(sizes)  # plus the control
     once = all(isinstance(variant.entry, AttachedServer) for group in compared.groups for variant in group)
     share_ns = auto.budget_ns // len(sizes)
     times = start_times(share_ns, servers, parts, once=once)

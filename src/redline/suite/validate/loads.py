@@ -10,13 +10,13 @@ from redline.suite.schema.suite import QuickSchema, WarmUpSchema
 from redline.suite.validate.checking import Sheet, suggest
 
 Loads = Mapping[str, LoadSchema | None]
-"""The loads of a suite by name; None for one with a problem of its own."""
-DETECTS_ITSELF = "a server's steadiness is detected under the load that is measured, not under `warmup_by`"
+"""The loads of a suite by name; None for a load with a problem of its own."""
+DETECTS_ITSELF = "a server's steadiness is detected under the measured load, not under `warmup_by`"
 WARM_UP_HINT = "give a fixed warm-up, such as `warmup: 30s`, or move such loads to another suite"
 
 
 def check_loads(sheet: Sheet) -> Loads:
-    """The loads, after noting what is wrong between them and the rest of the suite."""
+    """The loads, after noting conflicts with the rest of the suite."""
     loads = {str(path[-1]): sheet.sound(LoadSchema, path) for path in sheet.items(("loads",))}
     quick = sheet.sound(QuickSchema, ("quick",))
     has_budget = sheet.document.at(("budget",)) is not None
@@ -42,7 +42,7 @@ def check_loads(sheet: Sheet) -> Loads:
 
 
 def _check_warmup_by(sheet: Sheet, by: object, loads: Loads, *, detects: bool) -> None:
-    """Note why a load that is named cannot warm servers up, and that a detected warm-up excludes any."""
+    """Note why a named load cannot warm servers up, and that a detected warm-up excludes `warmup_by`."""
     path = ("warmup_by",)
     if detects:
         sheet.wrong(path, DETECTS_ITSELF, WARM_UP_HINT.partition(",")[0])
@@ -53,7 +53,7 @@ def _check_warmup_by(sheet: Sheet, by: object, loads: Loads, *, detects: bool) -
         sheet.wrong(path, f"there is no load `{clip(by)}` in this suite", suggest(by, loads, "this suite has"))
     elif written is not None and not _is_constant(written):
         hint = "name a load of constant users, or of a constant rate"
-        sheet.wrong(path, f"`{by}` is not the same all the time", hint)
+        sheet.wrong(path, f"`{by}` is not a constant load", hint)
 
 
 def _is_constant(load: LoadSchema) -> bool:
@@ -62,10 +62,10 @@ def _is_constant(load: LoadSchema) -> bool:
 
 
 def _check_share(sheet: Sheet, path: Path, of: str, loads: Loads) -> None:
-    """Note a share of a load without a capacity: only constant users with zero think time have one."""
+    """Note a share of a load without a capacity: only constant users with zero think time have a capacity."""
     written = loads.get(of)
     if of in loads and written is None:
-        return  # a problem of its own
+        return  # it has a problem of its own
     able = tuple(name for name, load in loads.items() if load and not _wrong_with(name, load))
     known = f"a rate may be a share of: {', '.join(able)}" if able else "add a load with `closed: {users: ...}`"
     if written is None:
@@ -75,21 +75,21 @@ def _check_share(sheet: Sheet, path: Path, of: str, loads: Loads) -> None:
 
 
 def _wrong_with(name: str, load: LoadSchema) -> str:
-    """Why the load shows no capacity; empty when it does."""
+    """The reason why the load shows no capacity; empty if it does."""
     closed = load.closed
     if closed is None:
         return f"`{name}` is an open load, which shows no capacity"
     if closed.steps:
-        return f"the users of `{name}` change, so it shows no one capacity"
+        return f"the users of `{name}` change, so it shows no single capacity"
     waits = "pace" if closed.pace is not None else "think" if closed.think is not None else ""
     return f"the users of `{name}` have a `{waits}`, so it shows no capacity" if waits else ""
 
 
 def read_warm_up(written: int | WarmUpSchema) -> tuple[int, bool]:
-    """How long it is in nanoseconds, or at most; and whether its end is detected."""
+    """The length of the warm-up in nanoseconds, or its maximum; and whether its end is detected."""
     return (written, False) if isinstance(written, int) else (written.detect.at_most, True)
 
 
 def never_steady(load: str) -> str:
-    """Why the warm-up of a load cannot be detected."""
+    """The reason why the warm-up of a load cannot be detected."""
     return f"the load `{load}` changes by design (stages, or replayed arrivals), so it shows no steady server"

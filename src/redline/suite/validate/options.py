@@ -1,4 +1,4 @@
-"""The values that the options of a suite's servers have: those of `with`, then of `jvm`, then the default. Pure."""
+"""Resolve the options of a suite's servers: from `with`, then from `jvm`, then the default. Pure."""
 
 from collections.abc import Mapping
 from posixpath import normpath
@@ -31,7 +31,7 @@ def flag_sets(sheet: Sheet) -> tuple[FlagSet | None, ...]:
 
 
 def axes_of(entry: ServerEntry, written: Axes, jvm: Axes) -> Axes:
-    """The values of every option of a server. Of `jvm` also those that it does not take: they become skipped cells."""
+    """The values of every option of a server, with unsupported values of `jvm`: they become skipped cells."""
     shared = jvm if entry.runtime == "jvm" else {}
     return {
         name: _distinct(name, written.get(name) or shared.get(name) or [option.default])
@@ -40,7 +40,7 @@ def axes_of(entry: ServerEntry, written: Axes, jvm: Axes) -> Axes:
 
 
 def check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, values: list[OptionValue]) -> None:
-    """Note what is wrong with the values that a server is given for an option."""
+    """Note problems of the values that a server is given for an option."""
     option = entry.options.get(name)
     if option is None:
         known = tuple(entry.options)
@@ -56,7 +56,7 @@ def check_option(sheet: Sheet, path: Path, entry: ServerEntry, name: str, values
 
 
 def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
-    """Note what in `jvm` no server of the suite takes. Of what some take, the cells of the others are skipped."""
+    """Note parts of `jvm` that no server of the suite supports. If some servers do, the cells of others are skipped."""
     if sheet.document.at(_JVM) is None or not sheet.is_sound(("servers",)):
         return
     servers: list[tuple[ServerEntry, Axes]] = []
@@ -66,7 +66,7 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
             servers.append((entry, written.options))
     if not servers:
         hint = "remove it, or add a server whose runtime is `jvm`, as `redline list` shows it"
-        sheet.wrong(_JVM, "`jvm` is for no server of this suite", hint, key=True)
+        sheet.wrong(_JVM, "`jvm` applies to no server of this suite", hint, key=True)
         return
     for name, values in jvm_axes(sheet).items():
         _check_jvm_option(sheet, name, values, servers)
@@ -74,7 +74,7 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
 
 
 def _check_flags(sheet: Sheet) -> None:
-    """Note what is wrong with the named sets, and where they are under another key than `flags`."""
+    """Note problems of the named sets, and named sets under another key than `flags`."""
     for path in sheet.items(_JVM):
         has_names = isinstance(sheet.document.at(path), dict)
         if has_names != (path[-1] == FLAGS):
@@ -98,7 +98,7 @@ def _check_jvm_option(
         hint = suggest(name, dict.fromkeys(option for entry, _ in servers for option in entry.options), "their options")
         sheet.wrong(path, f"no JVM server of this suite has an option `{clip(name)}`", hint, key=True)
     elif all(name in written for _, written in with_option):
-        message = f"`{name}` is for no server of this suite: all that have it say it in `with`"
+        message = f"`{name}` applies to no server of this suite: all servers that have it set it in `with`"
         sheet.wrong(path, message, "remove it from `jvm` or from `with`", key=True)
     for index, value in enumerate(values):
         if with_option and not any(entry.takes(name, value) for entry, _ in with_option):
@@ -115,7 +115,7 @@ def _check_twice(sheet: Sheet, path: Path, name: str, values: list[OptionValue])
 
 
 def _distinct(name: str, values: list[OptionValue]) -> list[OptionValue]:
-    """The values without repetitions, which are a problem that is noted once, and not for every variant."""
+    """The values without repetitions: a repetition is noted once, not for every variant."""
     distinct: list[OptionValue] = []
     for value in values:
         if not is_among(_normal(name, value), tuple(distinct)):
@@ -128,7 +128,7 @@ def _place(sheet: Sheet, path: Path, index: int) -> Path:
 
 
 def _normal(name: str, value: OptionValue) -> OptionValue:
-    """The home of a JDK as a normal path, so that it makes a single variant."""
+    """Normalize the path of a JDK's home, to get a single variant."""
     return normpath(value) if name == JDK and isinstance(value, str) and value.startswith("/") else value
 
 

@@ -1,4 +1,4 @@
-"""What a command line changes of a suite: a selection by glob, and numbers in place of those of the file. Pure."""
+"""Apply a command line's changes to a suite: a selection by glob, and other numbers. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from redline.suite.validate.loads import DETECTS_ITSELF, WARM_UP_HINT, never_ste
 
 T = TypeVar("T", Scenario, Load)
 Problems = list[Problem]
-"""What is wrong so far; functions add to it."""
+"""The problems so far; functions add to them."""
 _IN_THE_SUITE = "change the load in the suite instead"
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """Globs that select, and values that replace; what is empty or None leaves the suite as it is.
+    """Globs that select, and values that replace; an empty value or None leaves the suite as it is.
 
     `servers` match a variant's slug or its server's name; `options` are values by an option's name, or names of routes
     by `route`, which restrict the variants that have the option. A selected load keeps the load that its rate is a
-    share of. `quick` applies what the suite says under that key, before the rest. `users` is for closed loads,
-    `duration_ns` for every load. With `warmup_detect` the warm-up ends when the server is steady. `screen` takes a
-    fraction of the variants. `scale` multiplies the rates that open loads have of their own.
+    share of. `quick` applies the suite's `quick`, before the rest. `users` is for closed loads, `duration_ns` for every
+    load. With `warmup_detect` the warm-up ends when the server is steady. `screen` takes a fraction of the variants.
+    `scale` multiplies the own rates of open loads.
     """
 
     servers: tuple[str, ...] = ()
@@ -50,9 +50,9 @@ class Overrides:
 
 
 def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) -> tuple[Suite, Problems]:
-    """The suite as overridden, and every problem of the overrides; the suite counts only without problems.
+    """The overridden suite, and every problem of the overrides; the suite is valid only without problems.
 
-    Only what is selected is run, so a baseline that is not selected is dropped. The ceiling stays.
+    Only selected servers run, so a baseline that is not selected is dropped. The ceiling stays.
     """
     problems: Problems = []
     has_budget = suite.auto is not None and suite.auto.precision is None
@@ -77,7 +77,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     changed = _with_warm_up(changed, overrides, problems)
     problems += [*_range_problems(overrides), *_profile_problems(overrides)]
     if not variants and not problems:
-        problems.append(Problem("no server matches both -s and -w", "leave out one of the two"))
+        problems.append(Problem("no server matches both -s and -w", "leave out -s or -w"))
     return changed, problems
 
 
@@ -102,13 +102,13 @@ def _select_variants(
 def _select_options(
     suite: Suite, variants: tuple[Variant, ...], wanted: tuple[tuple[str, str], ...], problems: Problems
 ) -> tuple[Variant, ...]:
-    """The variants with a named value of every named option that they have. Routes and flags are selected alike."""
+    """The variants with a named value of every named option that they have. Routes and flags count as options."""
     absent = {PLACE}
     absent |= set() if any(variant.route for variant in suite.variants) else {ROUTE}
     absent |= set() if any(variant.flags for variant in suite.variants) else {FLAGS}
 
     def axes(variant: Variant) -> dict[str, str]:
-        """Its options, and its route and flags if the suite has any."""
+        """The variant's options, and its route and flags if the suite has any."""
         return {
             name: value for name, value in variant.settings.items() if name not in absent or name in variant.options
         }
@@ -155,7 +155,7 @@ def _nothing_selected(glob: str, there: tuple[str, ...], catalogue: Iterable[str
 
 def _changed_loads(loads: tuple[Load, ...], overrides: Overrides, problems: Problems) -> tuple[Load, ...]:
     if not loads:
-        return loads  # that none was selected is said already
+        return loads  # an empty selection is noted already
     if overrides.duration_ns is not None:
         loads = _for_length(loads, overrides.duration_ns, problems)
     if overrides.users is not None:
@@ -164,7 +164,7 @@ def _changed_loads(loads: tuple[Load, ...], overrides: Overrides, problems: Prob
 
 
 def scaled(load: Load, factor: float) -> Load:
-    """The load with its rate and stages times a factor, which its name says; as it is without a rate of its own."""
+    """The load with its rate and stages times a factor, which its name shows; unchanged without its own rate."""
     shape = load.shape
     if isinstance(shape, Closed) or shape.rate_per_s is None or shape.share is not None or factor == 1:
         return load
@@ -174,13 +174,13 @@ def scaled(load: Load, factor: float) -> Load:
 
 
 def _scaled(loads: tuple[Load, ...], factor: float, problems: Problems) -> tuple[Load, ...]:
-    """The loads at a factor of their rates; a share of a capacity fits the machine already."""
+    """The loads with scaled rates; a share of a capacity already fits the machine."""
     changed = tuple(scaled(load, factor) for load in loads)
     if factor != 1 and changed == loads:
         message = "--scale is given, but no load of this suite has a rate of its own"
-        problems.append(Problem(message, "leave it out; a share of a capacity fits the machine already"))
+        problems.append(Problem(message, "leave it out; a share of a capacity already fits the machine"))
     problems += [
-        Problem(f"--scale makes the rate of `{load.name}` more than {HIGHEST_RATE_PER_S:,.0f}/s", "give a smaller one")
+        Problem(f"--scale makes the rate of `{load.name}` more than {HIGHEST_RATE_PER_S:,.0f}/s", "lower it")
         for load in changed
         if not isinstance(load.shape, Closed) and load.shape.most_per_s > HIGHEST_RATE_PER_S
     ]
@@ -212,7 +212,7 @@ def _profile_problems(overrides: Overrides) -> Problems:
 
 
 def _with_warm_up(suite: Suite, overrides: Overrides, problems: Problems) -> Suite:
-    """The suite with the warm-up that the overrides ask for."""
+    """The suite with the warm-up of the overrides."""
     if overrides.warmup_detect:
         problems += [Problem(never_steady(load.name), WARM_UP_HINT) for load in suite.loads if load.changes]
         problems += [Problem(DETECTS_ITSELF, WARM_UP_HINT)] if suite.warmup_by else []
@@ -221,13 +221,13 @@ def _with_warm_up(suite: Suite, overrides: Overrides, problems: Problems) -> Sui
 
 
 def quickened(suite: Suite, quick: QuickSchema | None) -> Suite:
-    """The suite with every cell, measured in less time; what is shorter already stays.
+    """The suite with every cell, measured in less time; shorter values stay.
 
-    Raises UsageError when the suite does not say what is quick.
+    Raises UsageError if the suite has no `quick`.
     """
     if quick is None:
         raise UsageError(
-            f"the suite {suite.name} does not say what is quick",
+            f"the suite {suite.name} has no `quick`",
             hint="add `quick: {warmup: 1s, for: 2s, trials: 2}` to it, or give -d and --trials",
         )
 
@@ -242,11 +242,11 @@ def quickened(suite: Suite, quick: QuickSchema | None) -> Suite:
 
 
 def _for_users(loads: tuple[Load, ...], users: int, problems: Problems) -> tuple[Load, ...]:
-    """The loads with so many users in every closed load; open loads stay as they are.
+    """The loads with this number of users in every closed load; open loads stay as they are.
 
-    Closed loads that have this number already are selected, and other closed loads left out. Otherwise all get the
-    number, and of those that become the same the first stays, as `users8` where no other load has that name: its own
-    name may hold another number.
+    If closed loads have this number already, they are selected, and other closed loads are left out. Otherwise all get
+    the number. The first of loads that become equal stays, as `users8` if no other load has that name: its own name may
+    contain another number.
     """
     closed = [load for load in loads if isinstance(load.shape, Closed)]
     if not closed:
@@ -276,7 +276,7 @@ def _for_users(loads: tuple[Load, ...], users: int, problems: Problems) -> tuple
 
 
 def _for_length(loads: tuple[Load, ...], duration_ns: int, problems: Problems) -> tuple[Load, ...]:
-    """The loads, measured for so long."""
+    """The loads, measured for `duration_ns`."""
     changed = tuple(load.lasting(duration_ns) for load in loads)
     for load in loads:
         stages_ns = sum(stage.over_ns for stage in load.shape.stages)
@@ -294,12 +294,12 @@ def _for_length(loads: tuple[Load, ...], duration_ns: int, problems: Problems) -
 
 
 def _users(load: Load) -> int | None:
-    """How many users it has, when that does not change."""
+    """The number of users, if it is constant."""
     return load.shape.users if isinstance(load.shape, Closed) and not load.shape.stages else None
 
 
 def _renamed(chosen: tuple[Load, ...], every: list[Load], name: str) -> tuple[Load, ...]:
-    """With that name for the first of `chosen` that several of `every` became, and in the shares of it."""
+    """Rename the first load of `chosen` that several of `every` became, and its name in shares of its capacity."""
     for load in chosen:
         merged = {original.name for original in every if _same(original, load)}
         if len(merged) > 1 and not any(other.name == name for other in chosen if other is not load):

@@ -1,6 +1,6 @@
-"""Files that a suite or a scenario names: arrivals to replay, entries to pick from, authorities to trust. Pure.
+"""Read files that a suite or a scenario names: arrivals to replay, entries to pick from, authorities to trust. Pure.
 
-What is wrong in such a file is named by its line, and never quoted: the file may be a wrong one, and hold a secret.
+Errors give the line of a mistake and never quote it: the user may have named a wrong file that holds a secret.
 """
 
 import re
@@ -20,7 +20,7 @@ from redline.suite.validate.checking import Sheet
 T = TypeVar("T")
 MOST_TIMES = 200_000
 MOST_ENTRIES = 100_000
-_LINES_HINT = "write one time a line, in seconds or with a unit: 0.25, 250ms"
+_LINES_HINT = "write one time per line, in seconds or with a unit: 0.25, 250ms"
 _IN_A_PATH = re.compile(r"[!\"$-~]+")
 _IN_A_HEADER = re.compile(r"[\t -~]+")
 
@@ -31,7 +31,7 @@ def _unreadable(name: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Files:
-    """Reads files by their names, relative to the file that names them: as texts, and as bodies. Raises UsageError."""
+    """Readers of files by name, relative to the file that names them: as texts, and as bodies. Raise UsageError."""
 
     text: Callable[[str], str] = _unreadable
     body: Callable[[str], bytes] = _unreadable
@@ -46,13 +46,13 @@ class Files:
 
 
 NO_FILES = Files()
-"""Where there is no folder to look in."""
+"""The files of a suite that has no folder: reading them raises UsageError."""
 
 
 def read_times(text: str, file: str) -> tuple[int, ...]:
-    """Due times in nanoseconds, one a line: seconds, or a duration with its unit; `#` begins a comment.
+    """Parse due times into nanoseconds, one per line: seconds, or a duration with its unit; `#` begins a comment.
 
-    Raises UsageError with the line of the first that is none, or is before the one above it.
+    Raises UsageError with the line of the first invalid time, or of the first time before its predecessor.
     """
     times: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -62,7 +62,7 @@ def read_times(text: str, file: str) -> tuple[int, ...]:
         place = Location(file, number, 1)
         at_ns = _time(written, place)
         if times and at_ns < times[-1]:
-            raise UsageError("this time is before the one above it", hint="sort the file", place=place)
+            raise UsageError("this time is before the previous time", hint="sort the file", place=place)
         times.append(at_ns)
     if not times:
         raise UsageError(f"{file} has no times", hint=_LINES_HINT)
@@ -83,17 +83,17 @@ def _time(written: str, place: Location) -> int:
 
 
 def read_entries(text: str, file: str) -> tuple[str, ...]:
-    """One entry a line; empty lines are left out. Raises UsageError when there is none, or too many."""
+    """Parse entries, one per line; empty lines are left out. Raises UsageError for no entry, or too many."""
     entries = tuple(line for line in text.splitlines() if line)
     if not entries:
-        raise UsageError(f"{file} has nothing to pick from", hint="write one entry a line")
+        raise UsageError(f"{file} has nothing to pick from", hint="write one entry per line")
     if len(entries) > MOST_ENTRIES:
         raise UsageError(f"{file} has {len(entries)} entries; at most {MOST_ENTRIES}", hint="take a sample of it")
     return entries
 
 
 def noted(sheet: Sheet, path: Path, read: Callable[[], T]) -> T | None:
-    """What is read of the file that is named at `path`; None after noting, once, what is wrong with that file."""
+    """The result of reading the file named at `path`; None after noting, once, the problem of that file."""
     try:
         return read()
     except UsageError as error:
@@ -106,7 +106,7 @@ def noted(sheet: Sheet, path: Path, read: Callable[[], T]) -> T | None:
 
 
 def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files) -> dict[str, tuple[str, ...]] | None:
-    """The entries of every file that a scenario's requests pick from; None after noting what is wrong with one."""
+    """The entries of every file that a scenario's requests pick from; None after noting a problem."""
     picks: dict[str, tuple[str, ...]] = {}
     known_before = len(sheet.problems)
     for request in requests:
@@ -122,7 +122,7 @@ def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files
 
 
 def wrong_entry(request: Request, picks: Mapping[str, tuple[str, ...]]) -> WrongValueError | None:
-    """The first entry that cannot be sent where the request picks it; None when there is none."""
+    """An error for the first entry that cannot be sent where the request picks it; None if there is none."""
     for allowed, where, text in _uses(request):
         for name in picked(text):
             entries = enumerate(picks[name], start=1)
@@ -134,7 +134,7 @@ def wrong_entry(request: Request, picks: Mapping[str, tuple[str, ...]]) -> Wrong
 
 
 def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
-    """Each text that may have placeholders: the pattern of what may be filled in, the place in words, the text."""
+    """Every text that may have placeholders: the pattern of allowed values, the place in words, and the text."""
     path, *others = request.texts
     *headers, body = others
     return [(_IN_A_PATH, "a path", path), *((_IN_A_HEADER, "a header", text) for text in headers), (None, "", body)]

@@ -38,10 +38,10 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     files: Files = NO_FILES,
     origins: Origins = Origins(),  # noqa: B008 - frozen
 ) -> Suite:
-    """The suite of a file's text, resolved against the catalogue and overridden.
+    """Read a suite from a file's text, resolve it against the catalogue, and apply the overrides.
 
-    `files` are those that it names; `origins` are those of revisions. Raises UsageError with every problem: those of
-    the file first, and only when there is none those of the overrides.
+    `files` reads the files that it names; `origins` resolves revisions. Raises UsageError with every problem of the
+    file, or, if it has none, of the overrides.
     """
     sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md", {BODIES: files.body})
     schema = sheet.read(SuiteSchema)
@@ -108,7 +108,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
 
 
 def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) -> dict[str, tuple[Objective, ...]]:
-    """The sets of objectives, after noting what is wrong with one."""
+    """The sets of objectives, after noting their problems."""
     known = Selectable(tuple(schema.loads), tuple(scenario.name for scenario in scenarios))
     has_names, sets = "" not in schema.objective, {}
     for name, texts in schema.objective.items():
@@ -129,12 +129,12 @@ def _auto(schema: SuiteSchema) -> AutoTrials | None:
 
 
 def _name(file: str) -> str:
-    """The file's name without its ending, safe as part of a folder's name."""
+    """The file's name without its extension, safe as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
 
 
 def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, ...]]:
-    """The due times of every load whose arrivals are replayed, by the load's name."""
+    """The due times of every load with replayed arrivals, by the load's name."""
     times = {}
     for name, load in loads.items():
         if load and load.open and (file := load.open.replayed):
@@ -144,7 +144,7 @@ def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, 
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:
-    """The scenarios that are written, or those of redline.yaml where a revision is compared and none is."""
+    """The written scenarios, or else, if a revision is compared, the scenarios of redline.yaml."""
     if sheet.document.at(("scenarios",)) is None:
         return _scenarios_of_project(sheet, origins)
     scenarios: list[Scenario] = []
@@ -169,7 +169,7 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origin
 
 
 def _scenarios_of_project(sheet: Sheet, origins: Origins) -> list[Scenario]:
-    """Those of redline.yaml; none after noting that no revision is compared."""
+    """The scenarios of redline.yaml; empty after noting that no revision is compared."""
     servers = sheet.sound_items(ServerSchema, ("servers",))
     revision = next((path for path, written in servers if written.revision is not None), None)
     if revision is not None:
@@ -187,13 +187,13 @@ def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, files: Files) 
         return None
     if written.name in catalogue.scenarios:
         message = f"the catalogue has a scenario `{written.name}` already"
-        sheet.wrong((*path, "name"), message, "give yours another name, so that results cannot be mixed up")
+        sheet.wrong((*path, "name"), message, "give yours another name, to keep results apart")
     picks = picks_of(sheet, path, written.all_requests(), files)
     return None if picks is None else written.scenario(written.name, picks)
 
 
 def _check_scenarios(sheet: Sheet, variants: list[Variant]) -> None:
-    """Note what scenarios need that no server of the suite has, and what one of them cannot be sent."""
+    """Note options that scenarios need but no server of the suite has, and headers that a server cannot be sent."""
     known = tuple(dict.fromkeys(name for variant in variants for name in variant.options))
     for path, written in sheet.sound_items(OwnScenarioSchema, ("scenarios",)):
         for option in written.requires:
@@ -204,7 +204,7 @@ def _check_scenarios(sheet: Sheet, variants: list[Variant]) -> None:
 
 
 def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants: list[Variant]) -> None:
-    """Note headers that a server of the suite cannot be sent, because it has `http: 2`."""
+    """Note headers that HTTP/2 forbids, if a server of the suite has `http: 2`."""
     if not any(variant.http == "2" for variant in variants):
         return
     requests = [(path, written.headers)]

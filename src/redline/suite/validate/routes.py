@@ -1,4 +1,4 @@
-"""The routes of a suite: legs and proxies between them, resolved against the catalogue. Pure."""
+"""Resolve the routes of a suite, legs and proxies between them, against the catalogue. Pure."""
 
 from collections.abc import Mapping
 from typing import get_args
@@ -18,11 +18,11 @@ LEGS: tuple[Leg, ...] = get_args(Leg)
 _FORM = "alternate legs and proxies, with a leg at both ends: `nginx: [h2+tls, proxy.nginx, h1]`"
 
 Routes = Mapping[str, Route | None]
-"""Routes by name; None after its problems were noted."""
+"""Routes by name; None for a route whose problems are noted."""
 
 
 def read_routes(sheet: Sheet, catalogue: Catalogue) -> Routes:
-    """The routes that the suite defines. `direct` is not among them."""
+    """The routes that the suite defines, without `direct`."""
     routes: dict[str, Route | None] = {}
     for path in sheet.items(("routes",)):
         written = sheet.sound(list[RouteItem], path)
@@ -35,7 +35,7 @@ def read_routes(sheet: Sheet, catalogue: Catalogue) -> Routes:
 
 
 def direct_leg(entry: ServerEntry, http: str) -> Leg:
-    """How a server without a route serves this version of HTTP: plain if it can. Without such a leg, its first."""
+    """The leg of a server without a route for this version of HTTP, plain if possible; or else its first leg."""
     fitting = [leg for leg in entry.serves if http_of(leg) == http]
     return next((leg for leg in fitting if not has_tls(leg)), (fitting or entry.serves)[0])
 
@@ -43,10 +43,10 @@ def direct_leg(entry: ServerEntry, http: str) -> Leg:
 def routes_of(  # noqa: PLR0913, PLR0917 - of what, as it is written where, and what it may name
     sheet: Sheet, path: Path, entry: ServerEntry | None, written: ServerSchema, routes: Routes, catalogue: Catalogue
 ) -> list[Route | None]:
-    """The routes of an item of `servers`, None for `direct`; what is wrong is noted and left out.
+    """The routes of an item of `servers`, None for `direct`; invalid routes are noted and left out.
 
-    A server in place has no entry yet, and serves whatever its route asks for. The name of a proxy is a route through
-    it, with the protocol of the direct route on both sides.
+    A server defined in place has no entry yet, and serves whatever its route asks for. The name of a proxy is a route
+    through it, with the protocol of the direct route on both sides.
     """
     chosen: list[Route | None] = []
     if entry is not None and entry.kind == "proxy":
@@ -75,11 +75,11 @@ def routes_of(  # noqa: PLR0913, PLR0917 - of what, as it is written where, and 
 def _through(  # noqa: PLR0913, PLR0917 - which proxy, of what, and where it is written
     sheet: Sheet, where: Path, name: str, leg: Leg, routes: Routes, catalogue: Catalogue
 ) -> Route | None:
-    """The route through the proxy of a name, such as `nginx` or `proxy.nginx`; None after noting what is wrong."""
+    """The route through a proxy by name, such as `nginx` or `proxy.nginx`; None after noting a problem."""
     proxies = [entry.name for entry in catalogue.servers.values() if entry.kind == "proxy"]
     meant = [proxy for proxy in proxies if name in {proxy, proxy.rpartition(".")[2]}]
     if len(meant) > 1:
-        sheet.wrong(where, f"`{name}` is the name of several proxies", f"write one of {', '.join(meant)}")
+        sheet.wrong(where, f"several proxies have the name `{name}`", f"write one of {', '.join(meant)}")
         return None
     if not meant:
         short = dict.fromkeys(proxy.rpartition(".")[2] for proxy in proxies)
@@ -97,7 +97,7 @@ def _check_direct(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerS
 
 
 def _fits(sheet: Sheet, where: Path, entry: ServerEntry | None, route: Route, http: HttpVersion | None) -> bool:
-    """Whether a server can be reached by a route, if it has this `http`; what is wrong is noted."""
+    """Whether a route with this `http` can reach a server; a problem is noted."""
     known_before = len(sheet.problems)
     if entry is not None and route.legs[-1] not in entry.serves:
         message = f"{entry.name} does not serve {route.legs[-1]}, the last leg of the route `{route.name}`"
@@ -109,7 +109,7 @@ def _fits(sheet: Sheet, where: Path, entry: ServerEntry | None, route: Route, ht
 
 
 def _route(sheet: Sheet, path: Path, items: list[str | HopSchema], catalogue: Catalogue) -> Route | None:
-    """Note every mistake of a route."""
+    """Resolve a route; None after noting every mistake."""
     if len(items) % 2 == 0:
         sheet.wrong(path, "a leg is missing: a route begins and ends with a leg", _FORM)
         return None
@@ -134,14 +134,14 @@ def _leg(sheet: Sheet, path: Path, item: str | HopSchema, catalogue: Catalogue) 
     if name in catalogue.servers:
         sheet.wrong(path, f"there is no leg in front of {name}", _FORM)
     else:
-        sheet.wrong(path, f"`{clip(name)}` is no leg", suggest(name, LEGS, "legs are"))
+        sheet.wrong(path, f"`{clip(name)}` is not a leg", suggest(name, LEGS, "legs are"))
     return None
 
 
 def _hop(
     sheet: Sheet, path: Path, item: str | HopSchema, around: list[Leg | None], catalogue: Catalogue
 ) -> Variant | None:
-    """A proxy with the legs in front of it and behind it; None after noting what is wrong."""
+    """A proxy with the legs in front of it and behind it; None after noting a problem."""
     written = HopSchema(use=item) if isinstance(item, str) else item
     where = path if isinstance(item, str) else (*path, "use")
     entry = catalogue.servers.get(written.use)
@@ -177,15 +177,15 @@ def _hop(
 
 
 def places_of(sheet: Sheet, path: Path, written: PlacedSchema, *, hop: bool = False) -> list[Container | None]:
-    """Where an item of `servers`, or a hop, runs: None for a process. Note what is wrong."""
+    """The places where an item of `servers`, or a hop, runs: None for a process. Note problems."""
     is_axis = isinstance(sheet.document.at((*path, "in")), list) if "places" in written.model_fields_set else False
     settings = written.container or ContainerSchema()
     if written.container is not None and "container" not in written.places:
-        sheet.wrong((*path, "container"), "this runs in no container", "add `in: container`", key=True)
+        sheet.wrong((*path, "container"), "this does not run in a container", "add `in: container`", key=True)
     if hop and is_axis:
         sheet.wrong((*path, "in"), "a hop runs in one place", "write another route for the other place")
     if hop and settings.network == "published":
-        message = "a proxy reaches what is behind it through the network of the machine"
+        message = "a proxy reaches its upstream through the network of the machine"
         sheet.wrong((*path, "container", "network"), message, "remove `network`")
     for index, place in enumerate(written.places):
         if place in written.places[:index]:

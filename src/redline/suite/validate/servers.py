@@ -1,4 +1,4 @@
-"""What an item of `servers` means: variants of a server of the catalogue, or a server of the user's. Pure."""
+"""Resolve an item of `servers`: variants of a catalogue server, or a user's server. Pure."""
 
 import re
 from collections.abc import Callable
@@ -28,9 +28,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 
 @dataclass(frozen=True)
 class Names:
-    """What an item of `servers` names: servers and proxies of the catalogue, files, routes, revisions.
+    """Names that an item of `servers` can refer to: servers and proxies of the catalogue, files, routes, revisions.
 
-    `asked` is the first scenario: a server of the user's is ready when it answers that.
+    `asked` is the first scenario: a user's server is ready when it answers that.
     """
 
     catalogue: Catalogue
@@ -41,7 +41,7 @@ class Names:
 
 
 def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
-    """All variants of `servers`, after noting what is wrong with them."""
+    """All variants of `servers`, after noting their problems."""
     variants: list[Variant] = []
     for path, written in sheet.sound_items(ServerSchema, ("servers",)):
         for variant in _expanded(sheet, path, written, names):
@@ -55,7 +55,7 @@ def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
 
 
 def read_ceiling(sheet: Sheet, names: Names) -> Variant | None:
-    """The server under `ceiling`, if there is one."""
+    """The server under `ceiling`, if any."""
     written = sheet.sound(ServerSchema, ("ceiling",))
     if written is None:
         return None
@@ -76,9 +76,9 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
 
 
 def _of_project(sheet: Sheet, use: str, path: Path, names: Names) -> ServerSchema | None:
-    """The server of this name in redline.yaml, which comes before the catalogue's; None without any.
+    """The server of this name in redline.yaml, which takes precedence over the catalogue's; None without any.
 
-    A redline.yaml that cannot be read matters to a suite that may mean one of its servers.
+    A redline.yaml that cannot be read is an error only if the suite may mean a server of it.
     """
     try:
         return names.origins.servers().get(use)
@@ -89,11 +89,11 @@ def _of_project(sheet: Sheet, use: str, path: Path, names: Names) -> ServerSchem
 
 
 def _in_place(sheet: Sheet, path: Path, written: ServerSchema, own: ServerSchema, names: Names) -> list[Variant]:
-    """A server of redline.yaml as the suite reaches it; none after noting what is wrong."""
+    """A server of redline.yaml as the suite reaches it; empty after noting a problem."""
     known_before = len(sheet.problems)
     for key in sorted(written.model_fields_set - {"use", "http", "tls", "route"}):
         shown = ServerSchema.model_fields[key].alias or key
-        sheet.wrong((*path, shown), f"`{own.name}` is a server of redline.yaml, and has no `{shown}`", "remove it")
+        sheet.wrong((*path, shown), f"`{own.name}` is a server of redline.yaml, and cannot have `{shown}`", "remove it")
     if len(sheet.problems) > known_before:
         return []
     values = {key: getattr(own, key) for key in own.model_fields_set}
@@ -104,7 +104,7 @@ def _in_place(sheet: Sheet, path: Path, written: ServerSchema, own: ServerSchema
 
 
 def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names: Names) -> list[Variant]:
-    """Every combination of routes, places, options and flags that are written; none after noting what is wrong."""
+    """Every combination of the written routes, places, options and flags; empty after noting a problem."""
     by_name = sheet.document.at(path) == use
     entry = names.catalogue.servers.get(use)
     if entry is None:
@@ -143,7 +143,7 @@ def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names
 
 
 def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
-    """A server of the user's, but by its URL, once for each route to it; none after noting what is wrong."""
+    """A user's server, except by URL, once for each route to it; empty after noting a problem."""
     known_before = len(sheet.problems)
     name = _own_name(sheet, path, written, names.catalogue)
     chosen = routes_of(sheet, path, None, written, names.routes, names.catalogue)
@@ -169,7 +169,7 @@ def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[
 def _entries(
     sheet: Sheet, path: Path, written: ServerSchema, names: Names, name: str
 ) -> Callable[[Leg], ServerEntry] | None:
-    """What makes the entry of a server that serves a leg; None after noting what is wrong."""
+    """A function that makes the entry of a server for a leg; None after noting a problem."""
     if written.revision is None:
         own = Own(
             command=written.command or "",
@@ -203,10 +203,10 @@ def _called(written: ServerSchema) -> str:
 
 
 def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: Names) -> list[Variant]:
-    """The server behind a URL; none after noting what is wrong."""
+    """The server behind a URL; empty after noting a problem."""
     known_before, where = len(sheet.problems), (*path, "url")
     if is_like_a_url(url):
-        sheet.wrong(where, f"{clip(url)} is no URL of http:// or https://", f"write {as_url(url)}")
+        sheet.wrong(where, f"{clip(url)} is not a URL of http:// or https://", f"write {as_url(url)}")
         return []
     read = noted(sheet, where, partial(read_url, url))
     if read is None:
@@ -244,7 +244,7 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
 def _routes_to_running(
     sheet: Sheet, path: Path, written: ServerSchema, names: Names, *, secure: bool
 ) -> list[Route | None]:
-    """The routes to the server behind a URL; what is wrong is noted."""
+    """The routes to the server behind a URL; problems are noted."""
     if secure:
         if written.route != [DIRECT]:
             message = "a server behind https:// has no route: no proxy would know its certificate"
@@ -264,25 +264,25 @@ def _check_tls(sheet: Sheet, path: Path, written: ServerSchema, name: str, front
 
 
 def _front(entry: ServerEntry, written: ServerSchema, route: Route | None) -> tuple[ServerEntry, Leg]:
-    """What answers the load, the server or a proxy, and the leg to it."""
+    """The entry that answers the load, of the server or a proxy, and the leg to it."""
     if route is None:
         return entry, direct_leg(entry, written.http)
     return route.hops[0].catalogued if route.hops else entry, route.legs[0]
 
 
 def _served_by(settings: Tls, entry: ServerEntry | None) -> Tls:
-    """The settings of TLS, with the name in the certificate of what answers."""
+    """The TLS settings, with the name in the certificate of the answering server or proxy."""
     served = entry.tls.server_name if entry and entry.tls else None
     return settings.named(settings.server_name or served)
 
 
 def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
-    """The settings of TLS as they are written."""
+    """The TLS settings as written."""
     settings, where = written.tls or TlsSchema(), (*path, "tls")
     ca = settings.ca
     ca_pem = noted(sheet, (*where, "ca"), lambda: certificates(files.text(ca))) if ca else None
     if ca_pem == "":
-        sheet.wrong((*where, "ca"), f"{settings.ca} holds no certificate", "name a PEM file")
+        sheet.wrong((*where, "ca"), f"{settings.ca} contains no certificate", "name a PEM file")
     return Tls(
         ca_pem=ca_pem,
         insecure=settings.insecure,

@@ -30,23 +30,23 @@ from redline.visible import visible
 
 _HERE = Path(__file__).parent
 _HEATS = (0.05, 0.15)
-"""Changes from which on a cell of a table is coloured more strongly."""
+"""Changes from which a table cell is coloured more strongly."""
 
 ROW = 22
 """The height of a row of a chart in pixels."""
 WIDTH = 1000
-"""The width of a chart in units, which a browser stretches to the width that it has (`preserveAspectRatio`)."""
+"""The width of a chart in units; a browser stretches it to the available width (`preserveAspectRatio`)."""
 _HALF_BAR = 6
 _HALF_CAP = 4
 _BELOW = 8
-"""So far below its bar's middle stand the dots."""
+"""The distance of the dots below the middle of their bar."""
 _ARROW = 24
 _CURVE = 44
 """The height of the curve above a heat map."""
 
 
 def render(page: Page) -> bytes:
-    """The whole page; the same page gives the same bytes."""
+    """Render the whole page; the same page gives the same bytes."""
     style = _asset("vendor/uPlot.min.css") + Markup("\n") + _asset("page.css")
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts)]
     data = json.dumps(page.figures.data, separators=(",", ":"))
@@ -65,12 +65,12 @@ def render(page: Page) -> bytes:
 
 @cache
 def _asset(name: str) -> Markup:
-    """A file of this package, trusted as code is."""
+    """Read a file of this package, trusted as code."""
     return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))  # noqa: S704
 
 
 def _policy(style: str, *scripts: str) -> str:
-    """Nothing may be loaded from anywhere; only these very texts may act (W3C, Content Security Policy Level 3)."""
+    """Forbid loading anything; only these texts may act (W3C, Content Security Policy Level 3)."""
     allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; img-src data:; "
@@ -83,15 +83,15 @@ def _digest(text: str) -> str:
 
 
 class _CompiledTemplates(BytecodeCache):
-    """Compiled templates, kept as Python keeps compiled modules: beside their sources, where that can be written."""
+    """Compiled templates, kept like Python's compiled modules: beside their sources, if that is writable."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Load what was compiled from this very source, by this version of Python and of Jinja."""
+        """Load the template compiled from this source by this version of Python and of Jinja."""
         with contextlib.suppress(OSError):
             bucket.bytecode_from_string(self._file(bucket).read_bytes())
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what was compiled, unless Python is asked to keep nothing."""
+        """Keep a compiled template, unless Python is told to write none."""
         if sys.dont_write_bytecode:
             return
         file = self._file(bucket)
@@ -113,7 +113,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
-        optimized=False,  # it would fold constants, which takes longer than it saves
+        optimized=False,  # folding constants takes longer than it saves
         bytecode_cache=_CompiledTemplates(),
     )
     made.globals.update(
@@ -139,13 +139,13 @@ def _templates() -> Environment:
 
 @lru_cache(maxsize=4096)
 def _breakable(name: str) -> Markup:
-    """A text whose names may be broken before dots, pluses and equal signs; `join` escapes its parts."""
+    """Allow breaks in names before dots, pluses and equal signs; `join` escapes the parts."""
     return Markup("<wbr>").join(re.split(r"(?=[.+=][A-Za-z])", name))
 
 
 @lru_cache(maxsize=4096)
 def _camel(name: str) -> Markup:
-    """A name such as SimpleGetMulti that may be broken before its capitals."""
+    """Allow breaks before the capitals of a name such as SimpleGetMulti."""
     return Markup("<wbr>").join(re.split(r"(?<=[a-z0-9])(?=[A-Z])", name))
 
 
@@ -154,7 +154,7 @@ def _plain(spans: Line) -> str:
 
 
 def _groups(table: Table) -> list[tuple[str, int]]:
-    """The headings above the columns with their widths; empty where no column has a heading."""
+    """Return the headings above the columns with their widths; empty if no column has a heading."""
     columns = [column for column in table.columns if column.place == "column"]
     if not any(column.group for column in columns):
         return []
@@ -162,7 +162,7 @@ def _groups(table: Table) -> list[tuple[str, int]]:
 
 
 def _bodies(table: Table) -> Iterator[tuple[str, list[tuple[int, tuple[TableCell, ...]]]]]:
-    """The rows with their numbers, by the heading above them or by the cell that they share."""
+    """Yield the rows with their indices, by the heading above them or by the cell that they share."""
     above = table.columns[0].place == "above"
     merged = table.columns[0].merged
 
@@ -175,13 +175,13 @@ def _bodies(table: Table) -> Iterator[tuple[str, list[tuple[int, tuple[TableCell
 
 
 def _heat(cell: ChangeCell) -> str:
-    """The CSS classes of a change: its verdict, and how large it is."""
+    """Return the CSS classes of a change: its verdict, and its size."""
     return f"{cell.verdict} h{sum(cell.size >= edge for edge in _HEATS)}" if cell.verdict else "none"
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart as paths: the outlines of its bars by class, what joins them, all whiskers, and all dots of trials.
+    """A chart as paths: the outlines of bars by class, the lines that join them, all whiskers, and all dots of trials.
 
     Heights are pixels, widths are not. A hundred bars are few paths.
     """
@@ -194,7 +194,7 @@ class Drawn:
 
 
 def draw(chart: BarChart) -> Drawn:
-    """The rows in order; a row without a bar is empty, and nothing is joined to it."""
+    """Draw the rows in order; a row without a bar is empty, and nothing is joined to it."""
     fills: dict[str, list[str]] = {}
     joins: list[str] = []
     whiskers: list[str] = []
@@ -216,7 +216,7 @@ def draw(chart: BarChart) -> Drawn:
 
 
 def _whisker(bar: Bar, middle: int, chart: BarChart) -> str:
-    """From end to end with caps, or an arrow where the interval, or the bar itself, goes on."""
+    """Draw a line with caps at its ends, or with an arrow if the interval, or the bar itself, is cut off."""
     bounded = bar.low is not None and bar.high is not None
     low, high = (bar.end if end is None else end for end in (bar.low, bar.high))
     parts = [f"M{_at(low, chart)} {middle}H{_at(high, chart)}"] if bounded else []
@@ -242,11 +242,11 @@ class Heated:
 
 
 def heat_map(heat: Heat) -> Heated:
-    """A curve, the rows in order, and marks below."""
+    """Draw a curve, the rows in order, and marks below."""
     levels: dict[int, list[str]] = {}
     for row, (_, cells) in enumerate(heat.rows):
         start = 0
-        for level, run in groupby(cells):  # neighbours of a level are drawn as a single rectangle
+        for level, run in groupby(cells):  # draw neighbours of a level as a single rectangle
             end = start + len(list(run))
             levels.setdefault(level, []).append(f"M{start} {_CURVE + row * ROW}H{end}v{ROW - 1}H{start}z")
             start = end

@@ -7,18 +7,18 @@ from redline.model import Verdict
 from redline.report.figures import RunCourse
 
 WIDTH = 1000
-"""The width of a course in units, which a browser stretches to the width that it has."""
+"""The width of a course in units; a browser stretches it to the available width."""
 HEIGHT = 96
 _EDGE = 8
 _LINE = 14
-"""The height of a text: ticks that are closer would run together, and then the highest stands alone."""
+"""The height of a text: ticks closer than this would overlap, so only the highest is shown."""
 _LEAST_SPAN = math.log(1.04)
-"""Courses that differ by less are drawn flat: noise is no mountain."""
+"""Courses that differ by less are drawn flat, so that noise does not look like mountains."""
 
 
 @dataclass(frozen=True)
 class DrawnCourse:
-    """Its line, its intervals, the dots of its runs, the beginnings of eras, its changes; and where its ticks stand."""
+    """A course's line, intervals, dots of runs, beginnings of eras, changes, and positions of ticks."""
 
     line: str
     whiskers: str
@@ -29,7 +29,7 @@ class DrawnCourse:
 
 
 def draw_course(course: RunCourse) -> DrawnCourse:
-    """Runs stand at equal distances, values on a log scale. Intervals that reach out of it are cut off."""
+    """Draw runs at equal distances, values on a log scale. Intervals are cut off at the ends of the scale."""
     step = WIDTH / len(course.points)
     known = [point[0] for point in course.points if point]
     lowest, highest = math.log(min(known, default=1.0)), math.log(max(known, default=1.0))
