@@ -89,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _fixture_is_ours(item: pytest.Item) -> bool:
     """Whether the test uses our fixture, and not another of that name."""
     known = getattr(item, "_fixtureinfo", None)
-    definitions = known.name2fixturedefs.get("redline") if known is not None else None
+    definitions: Any = known.name2fixturedefs.get("redline") if known is not None else None
     return bool(definitions) and getattr(definitions[-1].func, "__module__", "") == __name__
 
 

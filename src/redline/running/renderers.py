@@ -42,7 +42,9 @@ def _rendered(point: EntryPoint, report: AnyReport) -> bytes:
     except RedlineError:
         raise
     except Exception as error:
-        where = extract_tb(error.__traceback__)[-1]
+        frames = extract_tb(error.__traceback__)
+        own = [frame for frame in frames if point.module.replace(".", "/") in frame.filename]
+        where = (own or frames)[-1]
         message = f"the format {point.name} of {package} failed: {type(error).__name__}: {error}"
         raise RedlineError(f"{message} ({Path(where.filename).name}:{where.lineno})", hint=hint) from error
     if not isinstance(content, bytes):
