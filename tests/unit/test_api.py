@@ -16,7 +16,7 @@ import redline
 from redline.api import calls
 from redline.api.words import call_text, translated
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
-from redline.errors import RedlineError, UsageError
+from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell, Traffic
 from redline.ports import Drive, Endpoint, Placement
 from redline.running import assembly
@@ -179,6 +179,9 @@ def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
     ("call", "words"),
     [
         (lambda: redline.load(URL, rate="5x", duration="10"), ("rate='5x': ", "duration=10: ")),
+        (lambda: redline.load("./a --port"), ("'./a --port' has no {port}",)),
+        (lambda: redline.load("./a {port}", path="/", requests=[]), ("requests say what is requested",)),
+        (lambda: redline.load(URL, path="/"), ("path='/' is for a command",)),
         (lambda: redline.load(URL, rate=5, users=4), ("users are of a load without a rate",)),
         (lambda: redline.load(URL, connections=4), ("connections are of a load with a rate",)),
         (lambda: redline.load("http://example.com/"), ("target_is_mine='example.com'",)),
@@ -208,6 +211,15 @@ def test_an_error_names_the_arguments(
         assert word in str(raised.value)
     assert " --" not in str(raised.value)
     assert [path for path in tmp_path.iterdir() if path.name != "config"] == []
+
+
+def test_an_error_that_is_no_mistake_of_the_caller_names_them_too(loaded_by: Loaded, tmp_path: Path) -> None:
+    loaded_by(Server())
+    redline.load(URL, users=2, keep=tmp_path / "kept")
+    with pytest.raises(StoreError, match="already holds a") as raised:
+        redline.load(URL, users=2, keep=tmp_path / "kept")
+    assert "keep" in raised.value.hint
+    assert "-o" not in raised.value.hint
 
 
 def test_an_argument_that_is_not_there_is_a_mistake_in_python() -> None:

@@ -1,6 +1,7 @@
 """`load`, `ab`, `limit` and `run`: the arguments become the flags of the command, and the rest is the command's way."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
@@ -141,7 +142,10 @@ def _started(flags: LoadFlags, path: str | None) -> Project | None:
         raise UsageError(f"path={path!r}: requests say what is requested", hint="leave out one of the two")
     declared = LoadFlags.declared()
     vars(flags).update({name: declared[name].default for name in _DESCRIBES})
-    return read_project(as_yaml({"start": command}), "command", NO_FILES)
+    try:
+        return read_project(as_yaml({"start": command}), "command", NO_FILES)
+    except UsageError as error:  # the place is that in a file which nobody wrote
+        raise UsageError.of_problems(tuple(replace(problem, place=None) for problem in error.problems)) from None
 
 
 def ab(  # noqa: PLR0913 - all but two are named

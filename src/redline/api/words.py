@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from inspect import signature
 
 from redline.cli.command_line import Flags
-from redline.errors import Problem, UsageError
+from redline.errors import Problem, RedlineError
 
 NAMES = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "listed": "requests"}
 """The parameters that are not called as the fields of the flags."""
@@ -16,24 +16,24 @@ _TAKES_A_NAME = "--target-is-mine"
 
 @contextmanager
 def in_words_of_python(kind: type[Flags], names: Mapping[str, str] = {}) -> Iterator[None]:
-    """Let the errors of a block name parameters in place of flags. Raises UsageError.
+    """Let the errors of a block name parameters in place of flags. Raises RedlineError.
 
     `names` are further parameters that are not called as their fields.
     """
     try:
         yield
-    except UsageError as error:
+    except RedlineError as error:
         called = NAMES | dict(names)
         by_flag = {
             flag: called.get(field, field)
             for field, declared in kind.declared().items()
             for flag in declared.param_decls or ()
         }
-        problems = (
+        error.problems = tuple(
             Problem(translated(problem.message, by_flag), translated(problem.hint, by_flag), problem.place)
             for problem in error.problems
         )
-        raise UsageError.of_problems(tuple(problems)) from None
+        raise
 
 
 def translated(text: str, by_flag: Mapping[str, str]) -> str:
