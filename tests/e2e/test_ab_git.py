@@ -243,7 +243,7 @@ def test_a_build_without_its_network_is_said_once_for_each_revision_and_leaves_n
     file = project.folder / "redline.yaml"
     file.write_text("build: 'echo curl 6 Could not resolve host; exit 6'\nstart: sh run.sh {port}\n")
     done = redline("ab", "--git", "v1..v2")
-    done.refused(1, "redline: v1 (", "by a network that does not answer", "cannot build B: v2 (")
+    done.refused(1, "redline: v1 (", "a network that does not answer", "cannot build B: v2 (")
     assert done.err.count("does not build") == 2
     assert len(project.git("worktree", "list").splitlines()) == 1
     assert left_of(redline) == []

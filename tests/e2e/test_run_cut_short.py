@@ -92,7 +92,7 @@ def test_a_run_of_other_servers_is_not_mixed_in(redline: Redline, lab: Lab) -> N
     process.communicate(timeout=60)
     family = lab.folder / "catalogue" / "good" / "server.yaml"
     family.write_text(family.read_text() + "# changed\n")
-    redline("run", "--resume", "out").refused(1, "not what it was")
+    redline("run", "--resume", "out").refused(1, "has changed since")
 
 
 def test_resume_takes_nothing_beside_it(redline: Redline, lab: Lab) -> None:

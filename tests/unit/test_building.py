@@ -30,7 +30,7 @@ def test_the_same_build_is_accepted() -> None:
 
 def test_another_build_is_refused() -> None:
     changed = BuildOutcome(hashes=dict.fromkeys(SAME, "another"))
-    with pytest.raises(RedlineError, match="not what it was"):
+    with pytest.raises(RedlineError, match="has changed since"):
         refuse_changed(changed, RUN, RUN.manifest.environment)
 
 

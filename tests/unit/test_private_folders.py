@@ -168,7 +168,7 @@ def test_a_lock_is_not_followed_and_keeps_what_it_holds(tmp_path: Path, precious
         pass
     (tmp_path / ".lock").unlink()
     os.mkfifo(tmp_path / ".lock")  # nobody reads it
-    with pytest.raises(OSError, match="is no file"):
+    with pytest.raises(OSError, match="is not a file"):
         open_lock(tmp_path / ".lock")
     assert precious.read_text() == "as it was"
 

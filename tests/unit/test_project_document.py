@@ -132,7 +132,7 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         ),
         (
             "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, env_file: .env}\n",
-            "no `env_file`\n  hint: write it as `env_file` of the service, in the compose file",
+            "cannot have `env_file`\n  hint: write it as `env_file` of the service, in the compose file",
         ),
         (
             "servers:\n  - {name: go, image: 'shop:1', service: web}\n",

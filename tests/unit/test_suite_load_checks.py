@@ -122,8 +122,8 @@ def test_the_load_that_warms_up_need_not_be_measured(tmp_path: Path) -> None:
         (OPEN + "warmup_by: saturated\n", "no load `saturated`", "saturate"),
         (OPEN + "warmup_by: {users: 2, rate: 9}\n", "both users and a rate", "{rate: 1000}"),
         (OPEN + "warmup_by: {}\n", "neither users nor a rate", "{rate: 1000}"),
-        (OPEN + "warmup_by: steady\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
-        (OPEN + "warmup_by: {users: 2}\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
+        (OPEN + "warmup_by: steady\nwarmup: {detect: {}}\n", "detected under the measured load", "fixed"),
+        (OPEN + "warmup_by: {users: 2}\nwarmup: {detect: {}}\n", "detected under the measured load", "fixed"),
         (
             OPEN.replace("rate: 500", "rate: 0, ramp: {to: 64, over: 1s}") + "warmup_by: steady\n",
             "`steady` is not a constant load",

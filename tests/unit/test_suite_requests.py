@@ -85,7 +85,7 @@ def test_every_method_has_its_key(tmp_path: Path) -> None:
         ("requests: [{weight: 1}]", "this request has no method", "`get: /path0`"),
         ("requests: [{get: /a, put: /a}]", "this request has get and put", "exactly one"),
         ("requests: [{get: /a, weight: 0}]", "at least 1", "how often it is drawn"),
-        ("headers: {A: b}, requests: [{get: /b}]", "`headers` cannot be combined with `requests`", "within each"),
+        ("headers: {A: b}, requests: [{get: /b}]", "`headers` cannot be combined with `requests`", "in every request"),
         ("get: '/{rand:5..1}'", "`{rand:5..1}` cannot be filled in", "{rand:1..100}"),
         ("get: '/{rand:1-5}'", "`{rand:1-5}` cannot be filled in", "{rand:1..100}"),
         ("get: /a, headers: {A: '{pick:}'}", "`{pick:}` cannot be filled in", "{pick:file.txt}"),

@@ -38,7 +38,7 @@ _MOST_CORRELATION = 0.8
 """The highest correlation of residuals: few numbers cannot show a higher correlation."""
 
 _CRITICAL = ((5, 24.0), (6, 15.0), (7, 11.0), (8, 9.5), (9, 8.0), (10, 7.0), (12, 6.1), (15, 5.6), (20, 5.5))
-"""By count of numbers: the ratio of largest gap to spread within groups that one group exceeds once in 1,000 times.
+"""The ratio, by count of numbers, of largest gap to spread within groups that one group exceeds once in 1,000 times.
 
 The largest of normal, Laplace and t(3) numbers, in 100,000 simulations per entry. Exponential numbers, skewed like
 trials of which a few were disturbed, exceed it up to once in 100 times. Other counts are interpolated.
