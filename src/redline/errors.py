@@ -134,7 +134,7 @@ class NotStoredError(StoreError):
     exit_code = 2
 
 
-class NoValueError(RedlineError):
+class NotKnownError(RedlineError):
     """A result has no such number: it is invalid, was not measured, or there are several of which none is meant."""
 
 

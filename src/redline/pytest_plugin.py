@@ -5,7 +5,7 @@ pytest imports it in every project that has Redline installed, so it imports not
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from redline.api.results import RunResult, SearchResult
     from redline.api.serving import ServedCommand
 
+__tracebackhide__ = True  # a test that fails shows its own lines, and not these
 _FOLDER = "--redline-html"
+T = TypeVar("T")
 Result = TypeVar("Result", bound="RunResult | SearchResult")
 
 
@@ -31,34 +33,35 @@ class RedlineFixture:
         """Start a command for the rest of the test, as `redline.serve`; `url` of what it gives is where it answers."""
         from redline import serve  # noqa: PLC0415 - see above
 
-        return self._stack.enter_context(serve(command, path=path, **keys))
+        return _told(lambda: self._stack.enter_context(serve(command, path=path, **keys)))
 
     def load(self, server: "str | ServedCommand | None" = None, **given: Any) -> "RunResult":
         """Load a server, as `redline.load`."""
         from redline import load  # noqa: PLC0415 - see above
 
-        return self._shown("load", load(None if server is None else str(server), **given))
+        return self._shown("load", lambda: load(None if server is None else str(server), **given))
 
     def ab(self, *servers: "str | ServedCommand", **given: Any) -> "RunResult":
         """Compare two servers, as `redline.ab`."""
         from redline import ab  # noqa: PLC0415 - see above
 
-        return self._shown("ab", ab(*map(str, servers), **given))
+        return self._shown("ab", lambda: ab(*map(str, servers), **given))
 
     def limit(self, *servers: "str | ServedCommand", **given: Any) -> "SearchResult":
         """Find the highest rate that meets an objective, as `redline.limit`."""
         from redline import limit  # noqa: PLC0415 - see above
 
-        return self._shown("limit", limit(*map(str, servers), **given))
+        return self._shown("limit", lambda: limit(*map(str, servers), **given))
 
     def run(self, suite: Any = None, **given: Any) -> "RunResult":
         """Run a suite, as `redline.run`."""
         from redline import run  # noqa: PLC0415 - see above
 
-        return self._shown("run", run(suite, **given))
+        return self._shown("run", lambda: run(suite, **given))
 
-    def _shown(self, name: str, result: "Result") -> "Result":
+    def _shown(self, name: str, measure: "Callable[[], Result]") -> "Result":
         """The result, which pytest shows if the test fails, and whose page is kept where that is asked for."""
+        result = _told(measure)
         self._measured += 1
         self._item.add_report_section("call", f"redline {name}", str(result))
         if self._folder is not None:
@@ -66,6 +69,16 @@ class RedlineFixture:
             self._folder.mkdir(parents=True, exist_ok=True)
             result.save(self._folder / f"{test}-{self._measured}-{name}.html")
         return result
+
+
+def _told(call: Callable[[], T]) -> T:
+    """What a call returns. An error of Redline says what is wrong, and not where in Redline it was seen."""
+    from redline.errors import RedlineError  # noqa: PLC0415 - see above
+
+    try:
+        return call()
+    except RedlineError as error:
+        raise error.with_traceback(None) from None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -57,7 +57,7 @@ def taking(code: str) -> object:
 
 def has_worked(done: "subprocess.CompletedProcess[str]", code: str) -> bool:
     """Whether a block has done all that it says; what compares so shortly may also be undecided, and say so."""
-    return done.returncode == 0 or (takes_long(code) and "NoValueError" in done.stdout + done.stderr)
+    return done.returncode == 0 or (takes_long(code) and "NotKnownError" in done.stdout + done.stderr)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 
 from redline.analysis import build_report
 from redline.api.results import RunResult, SearchResult
-from redline.errors import NoValueError, RedlineError, StoreError, UsageError
+from redline.errors import NotKnownError, RedlineError, StoreError, UsageError
 from redline.model import Metric, ObjectiveResult, Report, Verdict
 from redline.model.limits import LimitReport
 from tests.fakes import limits, reports
@@ -31,7 +31,7 @@ def test_a_level_is_that_of_the_report() -> None:
 
 
 def test_a_number_of_several_cells_is_refused_with_their_names() -> None:
-    with pytest.raises(NoValueError, match=r"p99 is of \d+ cells: .*rust\.hyper"):
+    with pytest.raises(NotKnownError, match=r"p99 is of \d+ cells: .*rust\.hyper"):
         _ = of(reports.healthy()).p99
     with pytest.raises(UsageError, match=r"nothing is called 'rust\.axam'") as refused:
         of(reports.healthy()).select("rust.axam")
@@ -45,7 +45,7 @@ def test_an_invalid_cell_has_no_number_and_says_why() -> None:
     chosen = result.select(invalid.slug)
     assert chosen.findings[0].grade == "invalid"
     for name in ("p99", "throughput", "errors", "cpu_per_request"):
-        with pytest.raises(NoValueError, match="is not known: ") as refused:
+        with pytest.raises(NotKnownError, match="is not known: ") as refused:
             getattr(chosen, name)
         assert refused.value.hint
 
@@ -55,7 +55,7 @@ def test_a_percentile_of_too_few_requests_is_refused() -> None:
     (cell,) = result.cells
     few = {metric: value for metric, value in cell.estimates.items() if metric is not Metric.P9999}
     result.cells = (cell.model_copy(update={"estimates": few}),)
-    with pytest.raises(NoValueError, match=r"p99\.99 (needs|was not measured)"):
+    with pytest.raises(NotKnownError, match=r"p99\.99 (needs|was not measured)"):
         _ = result.p9999
 
 
@@ -65,14 +65,14 @@ def test_a_comparison_has_verdict_changes_and_levels() -> None:
     assert result.slower
     assert "19%" < result.change.cpu_per_request < "21%"
     assert result.change.cpu_per_request.at_least > "15%"
-    with pytest.raises(NoValueError, match="is of 2 cells"):
+    with pytest.raises(NotKnownError, match="is of 2 cells"):
         _ = result.p99
     assert result.select("A").throughput > 0
 
 
 def test_several_verdicts_have_to_be_chosen_among() -> None:
     result = compared(home=1.2, items=1.0)
-    with pytest.raises(NoValueError, match="there are several verdicts"):
+    with pytest.raises(NotKnownError, match="there are several verdicts"):
         _ = result.verdict
     assert result.slower
     assert result.select("home").verdict is Verdict.SLOWER
@@ -81,9 +81,9 @@ def test_several_verdicts_have_to_be_chosen_among() -> None:
 
 def test_what_is_not_compared_has_no_verdict() -> None:
     for name in ("verdict", "slower"):
-        with pytest.raises(NoValueError, match="nothing is compared"):
+        with pytest.raises(NotKnownError, match="nothing is compared"):
             getattr(of(reports.alone()), name)
-    with pytest.raises(NoValueError, match="was not measured"):
+    with pytest.raises(NotKnownError, match="was not measured"):
         _ = of(reports.alone()).change.p99
 
 
@@ -95,7 +95,7 @@ def test_a_comparison_that_could_not_be_judged_has_not_passed() -> None:
     )
     result = of(result.report.model_copy(update={"comparisons": unjudged}))
     for read in (lambda: result.slower, lambda: result.verdict, lambda: result.change.cpu_per_request):
-        with pytest.raises(NoValueError, match="the server was not warm"):
+        with pytest.raises(NotKnownError, match="the server was not warm"):
             read()
 
 
@@ -108,9 +108,9 @@ def test_objectives_are_met_missed_or_not_known() -> None:
     assert result.select(met.slug).met
     unknown: ObjectiveResult = met.objectives[0].unmet("the cell is invalid", known=False)
     result.cells = (met.model_copy(update={"objectives": (unknown,)}),)
-    with pytest.raises(NoValueError, match="is not known to be met: the cell is invalid"):
+    with pytest.raises(NotKnownError, match="is not known to be met: the cell is invalid"):
         _ = result.met
-    with pytest.raises(NoValueError, match="there is no objective"):
+    with pytest.raises(NotKnownError, match="there is no objective"):
         _ = compared(home=1.0).met
 
 
@@ -126,7 +126,7 @@ def test_a_limit_is_an_interval() -> None:
     assert chosen.failed == answer.failed_per_s
     assert "/s" in str(chosen.passed)
     for name in ("verdict", "slower"):
-        with pytest.raises(NoValueError, match="nothing is compared"):
+        with pytest.raises(NotKnownError, match="nothing is compared"):
             getattr(result, name)
 
 
@@ -135,7 +135,7 @@ def test_a_side_that_is_not_known_is_refused() -> None:
     (cell, *_), unknown = report.cells, limits.ends_at(None, 100.0)
     result = searched(report.model_copy(update={"cells": (cell.model_copy(update={"limits": (unknown,)}),)}))
     assert result.failed == 100
-    with pytest.raises(NoValueError, match="the rate that passed is not known"):
+    with pytest.raises(NotKnownError, match="the rate that passed is not known"):
         _ = result.passed
 
 
@@ -162,4 +162,4 @@ def test_a_result_that_cannot_be_saved_says_why(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file or directory"):
         result.save(tmp_path / "gone" / "report.html")
     assert list(tmp_path.iterdir()) == []
-    assert issubclass(NoValueError, RedlineError)
+    assert issubclass(NotKnownError, RedlineError)

@@ -53,6 +53,17 @@ def test_a_test_that_fails_shows_the_report(pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["E *p99 *, not < 1ns", "*redline load*", "*rust.*"])
 
 
+def test_an_error_is_shown_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
+    code = "def test_none(redline):\n    redline.server('./none --port {port}')\n"
+    pytester.makepyfile(test_shop=code)
+    done = run(pytester)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(
+        [">*redline.server*", "E *there is no *none", "E *hint: *", "test_shop.py:2: LaunchError"]
+    )
+    assert "pytest_plugin.py" not in done.stdout.str()
+
+
 def test_tests_that_measure_have_a_marker(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_shop=PASSES + FAILS + OTHER)
     run(pytester, "-m", "not redline").assert_outcomes(passed=1, deselected=2)

@@ -10,6 +10,7 @@ from typing import Literal
 from redline.errors import WrongValueError
 from redline.quantities import NUMBER, amount, parse_any_rate, parse_duration, parse_memory, parse_share, percent
 
+__tracebackhide__ = True  # pytest shows the line of a test that compares, and not these
 Unit = Literal["ns", "1/s", "B", "share", "change"]
 """A change is relative: 0.05 where B needs 5% more than A."""
 _CHANGE = re.compile(rf"([+-]?{NUMBER})\s*%")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from redline.analysis.compare import is_not_judged, unwanted
 from redline.api.amounts import Amount, Unit
-from redline.errors import NoValueError, UsageError
+from redline.errors import NotKnownError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import CellReport, Comparison, Estimate, Finding, Grade, Metric, Report, Verdict
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
@@ -77,14 +77,14 @@ class BaseResult(ABC, Generic[R]):
     @property
     @abstractmethod
     def verdict(self) -> Verdict:
-        """What the comparison showed. Raises NoValueError where there is none, or not one alone."""
+        """What the comparison showed. Raises NotKnownError where there is none, or not one alone."""
 
     @property
     @abstractmethod
     def slower(self) -> bool:
         """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
 
-        Raises NoValueError where nothing is, and something could not be judged.
+        Raises NotKnownError where nothing is, and something could not be judged.
         """
 
 
@@ -93,7 +93,7 @@ class RunResult(BaseResult[Report]):
 
     A level is `throughput`, `mean`, `p50` to `p9999`, `cpu_per_request`, `memory` or `errors`. It is that of a single
     server under a single load: `select` chooses where there are several. Response times count from when a request was
-    due. All raise NoValueError where there is no such number, or where it is of an invalid measurement.
+    due. All raise NotKnownError where there is no such number, or where it is of an invalid measurement.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class RunResult(BaseResult[Report]):
         """The share of the requests that failed, without connections that the engine's own side could not open."""
         counts = self._cell("errors").counts
         if not counts.due:
-            raise NoValueError("errors: no request was due", hint="load it for longer")
+            raise NotKnownError("errors: no request was due", hint="load it for longer")
         return Amount("errors", (counts.outcomes.errors - counts.exhausted) / counts.due, "share")
 
     @property
@@ -190,13 +190,13 @@ class RunResult(BaseResult[Report]):
 
     @property
     def met(self) -> bool:
-        """Whether all objectives are met. Raises NoValueError where there are none, or one is not known to be met."""
+        """Whether all objectives are met. Raises NotKnownError where there are none, or one is not known to be met."""
         results = [result for cell in self.cells for result in cell.objectives]
         if not results:
-            raise NoValueError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
+            raise NotKnownError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
         unknown = [result for result in results if result.state == "not known"]
         if unknown and not any(result.state == "missed" for result in results):
-            raise NoValueError(
+            raise NotKnownError(
                 f"{unknown[0].objective.text} is not known to be met: {unknown[0].reason}",
                 hint="load it for longer, or see its findings",
             )
@@ -204,10 +204,10 @@ class RunResult(BaseResult[Report]):
 
     @property
     def verdict(self) -> Verdict:
-        """What the comparison showed, B against A. Raises NoValueError where there is none, or not one alone."""
+        """What the comparison showed, B against A. Raises NotKnownError where there is none, or not one alone."""
         primary = [comparison for comparison in self._comparisons if comparison.primary]
         if not primary:
-            raise NoValueError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
+            raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
         for comparison in primary:
             if comparison.verdict is None:
                 raise _not_judged(comparison)
@@ -217,11 +217,11 @@ class RunResult(BaseResult[Report]):
     def slower(self) -> bool:
         """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
 
-        Raises NoValueError where nothing is, and something could not be judged.
+        Raises NotKnownError where nothing is, and something could not be judged.
         """
         comparisons = [comparison for comparison in self._comparisons if comparison.primary]
         if not comparisons:
-            raise NoValueError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
+            raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
         if unwanted(comparisons, (Verdict.SLOWER,)):
             return True
         for comparison in filter(is_not_judged, comparisons):
@@ -234,12 +234,12 @@ class RunResult(BaseResult[Report]):
         return tuple(comparison for comparison in self.report.comparisons if comparison.cell_id in chosen)
 
     def _cell(self, name: str) -> CellReport:
-        """The only cell, if it is valid. Raises NoValueError."""
+        """The only cell, if it is valid. Raises NotKnownError."""
         cell = _only(self.cells, name)
         if not cell.valid:
             grave = [finding for finding in cell.findings if finding.grade is Grade.INVALID]
             hint = grave[0].advice if grave else "its trials say why: print the result"
-            raise NoValueError(f"{name} is not known: {invalid_reason(cell)}", hint=hint)
+            raise NotKnownError(f"{name} is not known: {invalid_reason(cell)}", hint=hint)
         return cell
 
     def _level(self, metric: Metric) -> Amount:
@@ -249,17 +249,17 @@ class RunResult(BaseResult[Report]):
         for few in cell.too_few:
             if few.metric is metric:
                 message = f"{metric.words} needs {few.needs:,} requests, and {few.missing:,} are missing"
-                raise NoValueError(message, hint="load it for longer, or at a higher rate")
+                raise NotKnownError(message, hint="load it for longer, or at a higher rate")
         hint = "it is read of servers that Redline starts: give `load` the command, or use `ab`"
         if metric in QUANTILE_OF or metric is Metric.THROUGHPUT:
             hint = "print the result: its outcomes say how requests ended"
-        raise NoValueError(f"{metric.words} was not measured", hint=hint)
+        raise NotKnownError(f"{metric.words} was not measured", hint=hint)
 
 
 class Changes:
     """How a server differs from its baseline: relative changes with their intervals, such as +5.2% [+4.7, +5.7].
 
-    All raise NoValueError where there is no such change, or not one alone.
+    All raise NotKnownError where there is no such change, or not one alone.
     """
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
@@ -267,41 +267,41 @@ class Changes:
 
     @property
     def throughput(self) -> Amount:
-        """Of right answers per second."""
+        """The change of right answers per second."""
         return self._of(Metric.THROUGHPUT)
 
     @property
     def p50(self) -> Amount:
-        """Of the median response time."""
+        """The change of the median response time."""
         return self._of(Metric.P50)
 
     @property
     def p90(self) -> Amount:
-        """Of the 90th percentile of response times."""
+        """The change of the 90th percentile of response times."""
         return self._of(Metric.P90)
 
     @property
     def p99(self) -> Amount:
-        """Of the 99th percentile of response times."""
+        """The change of the 99th percentile of response times."""
         return self._of(Metric.P99)
 
     @property
     def cpu_per_request(self) -> Amount:
-        """Of the server's CPU time per request."""
+        """The change of the server's CPU time per request."""
         return self._of(Metric.CPU_PER_REQUEST)
 
     @property
     def memory(self) -> Amount:
-        """Of the resident memory of the server's processes."""
+        """The change of the resident memory of the server's processes."""
         return self._of(Metric.MEMORY)
 
     def _of(self, metric: Metric) -> Amount:
         name, pairs = f"the change of {metric.words}", [one for one in self._comparisons if one.metric is metric]
         if not pairs:
-            raise NoValueError(f"{name} was not measured", hint="use `ab`, or a suite with a baseline")
+            raise NotKnownError(f"{name} was not measured", hint="use `ab`, or a suite with a baseline")
         if len(pairs) > 1:
             names = ", ".join(pair.cell_id for pair in pairs)
-            raise NoValueError(f"{name} is of {len(pairs)} pairs: {names}", hint="choose by result.select(…)")
+            raise NotKnownError(f"{name} is of {len(pairs)} pairs: {names}", hint="choose by result.select(…)")
         (pair,) = pairs
         ratio, is_decided = pair.ratio, pair.verdict not in (None, Verdict.INCONCLUSIVE)
         is_cold = pair.duet is not None and bool(pair.duet.unsettled) and not is_decided
@@ -335,12 +335,12 @@ class SearchResult(BaseResult[LimitReport]):
 
     @property
     def passed(self) -> Amount:
-        """The highest rate that passed. Raises NoValueError where none did, or that is not known."""
+        """The highest rate that passed. Raises NotKnownError where none did, or that is not known."""
         return self._side("passed", self._answer.passed_per_s)
 
     @property
     def failed(self) -> Amount:
-        """The lowest rate that failed. Raises NoValueError where none did, or that is not known."""
+        """The lowest rate that failed. Raises NotKnownError where none did, or that is not known."""
         return self._side("failed", self._answer.failed_per_s)
 
     @property
@@ -350,25 +350,25 @@ class SearchResult(BaseResult[LimitReport]):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the server has a lower limit than its baseline. Raises NoValueError where nothing is compared."""
+        """Whether the server has a lower limit than its baseline. Raises NotKnownError where nothing is compared."""
         if not self._comparisons:
-            raise NoValueError("nothing is compared here", hint="give `limit` two servers")
+            raise NotKnownError("nothing is compared here", hint="give `limit` two servers")
         return _the_only([comparison.verdict for comparison in self._comparisons])
 
     @property
     def slower(self) -> bool:
         """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
 
-        Raises NoValueError where nothing is, and something could not be judged.
+        Raises NotKnownError where nothing is, and something could not be judged.
         """
         if not self._comparisons:
-            raise NoValueError("nothing is compared here", hint="give `limit` two servers")
+            raise NotKnownError("nothing is compared here", hint="give `limit` two servers")
         if unwanted(self._comparisons, (Verdict.SLOWER,)):
             return True
         for cell in self.cells:
             if cell.ended != "converged":
                 message = f"{cell.server} has no limit that could be compared: {cell.reason or cell.ended}"
-                raise NoValueError(message, hint="print the result: it says what was probed")
+                raise NotKnownError(message, hint="print the result: it says what was probed")
         return False
 
     @property
@@ -386,16 +386,18 @@ class SearchResult(BaseResult[LimitReport]):
         answers = [answer for answer in cell.limits if self._objective in ("", answer.name)]
         if not answers:
             hint = "print the result: it says what was probed"
-            raise NoValueError(f"there is no limit: {cell.reason or cell.ended}", hint=hint)
+            raise NotKnownError(f"there is no limit: {cell.reason or cell.ended}", hint=hint)
         if len(answers) > 1:
             names = ", ".join(repr(answer.name) for answer in answers)
-            raise NoValueError(f"there are limits for {names}", hint="choose by result.select(…)")
+            raise NotKnownError(f"there are limits for {names}", hint="choose by result.select(…)")
         return answers[0]
 
     def _side(self, name: str, per_s: float | None) -> Amount:
         if per_s is None:
             reason = self._answer.reason or "the search ended before"
-            raise NoValueError(f"the rate that {name} is not known: {reason}", hint="give it more probes, or more time")
+            raise NotKnownError(
+                f"the rate that {name} is not known: {reason}", hint="give it more probes, or more time"
+            )
         return Amount(f"the rate that {name}", per_s, "1/s")
 
 
@@ -412,13 +414,13 @@ def _amount(name: str, estimate: Estimate) -> Amount:
 
 
 def _only(cells: Sequence[C], what: str) -> C:
-    """The only cell. Raises NoValueError."""
+    """The only cell. Raises NotKnownError."""
     if len(cells) == 1:
         return cells[0]
     names = ", ".join(cell.slug for cell in cells)
     if not cells:
-        raise NoValueError(f"{what} was not measured", hint="print the result: it says why")
-    raise NoValueError(f"{what} is of {len(cells)} cells: {names}", hint="choose by result.select(…)")
+        raise NotKnownError(f"{what} was not measured", hint="print the result: it says why")
+    raise NotKnownError(f"{what} is of {len(cells)} cells: {names}", hint="choose by result.select(…)")
 
 
 def _named(name: str, cells: tuple[C, ...], names_of: Callable[[C], tuple[str, ...]]) -> tuple[C, ...]:
@@ -433,14 +435,14 @@ def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
     distinct = list(dict.fromkeys(verdicts))
     if len(distinct) > 1:
         names = ", ".join(distinct)
-        raise NoValueError(f"there are several verdicts: {names}", hint="choose by result.select(…), or use .slower")
+        raise NotKnownError(f"there are several verdicts: {names}", hint="choose by result.select(…), or use .slower")
     return distinct[0]
 
 
-def _not_judged(comparison: Comparison) -> NoValueError:
+def _not_judged(comparison: Comparison) -> NotKnownError:
     unsettled = comparison.duet.unsettled if comparison.duet else ""
     reason = comparison.refused or unsettled or "too little was measured"
-    return NoValueError(
+    return NotKnownError(
         f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}", hint="give it more time"
     )
 
