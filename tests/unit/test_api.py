@@ -179,7 +179,7 @@ def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
     ("call", "words"),
     [
         (lambda: redline.load(URL, rate="5x", duration="10"), ("rate='5x': ", "duration=10: ")),
-        (lambda: redline.load("./a --port"), ("'./a --port' has no {port}",)),
+        (lambda: redline.load("./a"), ("'./a' has no {port}",)),
         (lambda: redline.load("./a {port}", path="/", requests=[]), ("requests say what is requested",)),
         (lambda: redline.load(URL, path="/"), ("path='/' is for a command",)),
         (lambda: redline.load(URL, rate=5, users=4), ("users are of a load without a rate",)),
