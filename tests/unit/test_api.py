@@ -259,7 +259,7 @@ def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -
     function = {AbFlags: redline.ab, LimitFlags: redline.limit, LoadFlags: redline.load}[kind]
     given = {*function.__annotations__, *calls.RequestOptions.__annotations__}
     renamed = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "load": "users", "url": "server"}
-    printing = {"json", "form", "spectrum", "fail_on", "resume", "write_suite"}
+    printing = {"stream", "openmetrics", "otlp", "json", "form", "spectrum", "fail_on", "resume", "write_suite"}
     of_suites = {"servers", "loads", "options", "quick", "on"}
     of_the_engine = {"connections_at_start", "requests_per_connection", "backend", "spin", "replay", "pace", "like"}
     missing = {renamed.get(name, name) for name in kind.declared()} - given - printing - of_suites - of_the_engine

@@ -37,7 +37,11 @@ def test_a_server_behind_a_url_may_be_loaded_by_other_hosts(host: str) -> None:
 @pytest.mark.parametrize(
     ("server", "message", "hint"),
     [
-        ("{command: './a {port}'}", "servers by their commands", "start them yourself, and give every server a `url: http://HOST"),
+        (
+            "{command: './a {port}'}",
+            "servers by their commands",
+            "start them yourself, and give every server a `url: http://HOST",
+        ),
         ("{name: B, url: 'http://127.0.0.1'}", "a URL that no other host can reach, B", "by which the load hosts"),
         ("{name: B, url: 'http://127.1'}", "a URL that no other host can reach, B", "by which the load hosts"),
         ("{name: B, url: 'http://0.0.0.0:80'}", "a URL that no other host can reach, B", "by which the load hosts"),

@@ -102,7 +102,11 @@ LOAD = "{closed: {users: 64}, for: 1s}"
         (changed("[Get]", "[{name: M, post: /x, body: 5}]"), "must be text, not `5`", "quote it"),
         (changed("[Get]", "[{name: M, get: /, expect: {body: ab, length: 3}}]"), "has 2 bytes", "remove `length`"),
         (changed("[Get]", "[{name: M, get: /, expect: {under_load: hash}}]"), "needs the `body`", "whole body"),
-        (changed("[Get]", "[{name: M, get: /, expect: {under_load: length}}]"), "needs `body` or", "write `body` or `length`"),
+        (
+            changed("[Get]", "[{name: M, get: /, expect: {under_load: length}}]"),
+            "needs `body` or",
+            "write `body` or `length`",
+        ),
         (changed("[Get]", "[{name: M, get: /, expect: {under_load: hsah}}]"), "not `hsah`", "did you mean `hash`?"),
         (changed(LOAD, "{for: 1s}"), "neither closed nor open", "write `closed: {users: 64}`"),
         (changed(LOAD, "{closed: {users: 1}, open: {rate: 1}, for: 1s}"), "both closed and open", "write `closed"),

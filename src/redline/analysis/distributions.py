@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from redline.model import DuetRecording, Histogram, Recording, Run
+from redline.model import DuetRecording, Histogram, Plan, Recording, Run
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,17 @@ class RecordedTimes:
 
 def distributions(run: Run) -> Iterator[RecordedTimes]:
     """The measured part of all trials and starts that sent requests, in the order of execution."""
-    slugs = {cell_id: cell.slug for cell_id, cell in run.manifest.plan.cells.items()}
-    often = Counter(slugs.values())
-    names = {cell_id: slug if often[slug] == 1 else cell_id for cell_id, slug in slugs.items()}
+    names = cell_names(run.manifest.plan)
     for recording in run.recordings:
         yield from _of_trial(names[recording.cell_id], recording)
     for duet in run.duets:
         yield from _of_start([names[cell_id] for cell_id in duet.cell_ids], duet)
+
+
+def cell_names(plan: Plan) -> dict[str, str]:
+    """A name for each cell by its id: its slug, or the id where another cell has that slug."""
+    often = Counter(cell.slug for cell in plan.cells.values())
+    return {cell_id: cell.slug if often[cell.slug] == 1 else cell_id for cell_id, cell in plan.cells.items()}
 
 
 def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:

@@ -117,8 +117,8 @@ def load(  # noqa: PLR0913 - all but the first are named
     with in_words_of_python(LoadFlags, {"connections": "users" if rate is None else "connections"}), at_work() as stack:
         folder = folder_for(keep, stack)
         workplace = Workplace(None, stack, places.of_suite)
-        project = _started(flags, path)
-        store, _, made = load_command.measure(flags, folder, workplace, console(progress=progress), project)
+        project, outputs = _started(flags, path), load_command.LoadOutputs(console(progress=progress))
+        store, _, made = load_command.measure(flags, folder, workplace, outputs, project)
         result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
     if made.ended == "interrupted":
         raise MeasurementInterrupted(result)
@@ -199,7 +199,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     with in_words_of_python(AbFlags, {"load": "the load"}), at_work() as stack:
         workplace = Workplace(None, stack, places.of_suite)
         shown = console(progress=progress)
-        session = ab_command.created(flags, folder_for(keep, stack), workplace, shown)
+        session = ab_command.created(flags, folder_for(keep, stack), workplace, SessionView(shown), shown)
         if wait_quiet:
             wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
@@ -323,11 +323,11 @@ def run(  # noqa: PLR0913 - all but the suite are named
         )
         workplace, shown = Workplace(on, stack, places.of_suite), console(progress=progress)
         if given is None or given.file is not None:
-            session = run_command.created(flags, workplace, shown)
+            session = run_command.created(flags, workplace, SessionView(shown), shown)
         else:
             resolved, text = given.resolved(flags)
             source, near = Source(called, text=text), given.folder / "suite.yaml"
-            session = run_command.created_of(resolved, source, near, flags, workplace, shown)
+            session = run_command.created_of(resolved, source, near, flags, workplace, SessionView(shown), shown)
         if wait_quiet:
             wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)

@@ -171,7 +171,23 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
-REPORT_FORMATS = ("html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations", "hgrm", "hlog")
+REPORT_FORMATS = (
+    "html",
+    "csv",
+    "json",
+    "md",
+    "junit",
+    "bmf",
+    "benchmark",
+    "annotations",
+    "hgrm",
+    "hlog",
+    "intervals-csv",
+    "intervals-ndjson",
+    "collapsed",
+    "speedscope",
+    "svg",
+)
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
 
@@ -186,6 +202,8 @@ _SUITE = "A suite: a YAML file; without it, redline.yaml of this folder or above
 _FAIL_ON = "Exit with 3 on this verdict."
 _WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
+_OPENMETRICS = "Serve metrics of the load while it runs: http://127.0.0.1:PORT/metrics."
+_OTLP = "Push the same metrics to a collector of OpenTelemetry."
 
 
 class SelectionFlags(Flags):
@@ -243,6 +261,8 @@ class RunFlags(SuiteFlags):
     on: str | None = _flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
+    openmetrics: int | None = _flag("--openmetrics", "PORT", _OPENMETRICS)
+    otlp: str | None = _flag("--otlp", "URL", _OTLP)
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -345,6 +365,9 @@ class LoadFlags(RequestFlags):
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = _flag("-o --output", "DIR", "Keep the recording there, with a report.")
     spectrum: bool = _switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
+    stream: bool = _switch("--stream", "Print each interval to stdout as it ends, as a line of JSON; the result last.")
+    openmetrics: int | None = _flag("--openmetrics", "PORT", _OPENMETRICS)
+    otlp: str | None = _flag("--otlp", "URL", _OTLP)
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -395,6 +418,8 @@ class LimitFlags(RequestFlags):
     threads: int | None = _flag("-t --threads", "N", "Engine workers, at most -c; 1 for a URL.")
     fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     threshold: str | None = _flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
+    openmetrics: int | None = _flag("--openmetrics", "PORT", _OPENMETRICS)
+    otlp: str | None = _flag("--otlp", "URL", _OTLP)
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -426,6 +451,8 @@ class AbFlags(RequestFlags):
     threshold: str | None = _flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
+    openmetrics: int | None = _flag("--openmetrics", "PORT", _OPENMETRICS)
+    otlp: str | None = _flag("--otlp", "URL", _OTLP)
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -442,10 +469,12 @@ class ReportFlags(Flags):
     form: str | None = _flag(
         "--format -f",
         f"{'|'.join(REPORT_FORMATS)}|…",
-        "Render it to stdout, in full; with hgrm and hlog all distributions, for the tools of HdrHistogram.",
+        "Render it to stdout, in full; or its distributions, intervals, profiles and plots, for other tools.",
         completed=REPORT_FORMATS,
     )
-    output: Path | None = _flag("-o --output", "DIR", "hgrm: a file there for each trial, cell and kind of time.")
+    output: Path | None = _flag(
+        "-o --output", "DIR", "hgrm, collapsed, speedscope, svg: write all of them to files there."
+    )
     json: bool = _switch("--json", _AS_JSON)
 
 

@@ -104,6 +104,13 @@ class LoadResult(Frozen):
     findings: tuple[Finding, ...]
 
 
+class StreamSummary(Frozen):
+    """The last line of `redline load --stream`; the others are intervals."""
+
+    kind: Literal["summary"] = "summary"
+    result: LoadResult
+
+
 class CompareResult(Frozen):
     """`redline compare --json`."""
 

@@ -17,6 +17,7 @@ from redline.cli.streams import write_document
 from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.plugins.machine import plan_placement
+from redline.plugins.telemetry.meter import Meter
 from redline.report.render import RENDERERS, summary
 from redline.running.assembly import Workplace
 from redline.running.parallel import check_cores
@@ -30,7 +31,8 @@ from redline.suite import make_capacity_plan, make_plan
 class Output:
     """How to print the report, in a format of `RENDERERS` or for people, and which verdicts fail the command.
 
-    `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends.
+    `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends. A
+    `meter` follows the loads.
     """
 
     command: str
@@ -38,10 +40,18 @@ class Output:
     fail_on: tuple[Verdict, ...] = ()
     wait_quiet: bool = False
     is_kept: bool = True
+    meter: Meter | None = None
 
 
 def create(
-    suite: Suite, source: Source, folder: Path, workplace: Workplace, console: Console, *, shows_plan: bool = True
+    suite: Suite,
+    source: Source,
+    folder: Path,
+    workplace: Workplace,
+    view: SessionView,
+    console: Console,
+    *,
+    shows_plan: bool = True,
 ) -> RunSession:
     """Plan a suite, build its servers, and open a directory for it. Raises RedlineError."""
     RunStore(folder).check_free()
@@ -55,7 +65,7 @@ def create(
         show_plans(make_capacity_plan(suite), plan, console)
     else:
         show_overrun(plan, console)
-    return RunSession.create(suite, source, folder, bench, SessionView(console))
+    return RunSession.create(suite, source, folder, bench, view)
 
 
 def finish(session: RunSession, output: Output, console: Console) -> None:
@@ -101,7 +111,7 @@ def finish_resumed(
     budget_ns: int | None = None,
 ) -> None:
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
-    view = SessionView(console)
+    view = SessionView(console, output.meter)
     session = resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, SearchSession):
         finish_search(session, output, view, console)

@@ -34,6 +34,7 @@ from redline.model import (
 )
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms
+from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import BuildOutcome
 from redline.quantities import significant
 from redline.report.document import Column, Prose, Section, Table
@@ -50,11 +51,12 @@ from redline.suite import expected_length_ns
 class SessionView:
     """A SessionListener on a console. `error` is why the last search could not go on.
 
-    With `by_probe`, searches take turns by probe: each line begins with the server.
+    With `by_probe`, searches take turns by probe: each line begins with the server. A `meter` follows the loads.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, meter: Meter | None = None) -> None:
         self._console = console
+        self._meter = meter
         self.error: RedlineError | None = None
         self.keeps_errors = False
         self.by_probe = False
@@ -83,17 +85,17 @@ class SessionView:
 
     def trials(self, plan: Plan, done: int) -> "TrialsView":
         """Show the trials of a plan."""
-        return TrialsView(plan, done, self._console)
+        return TrialsView(plan, done, self._console, self._meter)
 
     def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True) -> "SearchView":
         """Show the search on a cell: with a live line, or with its name on each line if other searches run too."""
         if not alone:
-            return SearchView(cell, self._console, f"[{number}/{cells}] {cell.slug}  ", alive=False)
+            return SearchView(cell, self._console, f"[{number}/{cells}] {cell.slug}  ", self._meter, alive=False)
         if self.by_probe:
-            return SearchView(cell, self._console, f"{cell.variant.slug} ")
+            return SearchView(cell, self._console, f"{cell.variant.slug} ", self._meter)
         if not cell.variant.is_attached:
             self._console.print(f"[{number}/{cells}] {cell.slug}", style="bold", markup=False, highlight=False)
-        return SearchView(cell, self._console)
+        return SearchView(cell, self._console, meter=self._meter)
 
     def broken(self, error: RedlineError) -> None:
         """Print why a search could not go on, unless the command does."""
@@ -127,11 +129,14 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
 class SearchView(OneLine):
     """A SearchListener that shows the load on a live line, and each probe on its own line, after `name`."""
 
-    def __init__(self, cell: Cell, console: Console, name: str = "", *, alive: bool = True) -> None:
+    def __init__(
+        self, cell: Cell, console: Console, name: str = "", meter: Meter | None = None, *, alive: bool = True
+    ) -> None:
         super().__init__(console, alive=alive)
         self._cell = cell
         self._console = console
         self._name = name
+        self._meter = meter
 
     def started(self, number: int) -> None:
         """Show that a server is being started."""
@@ -140,6 +145,8 @@ class SearchView(OneLine):
     def seen(self, interval: Interval) -> None:
         """Show the latest interval."""
         self.show(Text(self._name + live_line(self._cell, interval)))
+        if self._meter is not None:
+            self._meter.interval(MeteredTrial.of(self._cell, "search"), interval)
 
     def warmed(self, start: LimitStart) -> None:
         """Print how a start was warmed up."""
@@ -160,9 +167,10 @@ class SearchView(OneLine):
 class TrialsView(OneLine):
     """A TrialListener that shows cell, trial, rate, p99, findings so far and the time left."""
 
-    def __init__(self, plan: Plan, done: int, console: Console) -> None:
+    def __init__(self, plan: Plan, done: int, console: Console, meter: Meter | None = None) -> None:
         super().__init__(console)
         self._plan = plan
+        self._meter = meter
         self._done = done
         self._begun_with = done
         self._console = console
@@ -172,13 +180,17 @@ class TrialsView(OneLine):
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
+        if self._meter is not None:
+            self._meter.begin(_metered(planned, cell))
         self._show_trial(f"{cell.slug}  {_which(planned)}  {_starting([cell])}the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show the latest interval."""
+        cell = self._plan.cells[planned.cell_id]
+        if self._meter is not None:
+            self._meter.interval(_metered(planned, cell), interval)
         if interval.lasts_ns <= 0:
             return
-        cell = self._plan.cells[planned.cell_id]
         self._show_trial(f"{cell.slug}  {_which(planned)}  {interval.phase}  {speed_text(interval, 0.99)}")
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
@@ -211,15 +223,22 @@ class TrialsView(OneLine):
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
+        if self._meter is not None:
+            self._meter.begin(*_metered_start(planned.round, cells))
         self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {_starting(cells)}the servers")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest interval."""
+        if self._meter is not None:
+            cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
+            self._meter.block(_metered_start(planned.round, cells), block)
         self._show_trial(f"{self._name(planned)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """Count the start, and print its failure."""
         self._done += 1
+        if self._meter is not None:
+            self._meter.ended(_metered_start(recording.round, cells), recording)
         if recording.failure is not None or not self._console.is_terminal:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}{_set_up(recording.setup_ns)}")
             if recording.failure is not None:
@@ -284,6 +303,17 @@ def _set_up(setup_ns: int) -> str:
 
 def _which(planned: PlannedTrial) -> str:
     return f"profile of {planned.profile}" if planned.profile else f"round {planned.round + 1}"
+
+
+def _metered(planned: PlannedTrial, cell: Cell) -> MeteredTrial:
+    profile = f"profile-{planned.profile}-" if planned.profile else "trial-"
+    return MeteredTrial.of(cell, f"{profile}{planned.round + 1}")
+
+
+def _metered_start(round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
+    """The targets of a duet of these cells: each, and the baseline's again as a control."""
+    start = f"start-{round_ + 1}"
+    return (*(MeteredTrial.of(cell, start) for cell in cells), MeteredTrial.of(cells[0], f"{start}.control"))
 
 
 def duet_name(cells: tuple[Cell, ...]) -> str:

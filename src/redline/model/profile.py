@@ -207,9 +207,7 @@ class Library(Frozen):
     name: str = Field(min_length=1, description="its name in reports", examples=["tapir's interpreter"])
     packages: tuple[str, ...] = Field(default=(), description="packages, modules or crates", examples=[["sttp.tapir"]])
     symbols: tuple[str, ...] = Field(default=(), description="patterns of functions", examples=[["tcp_.*", "ip_.*"]])
-    threads: tuple[str, ...] = Field(
-        default=(), description="patterns of its own threads", examples=[["GC .*"]]
-    )
+    threads: tuple[str, ...] = Field(default=(), description="patterns of its own threads", examples=[["GC .*"]])
     counts_for: Literal["itself", "caller"] = Field(
         default="itself", description="`caller`: its samples count for the nearest library that called it"
     )

@@ -1,16 +1,18 @@
 """Scales of figures: the position of a value on an axis, and the marked values."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from redline.model import Comparison
-from redline.quantities import rate, scale_of
+from redline.quantities import duration, rate, scale_of
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _FARTHEST_END = 1.4  # intervals are cut at this multiple of the longest bar
 _MOST_RATES = 6
 _PARTS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
+_TIME_PARTS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
+_LEAST_TICKS = 4
 _RATIOS = (
     *((1 - step / 100, 1 + step / 100) for step in (1, 2, 3, 4, 5, 7, 10, 15, 20)),
     *((0.75, 1.33), (0.67, 1.5), (0.5, 2.0), (0.33, 3.0), (0.2, 5.0), (0.1, 10.0), (0.05, 20.0), (0.02, 50.0)),
@@ -93,6 +95,38 @@ def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
             break
         ticks = inside
     return Scale(low, high, tuple((tick, rate(tick)) for tick in ticks), log=True, name=name)
+
+
+def time_scale(times_ns: Iterable[float]) -> Scale | None:
+    """Durations in nanoseconds, log, wide enough for all, with round ones marked; None for none."""
+    known = [ns for ns in times_ns if ns > 0]
+    if not known:
+        return None
+    room = max((max(known) / min(known)) ** 0.06, 1.04)
+    low, high = min(known) / room, max(known) * room
+    return Scale(low, high, tuple((tick, _short(duration(tick))) for tick in _log_ticks(low, high)), log=True)
+
+
+def scale_from_zero(top: float, text: Callable[[float], str]) -> Scale:
+    """From zero to a little more than `top`, with round values marked."""
+    high = 1.06 * (top or 1.0)
+    return Scale(0.0, high, tuple((at, _short(text(at))) for at in _round_values(0.0, high)))
+
+
+def _short(text: str) -> str:
+    """`1 ms` for `1.00 ms`."""
+    number, _, unit = text.partition(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}".strip()
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Decades where there are many, their parts where there are few, even steps within a part."""
+    for parts in _TIME_PARTS:
+        decades = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+        ticks = [at for decade in decades for part in parts if low <= (at := part * 10.0**decade) <= high]
+        if len(ticks) >= _LEAST_TICKS:
+            return ticks
+    return _round_values(low, high)
 
 
 def _round_values(low: float, high: float) -> list[float]:

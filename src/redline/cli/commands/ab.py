@@ -20,8 +20,10 @@ from redline.cli.origins import FromRepository, project_here, project_name
 from redline.cli.project_builds import build_servers, builds_of
 from redline.cli.project_document import in_its_words
 from redline.cli.request_flags import describes_requests, placed_here, referenced
+from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
+from redline.cli.telemetry import metered
 from redline.cli.written import plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
@@ -36,20 +38,22 @@ from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Project
 from redline.suite.validate.overrides import Overrides
 
-_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
+_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "openmetrics", "otlp", "json"}
 
 
 def execute(flags: AbFlags) -> None:
     """Compare two servers, resume a comparison, or write its suite."""
     console, kept = Terminal(stderr=True), flags.resume or flags.output
     if flags.write_suite is not None:
+        refuse(flags.given(among={"openmetrics", "otlp"}), "--write-suite measures nothing, and takes no")
         _write_suite(flags, flags.write_suite, console)
         return
     with ExitStack() as stack:
         workplace = Workplace(None, stack, places.of_suite)
+        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, console))
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         form = "json" if flags.json else flags.form
-        output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None)
+        output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             with naming("--for"):
@@ -57,7 +61,8 @@ def execute(flags: AbFlags) -> None:
             finish_resumed(flags.resume, workplace, output, console, budget_ns=budget_ns)
         else:
             folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
-            finish(created(flags, folder, workplace, console), output, console)
+            view = SessionView(console, meter)
+            finish(created(flags, folder, workplace, view, console), output, console)
 
 
 def _project(flags: AbFlags) -> Project | None:
@@ -67,7 +72,7 @@ def _project(flags: AbFlags) -> Project | None:
     return project_here(servers=1 if flags.route is not None else 2)
 
 
-def created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console) -> RunSession:
+def created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionView, console: Console) -> RunSession:
     """The comparison that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
     here = FromRepository(Path.cwd())
     project = _project(flags)
@@ -85,7 +90,7 @@ def created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console
         RunStore(folder).check_free()
         build_servers(project, suite, console)
     source = Source(command_line(flags), text=text, kind="comparison")
-    return create(suite, source, folder, workplace, console, shows_plan=False)
+    return create(suite, source, folder, workplace, view, console, shows_plan=False)
 
 
 def _warn_of_changes(document: Mapping[str, object], here: FromRepository, console: Console) -> None:

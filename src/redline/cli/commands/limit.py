@@ -18,6 +18,7 @@ from redline.cli.request_flags import check_targets_are_whole
 from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
+from redline.cli.telemetry import metered
 from redline.errors import UsageError
 from redline.model import Verdict
 from redline.plugins.launchers.variables import check_variables
@@ -29,17 +30,18 @@ from redline.suite.project import PROJECT_FILE, Project
 _OF_REQUESTS = {"headers", "method", "body", "status", "requests", "path", "http2", "insecure", "cacert"}
 _OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "loads", "options", "quick", "on"}
-_WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json"}
+_WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "openmetrics", "otlp", "json"}
 
 
 def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval."""
     console = Terminal(stderr=True)
-    view = SessionView(console)
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
-    output = Output("limit", "json" if flags.json else None, fail_on, flags.wait_quiet)
     with ExitStack() as stack:
         workplace = Workplace(flags.on, stack, places.of_suite)
+        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, console))
+        view = SessionView(console, meter)
+        output = Output("limit", "json" if flags.json else None, fail_on, flags.wait_quiet, meter=meter)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)

@@ -2,26 +2,31 @@
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
 from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
-from redline.cli.contracts import LoadResult
+from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, read_workers
+from redline.cli.line_stream import LineStream
 from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_view import like_section, live_line, load_result, load_section, spectrum_section
 from redline.cli.origins import project_here
 from redline.cli.project_builds import build_servers
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.targets import check_targets
+from redline.cli.telemetry import metered
 from redline.errors import DriveError, LaunchError, UsageError
-from redline.model import Cell, PlannedTrial, Recording
+from redline.model import Cell, Interval, PlannedTrial, Recording
 from redline.plugins.launchers.variables import check_variables
+from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import failure_of, record_load
@@ -31,22 +36,25 @@ from redline.storage.runs import RunStore
 from redline.suite import make_plan
 from redline.suite.project import Project
 
+_TRIAL = "trial-1"
+
 
 def execute(flags: LoadFlags) -> None:
     """Load a server: closed with -c users, or open at -R requests per second."""
-    if flags.spectrum and flags.json:
-        raise UsageError(
-            "--spectrum is for people, and --json prints its percentiles anyway",
-            hint="leave one out; for other programs keep the load: -o DIR, and redline report DIR --format hgrm",
-        )
+    _check_printed(flags)
     flags, like = as_like(flags)
     with ExitStack() as stack:
+        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, Terminal(stderr=True)))
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         workplace = Workplace(None, stack, places.of_suite)
-        _, recording, result = measure(flags, folder, workplace, Terminal(stderr=True))
+        stream = stack.enter_context(LineStream()) if flags.stream else None
+        outputs = LoadOutputs(Terminal(stderr=True), stream, meter)
+        _, recording, result = measure(flags, folder, workplace, outputs)
+        if stream is not None:
+            stream.write(StreamSummary(result=result))
     if flags.json:
         write_json(result)
-    else:
+    elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         show([load_section(result), *spectrum, *([like_section(like)] if like else [])])
     if result.ended == "interrupted":
@@ -55,8 +63,31 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(code)
 
 
+def _check_printed(flags: LoadFlags) -> None:
+    """Raise UsageError where flags ask for different things on stdout."""
+    if flags.spectrum and flags.json:
+        raise UsageError(
+            "--spectrum is for people, and --json prints its percentiles anyway",
+            hint="leave one out; for other programs keep the load: -o DIR, and redline report DIR --format hgrm",
+        )
+    if flags.stream and (other := flags.given(among={"json", "spectrum"})):
+        raise UsageError(
+            f"--stream writes lines of JSON to stdout, and takes no {' or '.join(other)}",
+            hint="leave one out: the last line of the stream is what --json prints",
+        )
+
+
+@dataclass(frozen=True)
+class LoadOutputs:
+    """Where the progress of a load goes: a console, and besides a stream of lines or a meter."""
+
+    console: Console
+    stream: LineStream | None = None
+    meter: Meter | None = None
+
+
 def measure(
-    flags: LoadFlags, folder: Path, workplace: Workplace, console: Console, project: Project | None = None
+    flags: LoadFlags, folder: Path, workplace: Workplace, outputs: LoadOutputs, project: Project | None = None
 ) -> tuple[RunStore, Recording, LoadResult]:
     """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError.
 
@@ -69,16 +100,35 @@ def measure(
     workers, store = read_workers(flags.threads, suite.loads[0].connections), RunStore(folder)
     store.check_free()
     if project is not None:
-        build_servers(project, suite, console)
+        build_servers(project, suite, outputs.console)
     bench, plan = workplace.bench(Path(), suite), make_plan(suite)
     source = Source(command_line(flags), text=text, kind="load")
     store.create(new_manifest(folder.resolve().name, source, plan, bench))
     (cell,) = plan.cells.values()
-    recording = _record(cell, workers, suite.seed, bench, store, console, is_kept=flags.output is not None)
+    with OneLine(outputs.console, alive=outputs.stream is None) as line:
+        shown = _Shown(cell, line, outputs.stream, outputs.meter)
+        recording = _record(cell, workers, suite.seed, bench, store, shown, is_kept=flags.output is not None)
     if flags.output is not None:
         write_run_views(store)
     url = flags.url or own_server(cell.variant, cell.scenario.request.path)
     return store, recording, load_result(url, cell, recording, suite.objectives)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Where the intervals of a load go while it runs."""
+
+    cell: Cell
+    line: OneLine
+    stream: LineStream | None
+    meter: Meter | None
+
+    def seen(self, interval: Interval) -> None:
+        self.line.show(Text(live_line(self.cell, interval)))
+        if self.stream is not None:
+            self.stream.write(interval_row(self.cell.slug, _TRIAL, interval))
+        if self.meter is not None:
+            self.meter.interval(MeteredTrial.of(self.cell, _TRIAL), interval)
 
 
 def exit_code(result: LoadResult) -> int:
@@ -95,31 +145,37 @@ def exit_code(result: LoadResult) -> int:
 
 
 def _record(
-    cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console, *, is_kept: bool
+    cell: Cell,
+    workers: int,
+    seed: int,
+    bench: Workbench,
+    store: RunStore,
+    shown: "_Shown",
+    *,
+    is_kept: bool,
 ) -> Recording:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
     logs, tools = store.folder / "logs", bench.tools
-    with OneLine(console) as line:
-        options = LoadOptions(
-            log=logs / "engine.log",
-            server_log=None if cell.variant.is_attached else logs / "server.log",
-            log_is_kept=is_kept,
-            workers=workers,
-            keep_interrupted=True,
-            on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
-        )
-        launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
-        recording: Recording | None = None
-        try:
-            with tools.launcher.running(launch) as server:
-                recording = record_load(cell, planned, server, tools, options)
-        except LaunchError as error:  # keep the measurement, since only the server's end failed
-            if recording is None:
-                raise
-            stopped = failure_of("stop", error.kind, error, error.log_tail)
-            recording = recording.failed(recording.failure or stopped)
+    options = LoadOptions(
+        log=logs / "engine.log",
+        server_log=None if cell.variant.is_attached else logs / "server.log",
+        log_is_kept=is_kept,
+        workers=workers,
+        keep_interrupted=True,
+        on_interval=shown.seen,
+    )
+    launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
+    recording: Recording | None = None
+    try:
+        with tools.launcher.running(launch) as server:
+            recording = record_load(cell, planned, server, tools, options)
+    except LaunchError as error:  # keep the measurement, since only the server's end failed
+        if recording is None:
+            raise
+        stopped = failure_of("stop", error.kind, error, error.log_tail)
+        recording = recording.failed(recording.failure or stopped)
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)

@@ -1,22 +1,28 @@
 """`redline report`: show a stored run, search or load, or a results.json, again."""
 
-import sys
 from pathlib import Path
 
-from redline.analysis.distributions import RecordedTimes, distributions
+from redline.analysis.intervals import run_rows
 from redline.analysis.other_results import lines_of
 from redline.cli import places
 from redline.cli.command_line import ReportFlags
+from redline.cli.recorded_files import (
+    FILES,
+    INTERVALS,
+    RECORDED,
+    rows_of_search,
+    write_intervals,
+    write_log,
+    write_plots,
+    write_recorded,
+)
 from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import NotStoredError, StoreError, UsageError
-from redline.files import as_store_error, write_atomically
 from redline.model import Run
 from redline.model.limits import AnyReport
 from redline.peers.outputs.formats import read_results
-from redline.report.format import count
 from redline.report.render import summary
-from redline.report.render.hdr_files import interval_log, percentile_distribution
 from redline.report.sections.other_results import other_sections
 from redline.running.renderers import renderer_of
 from redline.running.views import run_report, search_report
@@ -27,14 +33,15 @@ from redline.storage.runs import RunStore, capacity_store
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
     form = "json" if flags.json else flags.form
-    if flags.output is not None and form != "hgrm":
+    if flags.output is not None and form not in FILES:
         raise UsageError(
-            "-o DIR is for --format hgrm", hint="redirect others to a file: redline report RUN -f csv >FILE"
+            f"-o DIR is for --format {', '.join(FILES)}",
+            hint="redirect others to a file: redline report RUN -f csv >FILE",
         )
-    if form in ("hgrm", "hlog"):
-        _write_distributions(flags, form)
+    if form in RECORDED:
+        _write_recorded(flags, form)
         return
-    render = None if form is None else renderer_of(form, ("hgrm", "hlog"))
+    render = None if form in (None, "svg") else renderer_of(form, (*RECORDED, "svg"))
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
         try:
             report = read_report(flags.run)
@@ -43,49 +50,28 @@ def execute(flags: ReportFlags) -> None:
             return
     else:
         report = report_in(flags.run)
-    if render is None:
+    if form == "svg":
+        write_plots(report, flags.run, flags.output)
+    elif render is None:
         show(summary(report))
-        return
-    write_document(render(report))
+    else:
+        write_document(render(report))
 
 
-def _write_distributions(flags: ReportFlags, form: str) -> None:
-    """Write the distributions of a directory: a log to stdout, or a file for each distribution.
-
-    Raises UsageError if there are no recordings, or several distributions and no folder for them.
-    """
+def _write_recorded(flags: ReportFlags, form: str) -> None:
+    """Write what the recordings of a directory hold, in a format of them. Raises UsageError where there are none."""
     if flags.run.is_file():
         hint = f"name the directory of the run: redline report DIR --format {form}"
         raise UsageError(f"{flags.run} has no recordings to make {form} from", hint=hint)
-    run = read_run(flags.run)
-    if next(distributions(run), None) is None:
-        raise StoreError(f"{flags.run} has no measured request", hint=f"see why: redline report {flags.run}")
-    if form == "hlog":
-        for content in interval_log(distributions(run), f"{run.manifest.name}: {run.manifest.command}"):
-            write_document(content)
-        return
-    if flags.output is None:
-        (shown,) = _only_response(flags.run, run)
-        write_document(percentile_distribution(shown.times))
-        return
-    with as_store_error(flags.output, begun=False):
-        flags.output.mkdir(parents=True, exist_ok=True)
-        names = []
-        for part in distributions(run):
-            names.append(f"{part.name}.hgrm")
-            write_atomically(flags.output / names[-1], percentile_distribution(part.times))
-    sys.stderr.write(f"{count(len(names), 'file')} in {flags.output}\n")
-
-
-def _only_response(folder: Path, run: Run) -> list[RecordedTimes]:
-    """Return the response times of a run with a single trial. Raises UsageError if there are none, or several."""
-    parts = [part for part in distributions(run) if part.kind == "response"]
-    if len(parts) != 1:
-        raise UsageError(
-            f"{folder} has {len(parts)} distributions of response times, and a hgrm file holds a single distribution",
-            hint=f"write them to files: redline report {folder} --format hgrm -o DIR; or all to one log: --format hlog",
-        )
-    return parts
+    store = RunStore(flags.run)
+    if form in INTERVALS:
+        is_search = store.kind == "search"
+        rows = rows_of_search(store) if is_search else run_rows(read_run(flags.run))
+        write_intervals(rows, flags.run, form)
+    elif form == "hlog":
+        write_log(read_run(flags.run), flags.run)
+    else:
+        write_recorded(read_run(flags.run), flags.run, form, flags.output)
 
 
 def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:

@@ -11,10 +11,13 @@ from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, read_suite_file, refuse, suite_or_project
 from redline.cli.origins import read_project_file
 from redline.cli.project_builds import build_named, build_servers
+from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
+from redline.cli.telemetry import metered
 from redline.model import Suite, Verdict
 from redline.plugins.launchers.variables import check_variables
+from redline.plugins.telemetry.meter import Meter
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
@@ -26,25 +29,29 @@ def execute(flags: RunFlags) -> None:
     console = Terminal(stderr=True)
     with ExitStack() as stack:
         workplace = Workplace(flags.on, stack, places.of_suite)
+        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, console))
+        output = _output(flags, meter)
         if flags.resume is not None:
             refuse(
-                flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "json"}),
+                flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "openmetrics", "otlp", "json"}),
                 "--resume continues it as it was planned, and takes no",
             )
-            finish_resumed(flags.resume, workplace, _output(flags), console, trials=flags.trials)
+            finish_resumed(flags.resume, workplace, output, console, trials=flags.trials)
         else:
-            finish(created(flags, workplace, console), _output(flags), console)
+            finish(created(flags, workplace, SessionView(console, meter), console), output, console)
 
 
-def created(flags: RunFlags, workplace: Workplace, console: Console) -> RunSession:
+def created(flags: RunFlags, workplace: Workplace, view: SessionView, console: Console) -> RunSession:
     """The run that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
     file = suite_or_project(flags.suite)
     suite, text = read_suite_file(file, flags)
-    return created_of(suite, Source(command_line(flags), str(file.resolve()), text), file, flags, workplace, console)
+    return created_of(
+        suite, Source(command_line(flags), str(file.resolve()), text), file, flags, workplace, view, console
+    )
 
 
 def created_of(
-    suite: Suite, source: Source, file: Path, flags: RunFlags, workplace: Workplace, console: Console
+    suite: Suite, source: Source, file: Path, flags: RunFlags, workplace: Workplace, view: SessionView, console: Console
 ) -> RunSession:
     """The run of a suite, which is in a file or would be. Raises RedlineError."""
     check_targets(suite)
@@ -55,9 +62,9 @@ def created_of(
         build_servers(read_project_file(file), suite, console)
     else:
         build_named(file.resolve().parent, suite, console)
-    return create(suite, source, folder, workplace, console)
+    return create(suite, source, folder, workplace, view, console)
 
 
-def _output(flags: RunFlags) -> Output:
+def _output(flags: RunFlags, meter: Meter | None) -> Output:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
-    return Output("run", "json" if flags.json else None, fail_on, flags.wait_quiet)
+    return Output("run", "json" if flags.json else None, fail_on, flags.wait_quiet, meter=meter)

@@ -64,7 +64,7 @@ def _sheet(columns: Sequence[str], rows: Iterable[dict[str, Field]]) -> bytes:
     writer = csv.writer(sheet, lineterminator="\r\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([_text(row.get(column)) for column in columns])
+        writer.writerow([field_text(row.get(column)) for column in columns])
     return sheet.getvalue().encode(errors="replace")
 
 
@@ -183,8 +183,8 @@ def _judgement(comparison: Comparison | None, *, shown: bool) -> dict[str, Field
     return about | {name: getattr(comparison, name) for name in ("verdict", *_JUDGED)}
 
 
-def _text(field: Field) -> str:
-    """Numbers in the shortest form that reads back the same; text made safe (OWASP, CSV injection)."""
+def field_text(field: Field) -> str:
+    """Numbers in the shortest form that reads back the same; text defused (OWASP, CSV injection)."""
     if field is None:
         return ""
     if isinstance(field, bool):

@@ -239,9 +239,7 @@ class PrecisionSchema(Schema):
         "without a baseline, in throughput with zero think time and in p99 otherwise",
         examples=["2%"],
     )
-    at_least: int = Field(
-        default=5, ge=2, le=MOST_TRIALS, description="rounds before the first decision", examples=[5]
-    )
+    at_least: int = Field(default=5, ge=2, le=MOST_TRIALS, description="rounds before the first decision", examples=[5])
     at_most: int = Field(default=30, ge=2, le=MOST_TRIALS, description="the maximum number of rounds", examples=[15])
     budget: LoadLength | None = Field(
         default=None, description="no further round begins once the trials have taken this long", examples=["30m"]
@@ -475,9 +473,7 @@ class SuiteSchema(Schema):
         description="the suite is for hosts of their own for server and load: `redline run --on`",
         examples=[{"load": 2}],
     )
-    fit: bool = Field(
-        default=False, description="cut users to the number that the hosts can hold; the report says why"
-    )
+    fit: bool = Field(default=False, description="cut users to the number that the hosts can hold; the report says why")
     threshold: Threshold = Field(
         default=0.02,
         description="the smallest relative difference that matters; default: 2%",

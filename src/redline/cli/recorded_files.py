@@ -1,0 +1,117 @@
+"""What `redline report` writes for other tools: distributions, intervals and profiles of recordings, and plots."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from redline.analysis.distributions import distributions
+from redline.analysis.intervals import IntervalRow, search_rows
+from redline.analysis.recorded_profiles import collapsed, recorded_profiles
+from redline.cli.streams import write_document
+from redline.errors import StoreError, UsageError
+from redline.files import as_store_error, write_atomically
+from redline.model import Run
+from redline.model.limits import AnyReport
+from redline.plugins.profilers.texts import speedscope
+from redline.report.format import count
+from redline.report.render.hdr_files import interval_log, percentile_distribution
+from redline.report.render.interval_files import interval_lines, interval_sheet
+from redline.report.render.svg import svg_files
+from redline.storage.runs import RunStore
+
+INTERVALS = {"intervals-csv": interval_sheet, "intervals-ndjson": interval_lines}
+"""Formats that have a line for each interval."""
+_OF_RECORDINGS = {"hgrm": "distribution", "collapsed": "profile", "speedscope": "profile"}
+FILES = {**_OF_RECORDINGS, "svg": "plot"}
+"""What a file holds in the formats that have several files."""
+RECORDED = {*INTERVALS, *_OF_RECORDINGS, "hlog"}
+"""Formats that are made of recordings."""
+
+
+def write_log(run: Run, folder: Path) -> None:
+    """Write all distributions of the run in a folder to stdout, as a log. Raises StoreError where there are none."""
+    if next(distributions(run), None) is None:
+        raise _nothing(folder, "measured request")
+    for content in interval_log(distributions(run), f"{run.manifest.name}: {run.manifest.command}"):
+        write_document(content)
+
+
+def write_intervals(rows: Iterator[IntervalRow], folder: Path, form: str) -> None:
+    """Write the rows of what a folder holds to stdout. Raises StoreError where there are none."""
+    first = next(rows, None)
+    if first is None:
+        raise _nothing(folder, "interval of a load")
+
+    def every() -> Iterator[IntervalRow]:
+        yield first
+        yield from rows
+
+    for content in INTERVALS[form](every()):
+        write_document(content)
+
+
+def rows_of_search(store: RunStore) -> Iterator[IntervalRow]:
+    """The rows of a stored search. Raises StoreError."""
+    store.check_parts()
+    manifest = store.manifest()
+    for cell in manifest.plan.cells.values():
+        yield from search_rows(manifest, cell, store.probes(cell))
+
+
+def write_recorded(run: Run, folder: Path, form: str, output: Path | None) -> None:
+    """Write a file for each distribution or profile of the run in a folder. Raises errors as `write_files`."""
+    if form == "hgrm":
+        files = {f"{part.name}.hgrm": percentile_distribution(part.times) for part in distributions(run)}
+        if not files:
+            raise _nothing(folder, "measured request")
+        responses = {name: content for name, content in files.items() if name.endswith(".response.hgrm")}
+        write_files(files if output else responses, folder, form, output)
+        return
+    files = _profile_files(run, form)
+    if not files:
+        if run.profiled:
+            raise _nothing(folder, "profile with stacks")
+        hint = "make a run with profiles: redline run SUITE --profile cpu"
+        raise StoreError(f"{folder} has no profile", hint=hint)
+    write_files(files, folder, form, output)
+
+
+def write_plots(report: AnyReport, folder: Path, output: Path | None) -> None:
+    """Write a file for each plot of a report. Raises errors as `write_files`, and StoreError where there is none."""
+    files = svg_files(report)
+    if not files:
+        raise _nothing(folder, "valid result to draw")
+    write_files(files, folder, "svg", output)
+
+
+def write_files(files: Mapping[str, bytes], folder: Path, form: str, output: Path | None) -> None:
+    """Write what was made of a folder to files in the `output`, which is made, and say so on stderr.
+
+    Without an output the only file goes to stdout. Raises UsageError where there are several, and StoreError.
+    """
+    if output is None and len(files) == 1:
+        write_document(*files.values())
+        return
+    if output is None:
+        times, log = (" of response times", "; or all to one log: --format hlog") if form == "hgrm" else ("", "")
+        raise UsageError(
+            f"{folder} has {len(files)} {FILES[form]}s{times}, and a {form} file holds a single {FILES[form]}",
+            hint=f"write them to files: redline report {folder} --format {form} -o DIR{log}",
+        )
+    with as_store_error(output, begun=False):
+        output.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_atomically(output / name, content)
+    sys.stderr.write(f"{count(len(files), 'file')} in {output}\n")
+
+
+def _profile_files(run: Run, form: str) -> dict[str, bytes]:
+    if form == "collapsed":
+        return {f"{part.name}.collapsed": collapsed(part.stacks) for part in recorded_profiles(run)}
+    return {
+        f"{part.name}.speedscope.json": speedscope(part.stacks, part.name, part.unit) for part in recorded_profiles(run)
+    }
+
+
+def _nothing(folder: Path, what: str) -> StoreError:
+    return StoreError(f"{folder} has no {what}", hint=f"see why: redline report {folder}")

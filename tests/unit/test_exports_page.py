@@ -1,0 +1,42 @@
+"""docs/reference/exports.md names every format, column and metric that there is, and no other."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+from redline.analysis.intervals import IntervalRow
+from redline.cli.command_line import ReportFormat
+from redline.plugins.telemetry import meter
+from redline.plugins.telemetry.openmetrics import exposition
+from tests.unit.test_meter import loaded
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "exports.md").read_text()
+
+
+def first_column(section: str, heads: str) -> list[str]:
+    """The names in the first column of a table of a section, which begins with these heads."""
+    text = f"\n{PAGE}".partition(f"\n{section}\n")[2].partition("\n## ")[0]
+    rows = text.partition(f"\n{heads}\n")[2].split("\n")[1:]
+    table = rows[: next(place for place, row in enumerate(rows) if not row.startswith("|"))]
+    return [name for row in table for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+def test_every_format_stands_in_the_table() -> None:
+    named = first_column("# Exports: formats that other tools read", "| format | what | for |")
+    assert sorted(named) == sorted(get_args(ReportFormat))
+
+
+def test_every_column_is_explained() -> None:
+    named = first_column("## Intervals", "| column | meaning |")
+    assert [name for name in named if name not in {"ok", "unsent"}] == list(IntervalRow.model_fields)
+
+
+def test_every_metric_and_attribute_is_explained() -> None:
+    metrics = [meter.SERVICE, meter.RESPONSE, meter.REQUESTS, meter.ENGINE_CPU]
+    assert first_column("## Metrics", "| at OpenTelemetry | in OpenMetrics | what |") == [it.name for it in metrics]
+    served = re.findall(r"^# TYPE (\S+) (\S+)$", exposition(loaded()), flags=re.MULTILINE)
+    for name, kind in served:
+        assert f"`{name}{'_total' if kind == 'counter' else ''}`" in PAGE
+    attributes = [*meter.attributes(meter.MeteredTrial("a", "b", "c"), "measure"), "error.type"]
+    assert first_column("## Metrics", "| attribute | label | what |") == attributes
+    assert f"The last {meter.MOST_TRIALS} trials are shown" in PAGE

@@ -1,0 +1,131 @@
+"""Plots as files of SVG: sound XML, with what the page draws and nothing from elsewhere."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from redline.analysis import build_report
+from redline.cli.command_line import app
+from redline.errors import UsageError
+from redline.report.document import ChangeCell, Column, Strip, Table
+from redline.report.render.svg import svg_files
+from redline.report.render.svg.chart import Chart, ChartLine, draw_chart
+from redline.report.render.svg.forest_picture import draw_forest
+from redline.report.scales import Scale, scale_from_zero, time_scale
+from redline.report.sections.forest import forest
+from redline.report.sections.plots import payload
+from redline.running.views import search_report
+from redline.storage.runs import RunStore
+from tests.fakes.behaviour import GOOD
+from tests.fakes.histories import comparison
+from tests.fakes.recordings import simulated_run
+from tests.fakes.stored import kept
+from tests.golden import FOLDER
+
+SVG = "{http://www.w3.org/2000/svg}"
+REPORT = build_report(simulated_run(trials=3))
+
+
+def redline(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, ["report", *map(str, args)])
+
+
+def texts(content: bytes) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(content).iter(f"{SVG}text")]
+
+
+def test_a_run_has_a_file_for_each_plot_of_the_page() -> None:
+    files = svg_files(REPORT)
+    kinds = ("response-percentiles", "service-percentiles", "throughput", "p50", "p99")
+    assert list(files) == ["changes.svg"] + [
+        f"SimpleGet.{load}.{kind}.svg" for load in ("saturate", "steady") for kind in kinds
+    ]
+    for content in [*files.values()][1:]:
+        assert {"rust.hyper", "rust.axum", "oracle.null (ceiling)"} <= set(texts(content))
+        assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
+
+
+def test_a_line_has_the_points_of_the_page() -> None:
+    (group, *_) = payload(REPORT)["groups"]
+    content = svg_files(REPORT)["SimpleGet.saturate.response-percentiles.svg"]
+    paths = [path.get("d", "") for path in ET.fromstring(content).iter(f"{SVG}path") if path.get("fill") == "none"]
+    drawn = sum(len(re.findall("[ML]", path)) for path in paths)
+    tails = sum(min(1, len(curve["response"]["x"]) - curve["response"]["certain"]) for curve in group["curves"])
+    assert drawn == sum(len(curve["response"]["x"]) for curve in group["curves"]) + tails
+    throughput = svg_files(REPORT)["SimpleGet.saturate.throughput.svg"]
+    assert len(list(ET.fromstring(throughput).iter(f"{SVG}polygon"))) == len(group["courses"])
+
+
+def test_the_picture_beside_the_answer_has_every_ratio() -> None:
+    table = forest(REPORT)
+    assert table is not None
+    shown = texts(svg_files(REPORT)["changes.svg"])
+    assert all(
+        any(text.startswith(row[3].text) for text in shown) for row in table.rows if isinstance(row[3], ChangeCell)
+    )
+    named = [text for text in shown if text.startswith("rust.axum")]
+    assert len(named) == len(table.rows) > 0
+
+
+def test_an_interval_that_goes_on_has_an_arrow() -> None:
+    scale = Scale(0.5, 2.0, ((1.0, "0"),), log=True, origin=1.0, band=(0.98, 1.02))
+    within, beyond = (Strip(scale, "point", 1.0, 0.9, high, None) for high in (1.1, 9.0))
+    pictures = [
+        draw_forest(Table((Column("m"),), (("cpu", "a", strip, ChangeCell("+1%")),)), scale, "x").decode()
+        for strip in (within, beyond)
+    ]
+    assert [picture.count("v8") for picture in pictures] == [2, 1]
+
+
+def test_every_point_lies_within_the_plot() -> None:
+    for content in svg_files(REPORT).values():
+        for path in ET.fromstring(content).iter(f"{SVG}path"):
+            for x, y in re.findall(r"[ML]([\d.]+) ([\d.]+)", path.get("d", "")):
+                assert 0 <= float(x) <= 900
+                assert 0 <= float(y) <= 520
+
+
+def test_a_search_has_its_curve() -> None:
+    files = svg_files(search_report(RunStore(FOLDER / "search-1")))
+    assert any(name.endswith(".curve.svg") for name in files)
+    for content in files.values():
+        assert ET.fromstring(content).tag == f"{SVG}svg"
+
+
+def test_the_command_writes_them(tmp_path: Path) -> None:
+    kept(tmp_path / "run", simulated_run({"rust.hyper": GOOD}, trials=2))
+    done = redline(tmp_path / "run", "--format", "svg", "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    files = sorted((tmp_path / "out").iterdir())
+    assert done.stderr == f"{len(files)} files in {tmp_path / 'out'}\n"
+    assert {file.suffix for file in files} == {".svg"}
+    refused = redline(tmp_path / "run", "--format", "svg").exception
+    assert isinstance(refused, UsageError)
+    assert "plots, and a svg file holds a single plot" in refused.message
+    kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
+    assert "has no valid result to draw" in str(redline(tmp_path / "empty", "--format", "svg").exception)
+
+
+def test_texts_of_servers_are_no_markup() -> None:
+    scale = Scale(0.0, 1.0)
+    chart = Chart("<b>", "a & b\u202e", scale, scale, "x", "y", (ChartLine("</svg>\x00", "red", (((0.0, 1.0),),)),))
+    assert {"<b>", "a & b\\u202e", "</svg>\\u0000"} <= set(texts(draw_chart(chart)))
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e6, 2e6), (1e3, 1e9), (5e5, 5.2e5), (7.0, 7.0)])
+def test_a_scale_of_times_holds_all_and_marks_some(low: float, high: float) -> None:
+    scale = time_scale([low, high])
+    assert scale is not None
+    assert scale.holds(low)
+    assert scale.holds(high)
+    assert all(scale.holds(at) for at, _ in scale.ticks)
+    assert len({label for _, label in scale.ticks}) == len(scale.ticks) > 0
+
+
+def test_a_scale_from_zero_begins_there() -> None:
+    scale = scale_from_zero(950.0, lambda at: f"{at:.2f} /s")
+    assert scale.ticks[0] == (0.0, "0 /s")
+    assert scale.high > 950
