@@ -134,6 +134,10 @@ class NotStoredError(StoreError):
     exit_code = 2
 
 
+class NotKnownError(RedlineError):
+    """A result has no such number: it is invalid, was not measured, or there are several of which none is meant."""
+
+
 class WrongValueError(ValueError):
     """A wrong value, with a message and a hint about what to write instead.
 

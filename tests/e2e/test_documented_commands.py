@@ -67,7 +67,9 @@ TRAFFIC = sorted(
     - {*OWN_PROJECT}
 )
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC})
+OWN_FORMATS = sorted(documented("docs/guide/own-formats.md"))
+"""These need a package with a format: tests/e2e/test_own_formats.py runs them."""
+DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *OWN_FORMATS})
 
 
 def test_the_documentation_shows_every_command() -> None:

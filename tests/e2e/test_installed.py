@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +147,13 @@ def test_the_wheels_are_small_and_for_any_linux(wheels: list[Path]) -> None:
     assert lab.name.endswith("-py3-none-any.whl")
     assert "manylinux_2_17" in engine.name
     assert sum(wheel.stat().st_size for wheel in wheels) < 12_000_000
+
+
+def test_the_wheel_brings_the_plugin_of_pytest(wheels: list[Path]) -> None:
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        (points,) = (name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt"))
+        assert "[pytest11]\nredline = redline.pytest_plugin\n" in wheel.read(points).decode()
+        assert "redline/pytest_plugin.py" in wheel.namelist()
 
 
 def test_a_wheel_from_a_source_archive_is_the_same(wheels: list[Path], tmp_path: Path) -> None:

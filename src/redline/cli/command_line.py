@@ -11,7 +11,7 @@ from enum import StrEnum
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -19,6 +19,9 @@ from typer.core import TyperCommand, TyperOption
 from redline import defaults
 from redline.cli import interrupts
 from redline.errors import UsageError
+
+if TYPE_CHECKING:  # it reads YAML, which nobody waits for who asks for help
+    from redline.suite.schema.document import Document
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -52,11 +55,14 @@ def root(
 class Flags:
     """The flags of a command as one value; class attributes declare them. A dataclass takes longer to create.
 
-    `typed` are the fields given on the command line.
+    `typed` are the fields given on the command line. A caller in Python also says what `called` it, and may give
+    its requests as `listed`, where a command line has them in a file.
     """
 
     def __init__(self, **values: object) -> None:
         self.typed = frozenset[str]()
+        self.called = ""
+        self.listed: Document | None = None
         vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
 
     @classmethod
@@ -137,9 +143,22 @@ def _argument(metavar: str, text: str, default: Any = ...) -> Any:
     return typer.Argument(default, metavar=metavar, help=text, show_default=False)
 
 
-def _flag(names: str, metavar: str | None, text: str, default: Any = None, shown: bool | str = True) -> Any:
-    """Declare a flag: its names, separated by spaces, the placeholder of its value, its help, and its shown default."""
-    return typer.Option(default, *names.split(), metavar=metavar, help=text, show_default=shown)
+def _flag(
+    names: str,
+    metavar: str | None,
+    text: str,
+    default: Any = None,
+    shown: bool | str = True,
+    completed: tuple[str, ...] = (),
+) -> Any:
+    """Declare a flag: its names, separated by spaces, the placeholder of its value, its help, and its shown default.
+
+    `completed` are values that a shell completes, where others may be given too.
+    """
+    complete = (lambda incomplete: [name for name in completed if name.startswith(incomplete)]) if completed else None
+    return typer.Option(
+        default, *names.split(), metavar=metavar, help=text, show_default=shown, autocompletion=complete
+    )
 
 
 def _switch(names: str, text: str) -> Any:
@@ -152,7 +171,7 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
-ReportFormat: TypeAlias = Literal[
+REPORT_FORMATS = (
     "html",
     "csv",
     "json",
@@ -168,7 +187,7 @@ ReportFormat: TypeAlias = Literal[
     "collapsed",
     "speedscope",
     "svg",
-]
+)
 SlugForm: TypeAlias = Literal["short", "full"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
@@ -456,10 +475,11 @@ class ReportFlags(Flags):
     run: Path = _argument(
         "RUN", "A directory that run, ab, limit or load made, its results.json (or .json.gz), or a result of wrk or k6."
     )
-    form: ReportFormat | None = _flag(
+    form: str | None = _flag(
         "--format -f",
-        "html|csv|json|md|junit|bmf|benchmark|annotations|hgrm|hlog|intervals-csv|intervals-ndjson|collapsed|speedscope|svg",
+        f"{'|'.join(REPORT_FORMATS)}|…",
         "Render it to stdout, in full; or its distributions, intervals, profiles and plots, for other tools.",
+        completed=REPORT_FORMATS,
     )
     output: Path | None = _flag(
         "-o --output", "DIR", "hgrm, collapsed, speedscope, svg: write all of them to files there."

@@ -81,19 +81,26 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
     _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on, missing))
 
 
-def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
-    """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
-    if output.wait_quiet:
-        wait_until_quiet(console)
+def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
+    """Search the rest. Return the report, and whether the search was interrupted.
+
+    Raises the error of a search that could not begin.
+    """
     view.keeps_errors, view.by_probe = not session.manifest.suite_file, session.manifest.terms.by_probe
-    with _resumable(session.store, output, console):
-        report, interrupted = session.execute()
+    report, interrupted = session.execute()
     if view.keeps_errors and view.error is not None:
         if any(cell.ended == "broken" and not cell.probes for cell in report.cells):
             raise view.error
         view.print_error(view.error)
-    if not output.is_kept:
-        report = report.without_recordings
+    return report if is_kept else report.without_recordings, interrupted
+
+
+def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
+    """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
+    if output.wait_quiet:
+        wait_until_quiet(console)
+    with _resumable(session.store, output, console):
+        report, interrupted = search(session, view, is_kept=output.is_kept)
     _print(session.store, (session.store,), report, output, console, interrupted=interrupted)
     _exit(exits.INTERRUPTED if interrupted else search_exit_code(report, output.fail_on))
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
 from redline.cli.catalogues import proxies_of, read_catalogue
-from redline.cli.command_line import AbFlags, HistoryFlags, LimitFlags, ReportFlags, SuiteFlags
+from redline.cli.command_line import AbFlags, Flags, HistoryFlags, LimitFlags, ReportFlags, SuiteFlags
 from redline.cli.origins import FromRepository, find_project, project_name, read_project_file
 from redline.cli.project_document import in_its_words, run_document
 from redline.cli.written import read_written
@@ -162,9 +162,9 @@ def form_of(flags: AbFlags | ReportFlags | HistoryFlags) -> str | None:
     return "json" if flags.json else flags.form
 
 
-def command_line() -> str:
-    """Return the command as it was given, quoted for a shell."""
-    return shlex.join(["redline", *sys.argv[1:]])
+def command_line(flags: Flags) -> str:
+    """Return the command as it was given, quoted for a shell; or the call of Python that made the flags."""
+    return flags.called or shlex.join(["redline", *sys.argv[1:]])
 
 
 def at_least_one(flag: str, number: int) -> int:

@@ -102,7 +102,7 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
         text = "---\n".join(named)
     return AskedSearch(
         SearchRequest(whole, terms, tuple(part.suite for part in parts)),
-        Source(command_line(), str(Path(files[0]).resolve()), text),
+        Source(command_line(flags), str(Path(files[0]).resolve()), text),
         tuple(dict.fromkeys(ignored)),
         tuple(dict.fromkeys(unprofiled)),
         tuple(
@@ -172,7 +172,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         if starts and flags.threads is None
         else read_workers(1 if flags.threads is None else flags.threads, connections),
     )
-    return AskedSearch(SearchRequest(suite, terms), Source(command_line(), text=text))
+    return AskedSearch(SearchRequest(suite, terms), Source(command_line(flags), text=text))
 
 
 def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:

@@ -88,7 +88,7 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
     """
     written, path = project.written.servers or (), getattr(flags, "path", None)
     described = flags.given(among={"method", "body", "headers", "status"})
-    if described and path is None and flags.requests is None:
+    if described and path is None and flags.requests is None and flags.listed is None:
         other = "--path" if hasattr(flags, "path") else "the URL of a server"
         message = f"{described[0]}: {project.document.file} says what is requested"
         raise UsageError(message, hint=f"write it there, or give {other}")
@@ -108,7 +108,8 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
 
 def describes_requests(flags: RequestFlags) -> bool:
     """Whether flags describe the requests, rather than a redline.yaml."""
-    return bool(flags.given(among={"method", "body", "headers", "status", "requests", "path"}))
+    given = flags.given(among={"method", "body", "headers", "status", "requests", "path"})
+    return flags.listed is not None or bool(given)
 
 
 def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
@@ -150,7 +151,7 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
     `path` is the requested path, from a URL or a flag.
     """
     described = list(flags.given(among={"method", "body", "headers", "status"}))
-    if flags.requests is None:
+    if flags.requests is None and flags.listed is None:
         if not described and not path:
             return []
         if flags.scenarios:
@@ -163,10 +164,13 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
         raise UsageError(
             f"{described[0]}: --requests says what is requested", hint=f"leave out {described[0]} or --requests"
         )
+    if flags.listed is not None:
+        return _listed(flags.listed, split(flags.scenarios))
+    assert flags.requests is not None, "they are in one of the two"
     read = read_file(flags.requests)
     is_list = isinstance(read, Document)
     document = read if isinstance(read, Document) else as_document(read, flags.requests)
-    if not isinstance(read, Document):
+    if not isinstance(read, Document) and not flags.called:
         Terminal(stderr=True).print(summary(read, flags.requests, _targets(flags)), highlight=False, soft_wrap=True)
     if isinstance(flags, AbFlags) and flags.write_suite is not None:
         folder = flags.requests.parent

@@ -62,7 +62,7 @@ def execute(flags: AbFlags) -> None:
         else:
             folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
             view = SessionView(console, meter)
-            finish(_created(flags, folder, workplace, view, console), output, console)
+            finish(created(flags, folder, workplace, view, console), output, console)
 
 
 def _project(flags: AbFlags) -> Project | None:
@@ -76,7 +76,8 @@ def _project(flags: AbFlags) -> Project | None:
     return project
 
 
-def _created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionView, console: Console) -> RunSession:
+def created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionView, console: Console) -> RunSession:
+    """The comparison that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
     here = FromRepository(Path.cwd())
     project = _project(flags)
     document = ab_document(flags, here.ends, placed_here(flags), project)
@@ -92,7 +93,7 @@ def _created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionVi
     if project is not None:
         RunStore(folder).check_free()
         build_servers(project, suite, console)
-    source = Source(command_line(), text=text, kind="comparison")
+    source = Source(command_line(flags), text=text, kind="comparison")
     return create(suite, source, folder, workplace, view, console, shows_plan=False)
 
 

@@ -5,6 +5,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from rich.console import Console
+
 from redline.cli import places
 from redline.cli.command_line import LimitFlags
 from redline.cli.experiment import Output, finish_resumed, finish_search
@@ -44,22 +46,27 @@ def execute(flags: LimitFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)
             return
-        here, project = FromRepository(Path.cwd()), _project(flags)
-        if (suites := [target for target in flags.targets if is_suite(target)]) and project is None:
-            why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
-            refuse(flags.given(among=_OF_SERVERS), why)
-            asked = read_suites_search(flags, here)
-            folder = flags.output or places.new_run(f"limit-{asked.request.suite.name}".replace(" ", "-"))
-        else:
-            refuse(
-                flags.given(among=_OF_SUITES - ({"servers"} if project else set())),
-                "without a suite, a search takes no",
-            )
-            check_targets_are_whole(flags.targets)
-            asked = read_servers_search(flags, here, project)
-            folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
-        session = _created(asked, project, folder, flags, workplace, view)
+        session = created(flags, workplace, view, console)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
+
+
+def created(flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console) -> SearchSession:
+    """The search that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
+    here, project = FromRepository(Path.cwd()), _project(flags)
+    if (suites := [target for target in flags.targets if is_suite(target)]) and project is None:
+        why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
+        refuse(flags.given(among=_OF_SERVERS), why)
+        asked = read_suites_search(flags, here)
+        folder = flags.output or places.new_run(f"limit-{asked.request.suite.name}".replace(" ", "-"))
+    else:
+        refuse(
+            flags.given(among=_OF_SUITES - ({"servers"} if project else set())),
+            "without a suite, a search takes no",
+        )
+        check_targets_are_whole(flags.targets)
+        asked = read_servers_search(flags, here, project)
+        folder = flags.output or Path(workplace.stack.enter_context(tempfile.TemporaryDirectory()), "search")
+    return _opened(asked, project, folder, flags, workplace, view, console)
 
 
 def _project(flags: LimitFlags) -> Project | None:
@@ -80,16 +87,17 @@ def _project(flags: LimitFlags) -> Project | None:
     return read_project_file(Path(projects[0]))
 
 
-def _created(
+def _opened(
     asked: AskedSearch,
     project: Project | None,
     folder: Path,
     flags: LimitFlags,
     workplace: Workplace,
     view: SessionView,
+    console: Console,
 ) -> SearchSession:
     """Show the plan, build, and open the directory. Raises RedlineError."""
-    request, source, console = asked.request, asked.source, Terminal(stderr=True)
+    request, source = asked.request, asked.source
     check_targets(request.suite, flags.mine)
     check_variables(request.suite.variants)
     RunStore(folder).check_free()

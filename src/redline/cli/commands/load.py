@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
@@ -33,6 +34,7 @@ from redline.running.session import Source, new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
+from redline.suite.project import Project
 
 _TRIAL = "trial-1"
 
@@ -41,32 +43,13 @@ def execute(flags: LoadFlags) -> None:
     """Load a server: closed with -c users, or open at -R requests per second."""
     _check_printed(flags)
     flags, like = as_like(flags)
-    project = project_here() if flags.url is None else None
-    suite, text = load_suite(flags, project)
-    check_targets(suite, flags.mine)
-    check_variables(suite.variants)
-    workers = read_workers(flags.threads, suite.loads[0].connections)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, Terminal(stderr=True)))
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
-        store = RunStore(folder)
-        store.check_free()
-        if project is not None:
-            build_servers(project, suite, Terminal(stderr=True))
-        bench = Workplace(None, stack, places.of_suite).bench(Path(), suite)
-        plan = make_plan(suite)
-        store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
-        (cell,) = plan.cells.values()
-        is_kept = flags.output is not None
+        workplace = Workplace(None, stack, places.of_suite)
         stream = stack.enter_context(LineStream()) if flags.stream else None
-        with LoadPanel(cell, Terminal(stderr=True), alive=stream is None) as panel:
-            recording, asked_again = _record(
-                cell, workers, suite.seed, bench, store, _Shown(cell, panel, stream, meter), is_kept=is_kept
-            )
-        if flags.output is not None:
-            write_run_views(store)
-        name = flags.url or own_server(cell.variant, cell.scenario.request.path)
-        result = load_result(name, cell, recording, suite.objectives, asked_again)
+        outputs = LoadOutputs(Terminal(stderr=True), stream, meter)
+        _, recording, result = measure(flags, folder, workplace, outputs)
         if stream is not None:
             stream.write(StreamSummary(result=result))
     if flags.json:
@@ -93,6 +76,44 @@ def _check_printed(flags: LoadFlags) -> None:
             f"--stream writes lines of JSON to stdout, and takes no {' or '.join(other)}",
             hint="leave one out: the last line of the stream is what --json prints",
         )
+
+
+@dataclass(frozen=True)
+class LoadOutputs:
+    """Where the progress of a load goes: a console, and besides a stream of lines or a meter."""
+
+    console: Console
+    stream: LineStream | None = None
+    meter: Meter | None = None
+
+
+def measure(
+    flags: LoadFlags, folder: Path, workplace: Workplace, outputs: LoadOutputs, project: Project | None = None
+) -> tuple[RunStore, Recording, LoadResult]:
+    """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError.
+
+    `project`: a redline.yaml with the server, in place of that of the current folder, where the flags name none.
+    """
+    project = project or (project_here() if flags.url is None else None)
+    suite, text = load_suite(flags, project)
+    check_targets(suite, flags.mine)
+    check_variables(suite.variants)
+    workers, store = read_workers(flags.threads, suite.loads[0].connections), RunStore(folder)
+    store.check_free()
+    if project is not None:
+        build_servers(project, suite, outputs.console)
+    bench, plan = workplace.bench(Path(), suite), make_plan(suite)
+    source = Source(command_line(flags), text=text, kind="load")
+    store.create(new_manifest(folder.resolve().name, source, plan, bench))
+    (cell,) = plan.cells.values()
+    with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
+        shown = _Shown(cell, panel, outputs.stream, outputs.meter)
+        recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=flags.output is not None)
+    recording, asked_again = recorded
+    if flags.output is not None:
+        write_run_views(store)
+    url = flags.url or own_server(cell.variant, cell.scenario.request.path)
+    return store, recording, load_result(url, cell, recording, suite.objectives, asked_again)
 
 
 @dataclass(frozen=True)

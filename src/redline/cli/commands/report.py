@@ -23,8 +23,9 @@ from redline.errors import NotStoredError, StoreError, UsageError
 from redline.model import Report, Run
 from redline.model.limits import AnyReport, LimitReport
 from redline.peers.outputs.formats import read_results
-from redline.report.render import RENDERERS, csvfile, summary
+from redline.report.render import csvfile, summary
 from redline.report.sections.other_results import other_sections
+from redline.running.renderers import renderer_of
 from redline.running.views import run_report, search_report
 from redline.storage.reports import NotJsonError, read_report
 from redline.storage.runs import RunStore, capacity_store
@@ -48,6 +49,7 @@ def execute(flags: ReportFlags) -> None:
     if form in RECORDED:
         _write_recorded(flags, form)
         return
+    render = None if form in (None, "svg") else renderer_of(form, (*RECORDED, "svg"))
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
         try:
             report = read_report(flags.run)
@@ -56,14 +58,14 @@ def execute(flags: ReportFlags) -> None:
             return
     else:
         report = report_in(flags.run)
-    if form is None:
-        show(summary(report))
-    elif flags.slug == "full":
+    if flags.slug == "full":
         write_document(csvfile.render(_fully_named(flags.run, report)))
     elif form == "svg":
         write_plots(report, flags.run, flags.output)
+    elif render is None:
+        show(summary(report))
     else:
-        write_document(RENDERERS[form](report))
+        write_document(render(report))
 
 
 def _fully_named(path: Path, report: AnyReport) -> Report:

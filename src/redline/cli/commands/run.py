@@ -1,6 +1,9 @@
 """`redline run`: plan, build, measure, report."""
 
 from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
 
 from redline.cli import places
 from redline.cli.command_line import RunFlags
@@ -12,11 +15,11 @@ from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
-from redline.model import Verdict
+from redline.model import Suite, Verdict
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter
 from redline.running.assembly import Workplace
-from redline.running.session import Source
+from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE
 
@@ -35,19 +38,31 @@ def execute(flags: RunFlags) -> None:
             )
             finish_resumed(flags.resume, workplace, output, console, trials=flags.trials)
         else:
-            file = suite_or_project(flags.suite)
-            suite, text = read_suite_file(file, flags)
-            check_targets(suite)
-            check_variables(suite.variants)
-            folder = flags.output or places.new_run(suite.name)
-            RunStore(folder).check_free()
-            if file.name == PROJECT_FILE:
-                build_servers(read_project_file(file), suite, console)
-            else:
-                build_named(file.resolve().parent, suite, console)
-            source = Source(command_line(), str(file.resolve()), text)
-            view = SessionView(console, meter)
-            finish(create(suite, source, folder, workplace, view, console), output, console)
+            finish(created(flags, workplace, SessionView(console, meter), console), output, console)
+
+
+def created(flags: RunFlags, workplace: Workplace, view: SessionView, console: Console) -> RunSession:
+    """The run that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
+    file = suite_or_project(flags.suite)
+    suite, text = read_suite_file(file, flags)
+    return created_of(
+        suite, Source(command_line(flags), str(file.resolve()), text), file, flags, workplace, view, console
+    )
+
+
+def created_of(
+    suite: Suite, source: Source, file: Path, flags: RunFlags, workplace: Workplace, view: SessionView, console: Console
+) -> RunSession:
+    """The run of a suite, which is in a file or would be. Raises RedlineError."""
+    check_targets(suite)
+    check_variables(suite.variants)
+    folder = flags.output or places.new_run(suite.name)
+    RunStore(folder).check_free()
+    if file.name == PROJECT_FILE:
+        build_servers(read_project_file(file), suite, console)
+    else:
+        build_named(file.resolve().parent, suite, console)
+    return create(suite, source, folder, workplace, view, console)
 
 
 def _output(flags: RunFlags, meter: Meter | None) -> Output:

@@ -72,6 +72,18 @@ class Document:
         return replace(self, value=changed(self.value, path), parts={**self.parts, path: part})
 
 
+class UnwrittenDocument(Document):
+    """Plain data of a program, which was never written: `file` is what the program calls it."""
+
+    def __init__(self, file: str, value: Plain) -> None:
+        super().__init__(file, value, {}, {})
+
+    def place(self, path: Path, *, key: bool = False) -> Location:
+        """The name of a value; it has no line."""
+        del key
+        return Location(self.file, field=dotted(path) or None)
+
+
 def dotted(path: Path) -> str:
     """`servers[1].with.routes`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)

@@ -1,0 +1,124 @@
+"""Measured values, which compare with values as people write them: `p99 < "20ms"`."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import total_ordering
+from typing import Literal
+
+from redline.errors import WrongValueError
+from redline.quantities import NUMBER, amount, parse_any_rate, parse_duration, parse_memory, parse_share, percent
+
+__tracebackhide__ = True  # pytest shows the line of a test that compares, and not these
+Unit = Literal["ns", "1/s", "B", "share", "change"]
+"""A change is relative: 0.05 where B needs 5% more than A."""
+_CHANGE = re.compile(rf"([+-]?{NUMBER})\s*%")
+_EXAMPLES: dict[Unit, str] = {"ns": "20ms", "1/s": "500/s", "B": "64MiB", "share": "0.1%", "change": "+3%"}
+_PLAIN_NUMBERS = ("1/s", "share")
+"""The units in which a number alone has one meaning: requests per second, and a part of 1."""
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class Amount:
+    """A measured value with its 95% interval, if it has one; `value`, `low` and `high` are in its unit.
+
+    It compares with texts, such as `"20ms"`, `"500/s"`, `"64MiB"` or `"3%"`, and with other amounts of its unit.
+    A comparison is about the value alone; that of an end of the interval is about `at_least` or `at_most`. Raises
+    WrongValueError for a text that has another unit, and TypeError for what has none.
+    """
+
+    name: str
+    value: float
+    unit: Unit
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def at_least(self) -> "Amount":
+        """The lower end of its interval. Raises WrongValueError where it has none."""
+        return self._end(self.low, "lower")
+
+    @property
+    def at_most(self) -> "Amount":
+        """The upper end of its interval. Raises WrongValueError where it has none."""
+        return self._end(self.high, "upper")
+
+    def _end(self, value: float | None, which: str) -> "Amount":
+        if value is None:
+            hint = "intervals are of several trials or starts: use `ab`, or `run` with `trials`"
+            raise WrongValueError(f"{self.name} {self._text(self.value)} has no interval", hint)
+        return Amount(f"the {which} end of {self.name}", value, self.unit)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        text = self._text(self.value)
+        return text if self.low is None or self.high is None else f"{text} [{self._ends(self.low, self.high)}]"
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self}>"
+
+    def __eq__(self, other: object) -> bool:
+        known = self._number(other)
+        return NotImplemented if known is None else self.value == known
+
+    def __lt__(self, other: object) -> bool:
+        known = self._number(other)
+        if known is None:
+            raise self._no_value(other)
+        return self.value < known
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.unit))
+
+    def _ends(self, low: float, high: float) -> str:
+        return f"{self._text(low)}, {self._text(high)}"
+
+    def _text(self, value: float) -> str:
+        if self.unit == "change":
+            return f"{value * 100:+.1f}%"
+        return percent(value) if self.unit == "share" else amount(value, self.unit)
+
+    def _number(self, other: object) -> float | None:
+        """What it is compared with, in its unit; None for what is no amount. Raises WrongValueError and TypeError."""
+        if isinstance(other, str):
+            return self._parsed(other)
+        if isinstance(other, Amount):
+            if other.unit != self.unit:
+                raise WrongValueError(f"{self!r} and {other!r} have different units", "compare what is of one kind")
+            return other.value
+        if isinstance(other, timedelta) and self.unit == "ns":
+            return other / timedelta(microseconds=1) * 1000
+        if isinstance(other, (int, float)):
+            if self.unit not in _PLAIN_NUMBERS:
+                raise self._no_value(other)
+            return float(other)
+        return None
+
+    def _parsed(self, text: str) -> float:
+        parse: dict[Unit, Callable[[str], float]] = {
+            "ns": parse_duration,
+            "1/s": parse_any_rate,
+            "B": parse_memory,
+            "share": parse_share,
+            "change": _parse_change,
+        }
+        try:
+            return parse[self.unit](text)
+        except WrongValueError as error:
+            raise WrongValueError(f"{self.name} cannot be compared: {error.message}", error.hint) from None
+
+    def _no_value(self, other: object) -> TypeError:
+        example = _EXAMPLES[self.unit]
+        return TypeError(f"{self.name} {self} cannot be compared with {other!r}; write a text such as {example!r}")
+
+
+def _parse_change(text: str) -> float:
+    """A relative change: `3%`, `+3%`, `-2.5%`."""
+    match = _CHANGE.fullmatch(text.strip())
+    if match is None:
+        raise WrongValueError(f"`{text}` is not a change", "write a percentage, such as 3%, +3% or -3%")
+    return float(match[1]) / 100

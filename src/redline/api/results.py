@@ -1,0 +1,451 @@
+"""What the functions return: a report with the numbers that people ask for, in the words of the terminal."""
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Generic, Self, TypeVar
+
+from rich.console import Console
+
+from redline.analysis.compare import lacks_verdict, unwanted
+from redline.api.amounts import Amount, Unit
+from redline.errors import NotKnownError, UsageError
+from redline.files import as_store_error, write_atomically
+from redline.model import CellReport, Comparison, Estimate, Finding, Grade, Metric, Report, Verdict
+from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
+from redline.quantities import did_you_mean
+from redline.report.document import Section
+from redline.report.outcomes import outcomes
+from redline.report.render import RENDERERS, summary, terminal
+from redline.report.sections.views import invalid_reason
+from redline.running.renderers import renderer_of
+from redline.stats import QUANTILE_OF
+
+_COLUMNS = 100
+_FORMATS = {".html": "html", ".json": "json", ".csv": "csv", ".md": "md", ".xml": "junit"}
+_UNITS: dict[str, Unit] = {"ns": "ns", "1/s": "1/s", "B": "B"}
+R = TypeVar("R", bound=AnyReport)
+C = TypeVar("C", CellReport, CellLimit)
+
+
+class BaseResult(ABC, Generic[R]):
+    """A report, and how it reads in a terminal (`str`), in a notebook, and in a file (`save`).
+
+    `report` has all of it, as `--json` prints it. `folder` is where the recordings are kept; None where they are not.
+    """
+
+    def __init__(self, report: R, folder: Path | None, sections: Callable[[], Iterable[Section]] | None = None) -> None:
+        self.report, self.folder = report, folder
+        self._sections = sections or (lambda: summary(report))
+
+    def __str__(self) -> str:
+        console = Console(file=io.StringIO(), width=_COLUMNS)
+        return terminal.render(self._sections(), console).plain
+
+    def __repr__(self) -> str:
+        said = "; ".join(outcome.text for outcome in outcomes(self.report))
+        return f"<{type(self).__name__}: {said or 'nothing was measured'}>"
+
+    def _repr_html_(self) -> str:
+        console = Console(file=io.StringIO(), width=_COLUMNS, record=True)
+        console.print(terminal.render(self._sections(), console), soft_wrap=True)
+        return console.export_html(inline_styles=True, code_format='<pre style="line-height: 1.3">{code}</pre>')
+
+    def save(self, file: str | Path, form: str | None = None) -> Path:
+        """Write the report, by the ending of the file: .html, .json, .csv, .md, or .xml for JUnit. Gives its path.
+
+        `form` names another of the formats of `redline report`. Raises UsageError, and StoreError.
+        """
+        path = Path(file)
+        chosen = form or _FORMATS.get(path.suffix.lower())
+        if chosen is None:
+            endings = ", ".join(_FORMATS)
+            hint = f"end it with one of {endings}, or give form=…, one of {', '.join(RENDERERS)}"
+            raise UsageError(f"{path}: its ending names no format", hint=hint)
+        content = renderer_of(chosen)(self.report)
+        with as_store_error(path):
+            write_atomically(path, content)
+        return path
+
+    @property
+    @abstractmethod
+    def findings(self) -> tuple[Finding, ...]:
+        """The reasons to doubt the numbers, the gravest first."""
+
+    @property
+    @abstractmethod
+    def verdict(self) -> Verdict:
+        """What the comparison showed. Raises NotKnownError where there is none, or not one alone."""
+
+    @property
+    @abstractmethod
+    def slower(self) -> bool:
+        """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
+
+        Raises NotKnownError where nothing is, and something could not be judged.
+        """
+
+
+class RunResult(BaseResult[Report]):
+    """The result of `load`, `ab` and `run`: levels of each server, and changes where servers are compared.
+
+    A level is `throughput`, `mean`, `p50` to `p9999`, `cpu_per_request`, `memory` or `errors`. It is that of a single
+    server under a single load: `select` chooses where there are several. Response times count from when a request was
+    due. All raise NotKnownError where there is no such number, or where it is of an invalid measurement.
+    """
+
+    def __init__(
+        self, report: Report, folder: Path | None, sections: Callable[[], Iterable[Section]] | None = None
+    ) -> None:
+        super().__init__(report, folder, sections)
+        self.cells = tuple(cell for cell in report.cells if cell.role == "subject")
+
+    def select(self, *names: str) -> Self:
+        """The same result with the cells of these names alone: of servers, requests (scenarios), loads, or cells.
+
+        Raises UsageError for a name that nothing has.
+        """
+        chosen = copy(self)
+        for name in names:
+            chosen.cells = _named(name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug))
+        return chosen
+
+    @property
+    def valid(self) -> bool:
+        """Whether all of it is valid; what is not has no numbers, and `findings` say why."""
+        return all(cell.valid for cell in self.cells)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The reasons to doubt the numbers, the gravest first."""
+        compared = (comparison.duet for comparison in self._comparisons if comparison.duet)
+        of_cells = [finding for cell in self.cells for finding in cell.findings]
+        of_duets = [finding for duet in compared for finding in duet.findings]
+        return _gravest_first([*of_cells, *of_duets])
+
+    @property
+    def throughput(self) -> Amount:
+        """Right answers per second."""
+        return self._level(Metric.THROUGHPUT)
+
+    @property
+    def mean(self) -> Amount:
+        """The mean response time."""
+        return self._level(Metric.MEAN)
+
+    @property
+    def p50(self) -> Amount:
+        """The median response time."""
+        return self._level(Metric.P50)
+
+    @property
+    def p90(self) -> Amount:
+        """The 90th percentile of response times."""
+        return self._level(Metric.P90)
+
+    @property
+    def p95(self) -> Amount:
+        """The 95th percentile of response times."""
+        return self._level(Metric.P95)
+
+    @property
+    def p99(self) -> Amount:
+        """The 99th percentile of response times."""
+        return self._level(Metric.P99)
+
+    @property
+    def p999(self) -> Amount:
+        """The percentile p99.9 of response times."""
+        return self._level(Metric.P999)
+
+    @property
+    def p9999(self) -> Amount:
+        """The percentile p99.99 of response times."""
+        return self._level(Metric.P9999)
+
+    @property
+    def cpu_per_request(self) -> Amount:
+        """The server's CPU time per request."""
+        return self._level(Metric.CPU_PER_REQUEST)
+
+    @property
+    def memory(self) -> Amount:
+        """The resident memory of the server's processes."""
+        return self._level(Metric.MEMORY)
+
+    @property
+    def errors(self) -> Amount:
+        """The share of the requests that failed, without connections that the engine's own side could not open."""
+        counts = self._cell("errors").counts
+        if not counts.due:
+            raise NotKnownError("errors: no request was due", hint="load it for longer")
+        return Amount("errors", (counts.outcomes.errors - counts.exhausted) / counts.due, "share")
+
+    @property
+    def change(self) -> "Changes":
+        """How a server differs from its baseline, as B from A: `result.change.p99`."""
+        return Changes(self._comparisons)
+
+    @property
+    def met(self) -> bool:
+        """Whether all objectives are met. Raises NotKnownError where there are none, or one is not known to be met."""
+        results = [result for cell in self.cells for result in cell.objectives]
+        if not results:
+            raise NotKnownError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
+        unknown = [result for result in results if result.state == "not known"]
+        if unknown and not any(result.state == "missed" for result in results):
+            raise NotKnownError(
+                f"{unknown[0].objective.text} is not known to be met: {unknown[0].reason}",
+                hint="load it for longer, or see its findings",
+            )
+        return all(result.state == "met" for result in results)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the comparison showed, B against A. Raises NotKnownError where there is none, or not one alone."""
+        primary = [comparison for comparison in self._comparisons if comparison.primary]
+        if not primary:
+            raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
+        for comparison in primary:
+            if comparison.verdict is None:
+                raise _not_judged(comparison)
+        return _the_only([comparison.verdict for comparison in primary if comparison.verdict])
+
+    @property
+    def slower(self) -> bool:
+        """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
+
+        Raises NotKnownError where nothing is, and something could not be judged.
+        """
+        comparisons = [comparison for comparison in self._comparisons if comparison.primary]
+        if not comparisons:
+            raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
+        if unwanted(comparisons, (Verdict.SLOWER,)):
+            return True
+        for comparison in filter(lacks_verdict, comparisons):
+            raise _not_judged(comparison)
+        return False
+
+    @property
+    def _comparisons(self) -> tuple[Comparison, ...]:
+        chosen = {cell.cell_id for cell in self.cells}
+        return tuple(comparison for comparison in self.report.comparisons if comparison.cell_id in chosen)
+
+    def _cell(self, name: str) -> CellReport:
+        """The only cell, if it is valid. Raises NotKnownError."""
+        cell = _only(self.cells, name)
+        if not cell.valid:
+            grave = [finding for finding in cell.findings if finding.grade is Grade.INVALID]
+            hint = grave[0].advice if grave else "its trials say why: print the result"
+            raise NotKnownError(f"{name} is not known: {invalid_reason(cell)}", hint=hint)
+        return cell
+
+    def _level(self, metric: Metric) -> Amount:
+        cell = self._cell(metric.words)
+        if metric in cell.estimates:
+            return _amount(metric.words, cell.estimates[metric])
+        for few in cell.too_few:
+            if few.metric is metric:
+                message = f"{metric.words} needs {few.needs:,} requests, and {few.missing:,} are missing"
+                raise NotKnownError(message, hint="load it for longer, or at a higher rate")
+        hint = "it is read of servers that Redline starts: give `load` the command, or use `ab`"
+        if metric in QUANTILE_OF or metric is Metric.THROUGHPUT:
+            hint = "print the result: its outcomes say how requests ended"
+        raise NotKnownError(f"{metric.words} was not measured", hint=hint)
+
+
+class Changes:
+    """How a server differs from its baseline: relative changes with their intervals, such as +5.2% [+4.7, +5.7].
+
+    All raise NotKnownError where there is no such change, or not one alone.
+    """
+
+    def __init__(self, comparisons: Sequence[Comparison]) -> None:
+        self._comparisons = comparisons
+
+    @property
+    def throughput(self) -> Amount:
+        """The change of right answers per second."""
+        return self._of(Metric.THROUGHPUT)
+
+    @property
+    def p50(self) -> Amount:
+        """The change of the median response time."""
+        return self._of(Metric.P50)
+
+    @property
+    def p90(self) -> Amount:
+        """The change of the 90th percentile of response times."""
+        return self._of(Metric.P90)
+
+    @property
+    def p99(self) -> Amount:
+        """The change of the 99th percentile of response times."""
+        return self._of(Metric.P99)
+
+    @property
+    def cpu_per_request(self) -> Amount:
+        """The change of the server's CPU time per request."""
+        return self._of(Metric.CPU_PER_REQUEST)
+
+    @property
+    def memory(self) -> Amount:
+        """The change of the resident memory of the server's processes."""
+        return self._of(Metric.MEMORY)
+
+    def _of(self, metric: Metric) -> Amount:
+        name, pairs = f"the change of {metric.words}", [one for one in self._comparisons if one.metric is metric]
+        if not pairs:
+            raise NotKnownError(f"{name} was not measured", hint="use `ab`, or a suite with a baseline")
+        if len(pairs) > 1:
+            names = ", ".join(pair.cell_id for pair in pairs)
+            raise NotKnownError(f"{name} is of {len(pairs)} pairs: {names}", hint="choose by result.select(…)")
+        (pair,) = pairs
+        ratio, is_decided = pair.ratio, pair.verdict not in (None, Verdict.INCONCLUSIVE)
+        is_cold = pair.duet is not None and bool(pair.duet.unsettled) and not is_decided
+        if ratio is None or ratio.says_nothing or is_cold:
+            raise _not_judged(pair)
+        ends = (None, None) if ratio.interval is None else (ratio.interval[0] - 1, ratio.interval[1] - 1)
+        return Amount(name, ratio.value - 1, "change", *ends)
+
+
+class SearchResult(BaseResult[LimitReport]):
+    """The result of `limit`: the highest rate that meets the objective, as an interval from `passed` to `failed`."""
+
+    def __init__(
+        self, report: LimitReport, folder: Path | None, sections: Callable[[], Iterable[Section]] | None = None
+    ) -> None:
+        super().__init__(report, folder, sections)
+        self.cells, self._objective = report.cells, ""
+
+    def select(self, *names: str) -> Self:
+        """The same result with the searches of these names alone: of servers, requests, or objectives.
+
+        Raises UsageError for a name that nothing has.
+        """
+        chosen = copy(self)
+        for name in names:
+            if name in {answer.name for cell in chosen.cells for answer in cell.limits}:
+                chosen._objective = name  # noqa: SLF001 - it is a copy of this one
+                continue
+            chosen.cells = _named(name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target))
+        return chosen
+
+    @property
+    def passed(self) -> Amount:
+        """The highest rate that passed. Raises NotKnownError where none did, or that is not known."""
+        return self._side("passed", self._answer.passed_per_s)
+
+    @property
+    def failed(self) -> Amount:
+        """The lowest rate that failed. Raises NotKnownError where none did, or that is not known."""
+        return self._side("failed", self._answer.failed_per_s)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The reasons to doubt the numbers, the gravest first."""
+        return _gravest_first([finding for cell in self.cells for finding in cell.findings])
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the server has a lower limit than its baseline. Raises NotKnownError where nothing is compared."""
+        if not self._comparisons:
+            raise NotKnownError("nothing is compared here", hint="give `limit` two servers")
+        return _the_only([comparison.verdict for comparison in self._comparisons])
+
+    @property
+    def slower(self) -> bool:
+        """Whether any server is slower than its baseline, by a difference that may matter: as `--fail-on slower`.
+
+        Raises NotKnownError where nothing is, and something could not be judged.
+        """
+        if not self._comparisons:
+            raise NotKnownError("nothing is compared here", hint="give `limit` two servers")
+        if unwanted(self._comparisons, (Verdict.SLOWER,)):
+            return True
+        for cell in self.cells:
+            if cell.ended != "converged":
+                message = f"{cell.server} has no limit that could be compared: {cell.reason or cell.ended}"
+                raise NotKnownError(message, hint="print the result: it says what was probed")
+        return False
+
+    @property
+    def _comparisons(self) -> tuple[LimitComparison, ...]:
+        chosen = {cell.slug for cell in self.cells}
+        return tuple(
+            comparison
+            for comparison in self.report.comparisons
+            if comparison.slug in chosen and self._objective in ("", comparison.objective)
+        )
+
+    @property
+    def _answer(self) -> LimitAnswer:
+        cell = _only(self.cells, "the limit")
+        answers = [answer for answer in cell.limits if self._objective in ("", answer.name)]
+        if not answers:
+            hint = "print the result: it says what was probed"
+            raise NotKnownError(f"there is no limit: {cell.reason or cell.ended}", hint=hint)
+        if len(answers) > 1:
+            names = ", ".join(repr(answer.name) for answer in answers)
+            raise NotKnownError(f"there are limits for {names}", hint="choose by result.select(…)")
+        return answers[0]
+
+    def _side(self, name: str, per_s: float | None) -> Amount:
+        if per_s is None:
+            reason = self._answer.reason or "the search ended before"
+            raise NotKnownError(
+                f"the rate that {name} is not known: {reason}", hint="give it more probes, or more time"
+            )
+        return Amount(f"the rate that {name}", per_s, "1/s")
+
+
+class MeasurementInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a measurement early. `result` has what was measured by then."""
+
+    def __init__(self, result: RunResult | SearchResult) -> None:
+        super().__init__("the measurement was interrupted")
+        self.result = result
+
+
+def _amount(name: str, estimate: Estimate) -> Amount:
+    return Amount(name, estimate.value, _UNITS[estimate.unit], estimate.low, estimate.high)
+
+
+def _only(cells: Sequence[C], what: str) -> C:
+    """The only cell. Raises NotKnownError."""
+    if len(cells) == 1:
+        return cells[0]
+    names = ", ".join(cell.slug for cell in cells)
+    if not cells:
+        raise NotKnownError(f"{what} was not measured", hint="print the result: it says why")
+    raise NotKnownError(f"{what} is of {len(cells)} cells: {names}", hint="choose by result.select(…)")
+
+
+def _named(name: str, cells: tuple[C, ...], names_of: Callable[[C], tuple[str, ...]]) -> tuple[C, ...]:
+    chosen = tuple(cell for cell in cells if name in names_of(cell))
+    if not chosen:
+        known = tuple(dict.fromkeys(known for cell in cells for known in names_of(cell) if known))
+        raise UsageError(f"nothing is called {name!r} here", hint=did_you_mean(name, known) or f"{', '.join(known)}")
+    return chosen
+
+
+def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
+    distinct = list(dict.fromkeys(verdicts))
+    if len(distinct) > 1:
+        names = ", ".join(distinct)
+        raise NotKnownError(f"there are several verdicts: {names}", hint="choose by result.select(…), or use .slower")
+    return distinct[0]
+
+
+def _not_judged(comparison: Comparison) -> NotKnownError:
+    unsettled = comparison.duet.unsettled if comparison.duet else ""
+    reason = comparison.refused or unsettled or "too little was measured"
+    return NotKnownError(
+        f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}", hint="give it more time"
+    )
+
+
+def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: -finding.grade.weight))

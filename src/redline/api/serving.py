@@ -1,0 +1,64 @@
+"""A server that runs while a block does: `with serve("./shop --port {port}") as server:`."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.api.suites import plain_data
+from redline.api.work import outside_the_callers_repository
+from redline.cli import places
+from redline.cli.origins import FromRepository
+from redline.cli.written import read_written
+from redline.defaults import AB_USERS, LOAD_LENGTH
+from redline.errors import LaunchError, UsageError
+from redline.plugins.launchers.variables import check_variables
+from redline.ports import Launch, Placement, RunningServer
+from redline.running.assembly import Workplace
+from redline.suite import referenced_files
+
+_NO_LOAD = {"loads": {"load": {"closed": {"users": AB_USERS}, "for": LOAD_LENGTH}}}
+"""It is never made: a suite has to have one."""
+
+
+@dataclass(frozen=True)
+class ServedCommand:
+    """A command that serves. `url` is where, with the path that made it ready; `log` is the file of its output."""
+
+    url: str
+    log: Path
+    _server: RunningServer
+
+    def __str__(self) -> str:
+        return self.url
+
+    def check(self) -> None:
+        """Raise LaunchError if it has ended, with the end of its output."""
+        if (failure := self._server.death()) is not None:
+            raise LaunchError(failure.message, hint=failure.hint, log_tail=failure.log_tail)
+
+
+@contextmanager
+def serve(command: str, *, path: str = "/", folder: str | Path = ".", **keys: object) -> Iterator[ServedCommand]:
+    """Start a command, wait until it answers a GET of the path, and end it with the block, whatever happens.
+
+    `{port}` in the command is the port that Redline chooses. `folder` is where it runs. `keys` are those that a server
+    of a suite has, such as `env`, `ready` or `stop`. Raises UsageError, and LaunchError where it does not become ready.
+    """
+    with ExitStack() as stack:
+        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="redline-serve-")))
+        here = Path(folder).resolve()
+        given = plain_data(keys, "the server")
+        if not isinstance(command, str) or not command.strip():
+            raise UsageError(f"{command!r} is no command", hint="give one such as './shop --port {port}'")
+        server = {"command": command, "folder": str(here), **(given if isinstance(given, dict) else {})}
+        document = {"servers": [server], "scenarios": [{"name": "ready", "get": path}], **_NO_LOAD}
+        origins = FromRepository(here).origins()
+        suite, _ = read_written(document, "serve", referenced_files(here / "suite.yaml"), origins)
+        check_variables(suite.variants)
+        bench = Workplace(None, stack, places.of_suite).bench(Path(), suite)
+        launch = Launch(suite.variants[0], Placement(), logs / "server.log", log_is_kept=False)
+        with outside_the_callers_repository():
+            running = stack.enter_context(bench.tools.launcher.running(launch))
+        yield ServedCommand(f"http://{running.endpoint}{path}", launch.log, running)

@@ -1,0 +1,82 @@
+"""Suites for `run`: of a file, or of data that a program made."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from redline.cli import places
+from redline.cli.catalogues import read_catalogue
+from redline.cli.command_line import RunFlags
+from redline.cli.flags import read_overrides, read_suite_file
+from redline.cli.origins import FromRepository
+from redline.cli.written import read_written
+from redline.errors import UsageError
+from redline.model import Suite
+from redline.suite import referenced_files
+from redline.suite.schema.document import Plain
+
+
+class WrittenSuite:
+    """A suite, checked as a whole: what `from redline import Suite` gives.
+
+    `file` is where it was read, or None. `folder` is where its commands run and its files are. `text` is its YAML.
+    """
+
+    def __init__(self, name: str, folder: Path, file: Path | None, document: dict[str, object] | None) -> None:
+        self.name, self.folder, self.file, self._document = name, folder, file, document
+        suite, self.text = self.resolved(RunFlags())
+        self.servers = tuple(variant.slug for variant in suite.variants)
+        self.scenarios = tuple(scenario.name for scenario in suite.scenarios)
+        self.loads = tuple(load.name for load in suite.loads)
+
+    @classmethod
+    def read(cls, file: str | Path) -> "WrittenSuite":
+        """The suite of a YAML file, a redline.yaml, or a ready suite by its name.
+
+        Raises UsageError with everything that is wrong with it.
+        """
+        path = places.ready_suite(Path(file))
+        return cls(path.stem, path.resolve().parent, path, None)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object], name: str = "suite", folder: str | Path = ".") -> "WrittenSuite":
+        """The suite of data as a file has it: mappings, lists, texts and numbers.
+
+        Raises UsageError with everything that is wrong with it.
+        """
+        data = plain_data(document, "the suite")
+        if not isinstance(data, dict):
+            raise UsageError("the suite is not a mapping", hint="give servers, scenarios and loads, as a file has them")
+        return cls(name, Path(folder).resolve(), None, dict(data))
+
+    def __repr__(self) -> str:
+        return f"<Suite {self.name}: servers {self.servers}, scenarios {self.scenarios}, loads {self.loads}>"
+
+    def resolved(self, flags: RunFlags) -> tuple[Suite, str]:
+        """The suite as flags change it, and its text. Raises UsageError."""
+        if self.file is not None:
+            return read_suite_file(self.file, flags)
+        near = self.folder / "suite.yaml"
+        written = {**(self._document or {})}
+        origins, files = FromRepository(self.folder).origins(), referenced_files(near)
+        return read_written(written, self.name, files, origins, read_overrides(flags), read_catalogue(near))
+
+    def write(self, file: str | Path) -> Path:
+        """Write its YAML to a new file, for `redline run`. Gives its path. Raises UsageError if there is one."""
+        path = Path(file)
+        try:
+            with path.open("x") as out:
+                out.write(self.text)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}", hint="name a new file") from None
+        return path
+
+
+def plain_data(data: object, what: str) -> Plain:
+    """Data as YAML and JSON have it. Raises UsageError for what they do not have, such as bytes or a path."""
+    try:
+        found: Plain = json.loads(json.dumps(data, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        hint = "give mappings, lists, texts, numbers and booleans"
+        raise UsageError(f"{what} is no plain data: {error}", hint=hint) from None
+    return found

@@ -1,0 +1,74 @@
+"""Errors of flags in the words of Python: the commands name `--for 10x`, and a caller wrote `budget="10x"`."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from inspect import signature
+
+from redline.cli.command_line import Flags
+from redline.errors import Problem, RedlineError
+
+NAMES = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "listed": "requests"}
+"""The parameters that are not called as the fields of the flags."""
+_TAKES_A_NAME = "--target-is-mine"
+"""Its value in a message is the next word; that of any other flag is a number, or is quoted."""
+
+
+@contextmanager
+def in_words_of_python(kind: type[Flags], names: Mapping[str, str] = {}) -> Iterator[None]:
+    """Let the errors of a block name parameters in place of flags. Raises RedlineError.
+
+    `names` are further parameters that are not called as their fields.
+    """
+    try:
+        yield
+    except RedlineError as error:
+        called = NAMES | dict(names)
+        by_flag = {
+            flag: called.get(field, field)
+            for field, declared in kind.declared().items()
+            for flag in declared.param_decls or ()
+        }
+        error.problems = tuple(
+            Problem(translated(problem.message, by_flag), translated(problem.hint, by_flag), problem.place)
+            for problem in error.problems
+        )
+        raise
+
+
+def translated(text: str, by_flag: Mapping[str, str]) -> str:
+    """The text with parameters in place of flags: `give --trials 2 or more` becomes `give trials=2 or more`.
+
+    Words between backticks that begin with `redline ` are commands, and stay.
+    """
+    flags = "|".join(map(re.escape, sorted(by_flag, key=len, reverse=True)))
+    value = rf"(?<={_TAKES_A_NAME} )\S+|'[^']*'|[\d.][^\s,;:]*"
+    written = re.compile(rf"(`redline [^`]*`)|(?<![\w-])({flags})(?![\w-])(?:[ ]({value}))?")
+
+    def parameter(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[1]
+        name, value = by_flag[match[2]], match[3]
+        return name if value is None else f"{name}={_literal(value)}"
+
+    return written.sub(parameter, text)
+
+
+def _literal(text: str) -> str:
+    return text if text.startswith("'") or re.fullmatch(r"\d+(\.\d+)?", text) else repr(text)
+
+
+def call_text(function: Callable[..., object], given: Mapping[str, object]) -> str:
+    """The call as it is written in Python, without what has its default; `given` are its arguments by name."""
+    shown = list[str]()
+    for name, parameter in signature(function).parameters.items():
+        value = given[name]
+        if parameter.kind is parameter.VAR_POSITIONAL and isinstance(value, tuple):
+            shown += map(repr, value)
+        elif parameter.kind is parameter.VAR_KEYWORD and isinstance(value, dict):
+            shown += [f"{key}={item!r}" for key, item in value.items()]
+        elif parameter.kind is parameter.KEYWORD_ONLY and value != parameter.default:
+            shown.append(f"{name}={value!r}")
+        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD and value != parameter.default:
+            shown.append(repr(value))
+    return f"redline.{function.__name__}({', '.join(shown)})"

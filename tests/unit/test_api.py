@@ -1,0 +1,280 @@
+"""The functions: arguments become the flags of a command, and errors name the arguments."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+import redline
+from redline.api import calls
+from redline.api.words import call_text, translated
+from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
+from redline.errors import RedlineError, StoreError, UsageError
+from redline.model import Cell, Traffic
+from redline.ports import Drive, Endpoint, Placement
+from redline.running import assembly
+from redline.running.assembly import Workbench
+from redline.running.record import Tools
+from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
+from tests.fakes.recordings import simulated_environment, simulated_recording
+
+BARE = "http://127.0.0.1:8080/"
+URL = f"{BARE}items"
+HEAVY = {"numpy", "pydantic", "rich", "scipy", "typer", "redline.api", "redline.model", "typing"}
+
+
+class Server(WithoutDuets):
+    """A server that answers well, as a driver sees it; `during` runs in the middle of every load."""
+
+    def __init__(self, during: Callable[[], None] = lambda: None) -> None:
+        self.during = during
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        return None
+
+    def drive(self, drive: Drive) -> Traffic:
+        traffic = simulated_recording(drive.cell, seed=drive.seed).traffic
+        assert traffic is not None
+        for interval in traffic.intervals[:2]:
+            drive.on_interval(interval)
+        self.during()
+        return traffic
+
+
+NOWHERE = Placement()
+Loaded = Callable[..., None]
+
+
+@pytest.fixture
+def loaded_by(monkeypatch: pytest.MonkeyPatch) -> Loaded:
+    def use(server: Server, placement: Placement = NOWHERE) -> None:
+        launcher = FakeLauncher([], FakeServer(facts=None))
+        bench = Workbench(Tools(launcher, server, lambda _server: (), placement), simulated_environment())
+        monkeypatch.setattr(assembly, "workbench", lambda *_: bench)
+
+    return use
+
+
+def test_importing_redline_imports_nothing_that_takes_time() -> None:
+    code = "import sys; before = {*sys.modules}; import redline; print(*({*sys.modules} - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert not HEAVY & {*done.stdout.split()}
+
+
+def test_every_name_is_there() -> None:
+    assert {*redline.__all__} <= {*dir(redline)}
+    for name in redline.__all__:
+        assert callable(getattr(redline, name))
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        getattr(redline, "lode")  # noqa: B009 - mypy knows that it is not there
+
+
+def test_a_load_gives_its_report_and_prints_nothing(
+    loaded_by: Loaded, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    loaded_by(Server())
+    result = redline.load(URL, rate=500, duration="2s", objective="p50 < 5s")
+    assert result.valid
+    assert result.met
+    assert result.p50 > "1ns"
+    assert result.folder is None
+    assert result.report.run.kind == "load"
+    assert result.report.run.command == f"redline.load({URL!r}, rate=500, duration='2s', objective='p50 < 5s')"
+    assert result.report.cells[0].load_text.startswith("open")
+    assert "throughput" in str(result)
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_and_recordings_are_for_those_who_ask(
+    loaded_by: Loaded, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    loaded_by(Server())
+    result = redline.load(URL, users=4, keep=tmp_path / "kept", progress=True)
+    assert result.folder == tmp_path / "kept"
+    assert (tmp_path / "kept" / "report.html").is_file()
+    assert capfd.readouterr().out == ""
+
+
+def test_the_thread_has_its_cpus_again(loaded_by: Loaded) -> None:
+    before = os.sched_getaffinity(0)
+    few = tuple(sorted(before))[:1]
+    loaded_by(Server(), Placement(few, few, few))
+    suite = redline.Suite.from_dict(SUITE)
+    redline.run(suite, trials=1, duration="100ms", warmup="0s")
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_call_from_a_hook_of_git_knows_nothing_of_its_repository(
+    loaded_by: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", "/elsewhere")
+    seen = list[str | None]()
+    loaded_by(Server(lambda: seen.append(os.environ.get("GIT_DIR"))))
+    redline.load(URL, users=2)
+    assert seen == [None]
+    assert os.environ["GIT_DIR"] == "/elsewhere"
+
+
+def test_functions_work_in_any_thread(loaded_by: Loaded) -> None:
+    seen = list[str]()
+    loaded_by(Server(lambda: seen.append(threading.current_thread().name)))
+
+    async def measured() -> None:
+        result = await asyncio.to_thread(redline.load, URL, users=2)
+        assert result.valid
+
+    asyncio.run(measured())
+    assert seen
+    assert threading.main_thread().name not in seen
+
+
+SUITE = {
+    "servers": [{"url": "http://127.0.0.1:8080"}],
+    "scenarios": [{"name": "items", "get": "/items"}],
+    "loads": {"few": {"closed": {"users": 4}, "for": "1s"}, "many": {"closed": {"users": 8}, "for": "1s"}},
+}
+
+
+def test_a_suite_of_data_is_run_as_a_file_is(loaded_by: Loaded, tmp_path: Path) -> None:
+    loaded_by(Server())
+    suite = redline.Suite.from_dict(SUITE, name="shop")
+    assert (suite.servers, suite.scenarios, suite.loads) == (("127.0.0.1:8080",), ("items",), ("few", "many"))
+    of_data = redline.run(suite, trials=2, loads="few")
+    file = suite.write(tmp_path / "shop.yaml")
+    of_file = redline.run(file, trials=2, loads="few")
+    assert redline.Suite.read(file).loads == suite.loads
+    assert [cell.cell_id for cell in of_data.cells] == [cell.cell_id for cell in of_file.cells]
+    assert len(of_data.cells[0].trials) == 2
+    assert of_data.report.run.suite == "shop"
+    with pytest.raises(UsageError, match="cannot be written: File exists"):
+        suite.write(file)
+
+
+def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
+    loads = list[int]()
+
+    def interrupted() -> None:
+        loads.append(len(loads))
+        if len(loads) > 1:
+            raise KeyboardInterrupt
+
+    loaded_by(Server(interrupted))
+    with pytest.raises(redline.MeasurementInterrupted) as raised:
+        redline.run(redline.Suite.from_dict(SUITE), trials=2)
+    result = raised.value.result
+    assert isinstance(raised.value, KeyboardInterrupt)
+    assert sum(len(cell.trials) for cell in result.report.cells if hasattr(cell, "trials")) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: redline.load(URL, rate="5x", duration="10"), ("rate='5x': ", "duration=10: ")),
+        (lambda: redline.load("./a"), ("'./a' has no {port}",)),
+        (lambda: redline.load("./a {port}", path="/", requests=[]), ("requests say what is requested",)),
+        (lambda: redline.load(URL, path="/"), ("path='/' is for a command",)),
+        (lambda: redline.load(URL, rate=5, users=4), ("users are of a load without a rate",)),
+        (lambda: redline.load(URL, connections=4), ("connections are of a load with a rate",)),
+        (lambda: redline.load("http://example.com/"), ("target_is_mine='example.com'",)),
+        (lambda: redline.load(URL, body="@file"), ("requests=[",)),
+        (lambda: redline.load(BARE, requests=[{"got": "/"}]), ("requests: [0]",)),
+        (lambda: redline.load(BARE, requests=[{"name": "a", "get": Path("/")}]), ("no plain data",)),
+        (lambda: redline.ab("./a {port}", "./b {port}", budget="1"), ("budget=1: ", "has no unit")),
+        (lambda: redline.ab("./a {port}", "./b {port}", users=1, rate=5), ("users or a rate",)),
+        (lambda: redline.ab("./a {port}"), ("./a {port} is compared with nothing",)),
+        (lambda: redline.limit("./a {port}", objective="p99 < 5"), ("objective: `5` has no unit",)),
+        (lambda: redline.limit("./a {port}"), ("objective='p99 < 200ms, errors < 0.1%'",)),
+        (lambda: redline.limit("./a {port}", objective="p99 < 5ms", trials=1), ("trials=1 ", "give trials=2 or more")),
+        (lambda: redline.run("none.yaml"), ("there is no file none.yaml",)),
+        (lambda: redline.run(redline.Suite.from_dict(SUITE), loads="nona"), ("nona",)),
+        (lambda: redline.Suite.from_dict({"servers": []}), ("servers", "`scenarios`", "`loads`")),
+        (lambda: redline.Suite.from_dict({"servers": b"x"}), ("no plain data",)),
+    ],
+)
+def test_an_error_names_the_arguments(
+    call: Callable[[], object], words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with pytest.raises(UsageError) as raised:
+        call()
+    for word in words:
+        assert word in str(raised.value)
+    assert " --" not in str(raised.value)
+    assert [path for path in tmp_path.iterdir() if path.name != "config"] == []
+
+
+def test_an_error_that_is_no_mistake_of_the_caller_names_them_too(loaded_by: Loaded, tmp_path: Path) -> None:
+    loaded_by(Server())
+    redline.load(URL, users=2, keep=tmp_path / "kept")
+    with pytest.raises(StoreError, match="already holds a") as raised:
+        redline.load(URL, users=2, keep=tmp_path / "kept")
+    assert "keep" in raised.value.hint
+    assert "-o" not in raised.value.hint
+
+
+def test_an_argument_that_is_not_there_is_a_mistake_in_python() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'user': see help\(redline\.load\)"):
+        redline.load(URL, user=4)  # type: ignore[call-arg]
+
+
+def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RedlineError) as raised, redline.serve("./none --port {port}"):
+        pytest.fail("it cannot be started")
+    assert raised.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arguments_become_flags() -> None:
+    flags = calls._flags(
+        LoadFlags,
+        "redline.load()",
+        {
+            "headers": {"Accept": "text/plain", "X-Id": ["1", "2"]},
+            "body": Path("item.json"),
+            "timeout": timedelta(milliseconds=250),
+            "target_is_mine": "shop.example",
+            "cacert": "ca.pem",
+        },
+        url=URL,
+    )
+    assert flags.headers == ["Accept: text/plain", "X-Id: 1", "X-Id: 2"]
+    assert (flags.body, flags.timeout, flags.mine) == ("@item.json", "250000us", ["shop.example"])
+    assert flags.cacert == Path("ca.pem")
+    assert flags.duration == LoadFlags().duration
+
+
+@pytest.mark.parametrize("kind", [AbFlags, LimitFlags, LoadFlags])
+def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -> None:
+    function = {AbFlags: redline.ab, LimitFlags: redline.limit, LoadFlags: redline.load}[kind]
+    given = {*function.__annotations__, *calls.RequestOptions.__annotations__}
+    renamed = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "load": "users", "url": "server"}
+    printing = {"stream", "openmetrics", "otlp", "json", "form", "spectrum", "fail_on", "resume", "write_suite"}
+    of_suites = {"servers", "loads", "options", "quick", "on"}
+    of_the_engine = {"connections_at_start", "requests_per_connection", "backend", "spin", "replay", "pace", "like"}
+    missing = {renamed.get(name, name) for name in kind.declared()} - given - printing - of_suites - of_the_engine
+    assert missing == set()
+
+
+def test_commands_in_hints_stay_commands() -> None:
+    by_flag = {"--trials": "trials", "-c": "connections", "--objective": "objective"}
+    text = "`redline run --trials 2` adds some; give --trials 2 or fewer than -c, and --objective 'p99 < 5ms'"
+    assert translated(text, by_flag) == (
+        "`redline run --trials 2` adds some; give trials=2 or fewer than connections, and objective='p99 < 5ms'"
+    )
+
+
+def test_a_call_is_told_without_its_defaults() -> None:
+    defaults = {name: parameter.default for name, parameter in signature(redline.limit).parameters.items()}
+    given = defaults | {"targets": ("a", "b"), "seed": 3, "request": {"http2": True}}
+    assert call_text(redline.limit, given) == "redline.limit('a', 'b', seed=3, http2=True)"

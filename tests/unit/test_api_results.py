@@ -1,0 +1,165 @@
+"""The results of the functions: a number is there, or an error says why not."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.analysis import build_report
+from redline.api.results import RunResult, SearchResult
+from redline.errors import NotKnownError, RedlineError, StoreError, UsageError
+from redline.model import Metric, ObjectiveResult, Report, Verdict
+from redline.model.limits import LimitReport
+from tests.fakes import limits, reports
+from tests.fakes.compared import Cost, compared_run
+
+
+def of(report: Report) -> RunResult:
+    return RunResult(report, None)
+
+
+def compared(**costs: float) -> RunResult:
+    return of(build_report(compared_run({name: Cost(factor) for name, factor in costs.items()}), ""))
+
+
+def test_a_level_is_that_of_the_report() -> None:
+    result = of(reports.healthy()).select("rust.axum", "SimpleGet", "saturate")
+    (cell,) = result.cells
+    for metric, amount in ((Metric.P99, result.p99), (Metric.P50, result.p50), (Metric.THROUGHPUT, result.throughput)):
+        estimate = cell.estimates[metric]
+        assert (amount.value, amount.low, amount.high) == (estimate.value, estimate.low, estimate.high)
+    assert result.cpu_per_request.unit == "ns"
+
+
+def test_a_number_of_several_cells_is_refused_with_their_names() -> None:
+    with pytest.raises(NotKnownError, match=r"p99 is of \d+ cells: .*rust\.hyper"):
+        _ = of(reports.healthy()).p99
+    with pytest.raises(UsageError, match=r"nothing is called 'rust\.axam'") as refused:
+        of(reports.healthy()).select("rust.axam")
+    assert "did you mean `rust.axum`?" in refused.value.hint
+
+
+def test_an_invalid_cell_has_no_number_and_says_why() -> None:
+    result = of(reports.doubtful())
+    assert not result.valid
+    invalid = next(cell for cell in result.cells if not cell.valid)
+    chosen = result.select(invalid.slug)
+    assert chosen.findings[0].grade == "invalid"
+    for name in ("p99", "throughput", "errors", "cpu_per_request"):
+        with pytest.raises(NotKnownError, match="is not known: ") as refused:
+            getattr(chosen, name)
+        assert refused.value.hint
+
+
+def test_a_percentile_of_too_few_requests_is_refused() -> None:
+    result = of(reports.healthy()).select("rust.axum", "SimpleGet", "saturate")
+    (cell,) = result.cells
+    few = {metric: value for metric, value in cell.estimates.items() if metric is not Metric.P9999}
+    result.cells = (cell.model_copy(update={"estimates": few}),)
+    with pytest.raises(NotKnownError, match=r"p99\.99 (needs|was not measured)"):
+        _ = result.p9999
+
+
+def test_a_comparison_has_verdict_changes_and_levels() -> None:
+    result = compared(home=1.2)
+    assert result.verdict == "slower"
+    assert result.slower
+    assert "19%" < result.change.cpu_per_request < "21%"
+    assert result.change.cpu_per_request.at_least > "15%"
+    with pytest.raises(NotKnownError, match="is of 2 cells"):
+        _ = result.p99
+    assert result.select("A").throughput > 0
+
+
+def test_several_verdicts_have_to_be_chosen_among() -> None:
+    result = compared(home=1.2, items=1.0)
+    with pytest.raises(NotKnownError, match="there are several verdicts"):
+        _ = result.verdict
+    assert result.slower
+    assert result.select("home").verdict is Verdict.SLOWER
+    assert not result.select("items").slower
+
+
+def test_what_is_not_compared_has_no_verdict() -> None:
+    for name in ("verdict", "slower"):
+        with pytest.raises(NotKnownError, match="nothing is compared"):
+            getattr(of(reports.alone()), name)
+    with pytest.raises(NotKnownError, match="was not measured"):
+        _ = of(reports.alone()).change.p99
+
+
+def test_a_comparison_that_could_not_be_judged_has_not_passed() -> None:
+    result = compared(home=1.0)
+    unjudged = tuple(
+        comparison.model_copy(update={"verdict": None, "ratio": None, "refused": "the server was not warm"})
+        for comparison in result.report.comparisons
+    )
+    result = of(result.report.model_copy(update={"comparisons": unjudged}))
+    for read in (lambda: result.slower, lambda: result.verdict, lambda: result.change.cpu_per_request):
+        with pytest.raises(NotKnownError, match="the server was not warm"):
+            read()
+
+
+def test_objectives_are_met_missed_or_not_known() -> None:
+    result = of(reports.healthy())
+    states = {objective.state for cell in result.cells for objective in cell.objectives}
+    assert states == {"met", "missed"}
+    assert not result.met
+    met = next(cell for cell in result.cells if cell.objectives[0].met)
+    assert result.select(met.slug).met
+    unknown: ObjectiveResult = met.objectives[0].unmet("the cell is invalid", known=False)
+    result.cells = (met.model_copy(update={"objectives": (unknown,)}),)
+    with pytest.raises(NotKnownError, match="is not known to be met: the cell is invalid"):
+        _ = result.met
+    with pytest.raises(NotKnownError, match="there is no objective"):
+        _ = compared(home=1.0).met
+
+
+def searched(report: LimitReport) -> SearchResult:
+    return SearchResult(report, None)
+
+
+def test_a_limit_is_an_interval() -> None:
+    result = searched(limits.alone())
+    (answer,) = result.report.cells[0].limits[:1]
+    chosen = result.select(answer.name)
+    assert chosen.passed == answer.passed_per_s
+    assert chosen.failed == answer.failed_per_s
+    assert "/s" in str(chosen.passed)
+    for name in ("verdict", "slower"):
+        with pytest.raises(NotKnownError, match="nothing is compared"):
+            getattr(result, name)
+
+
+def test_a_side_that_is_not_known_is_refused() -> None:
+    report = limits.alone()
+    (cell, *_), unknown = report.cells, limits.ends_at(None, 100.0)
+    result = searched(report.model_copy(update={"cells": (cell.model_copy(update={"limits": (unknown,)}),)}))
+    assert result.failed == 100
+    with pytest.raises(NotKnownError, match="the rate that passed is not known"):
+        _ = result.passed
+
+
+def test_a_result_reads_as_in_a_terminal_and_is_saved_by_its_ending(tmp_path: Path) -> None:
+    result = compared(home=1.2)
+    assert "B needs" in str(result)
+    assert repr(result).startswith("<RunResult: B needs")
+    page = result._repr_html_()
+    assert page.startswith("<pre")
+    assert "20% more CPU per request" in page
+    for name, begins in (("a.html", b"<!doctype html>"), ("a.json", b"{"), ("a.md", b"#"), ("a.xml", b"<?xml")):
+        assert result.save(tmp_path / name).read_bytes().lower().startswith(begins)
+    assert Report.model_validate_json((tmp_path / "a.json").read_bytes()) == result.report
+    assert result.save(str(tmp_path / "bare"), form="csv").is_file()
+
+
+def test_a_result_that_cannot_be_saved_says_why(tmp_path: Path) -> None:
+    result = compared(home=1.0)
+    with pytest.raises(UsageError, match="its ending names no format"):
+        result.save(tmp_path / "report.pdf")
+    with pytest.raises(UsageError, match="there is no format htm") as refused:
+        result.save(tmp_path / "report.pdf", form="htm")
+    assert refused.value.hint == "did you mean `html`?"
+    with pytest.raises(StoreError, match="No such file or directory"):
+        result.save(tmp_path / "gone" / "report.html")
+    assert list(tmp_path.iterdir()) == []
+    assert issubclass(NotKnownError, RedlineError)
