@@ -51,7 +51,9 @@ class World:
         return {
             Metric.THROUGHPUT: Ratios(requests, seconds),
             Metric.P50: Quantiles(merged, 0.5),
+            Metric.P75: Quantiles(merged, 0.75),
             Metric.P90: Quantiles(merged, 0.9),
+            Metric.P95: Quantiles(merged, 0.95),
             Metric.P99: Quantiles(merged, 0.99),
             Metric.P999: Quantiles(merged, 0.999),
             Metric.CPU_PER_REQUEST: Ratios(cpu, requests),

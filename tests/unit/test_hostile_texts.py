@@ -96,6 +96,7 @@ def test_a_flag_that_there_is_not(command: str, folder: Path, monkeypatch: pytes
         ("load", "http://127.0.0.1:1/", "--body", f"@{NAME}"),
         ("load", "https://127.0.0.1:1/", "--cacert", NAME),
         ("load", "http://127.0.0.1:1/", "-H", f"{NAME}: x"),
+        ("profile", NAME),
         ("report", NAME),
         ("run", NAME),
         ("run", "--resume", NAME),

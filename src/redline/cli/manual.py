@@ -116,7 +116,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 def _escaped(text: str) -> str:
     """Escape text for roff: no line begins with a control character."""
-    text = text.replace("\\", "\\e").replace("-", "\\-")
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("|", "|\\:")  # a line may break after a choice
     return f"\\&{text}" if text.startswith((".", "'")) else text
 
 
