@@ -294,7 +294,8 @@ impl DuetRun<'_> {
                         result.unanswered,
                         self.job.drain_ns / 1_000_000
                     ),
-                    hint: "give fewer users; if connections had to wait, raise the backlog of the listening server".to_owned(),
+                    hint: "give fewer users; if connections had to wait, raise the backlog of the listening server"
+                        .to_owned(),
                 })
             }
             Ok(report) => Ok(report),
