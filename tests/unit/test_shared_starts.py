@@ -256,6 +256,15 @@ def test_what_is_answered_wrongly_does_not_keep_others_from_being_compared(tmp_p
 
 
 @pytest.mark.usefixtures("_seconds")
+def test_a_wrong_answer_hides_no_failure_to_stop(tmp_path: Path) -> None:
+    launcher, _, tools = bench(wrong_in=frozenset({names()[-1]}))
+    launcher.stop_errors = [LaunchError("`after` ended with code 3", hint="run it by hand")]
+    store, executor = session(tmp_path, tools, plan_of())
+    with pytest.raises(DriveError, match=f"answered {names()[-1]} wrongly before any load: status 404; `after` ended"):
+        carry_on(store, executor)
+
+
+@pytest.mark.usefixtures("_seconds")
 def test_what_is_answered_wrongly_later_ends_a_comparison_with_its_own_failure(tmp_path: Path) -> None:
     _, _, tools = bench(wrong_in=frozenset({"two"}), wrong_after=frozenset({"three"}))
     store, executor = session(tmp_path, tools, plan_of())
