@@ -74,7 +74,7 @@ class Suite(Frozen):
     warmup_ns: int = Field(ge=0)
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
     warmup_by: Load | None = omitted_if_default(None, WARMED_BY)
-    warmup_again_ns: int | None = omitted_if_default(None, "of a start after its first; absent: equal", ge=0)
+    warmup_again_ns: int | None = omitted_if_default(None, "of a start's further loads; absent: as for its first", ge=0)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
     builds: int = omitted_if_default(1, "how often each server is built; rounds take them in turn", ge=1)
