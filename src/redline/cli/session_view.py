@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.analysis.compare import comparisons_so_far
+from redline.analysis.distributions import start_name
 from redline.analysis.search_state import load_text, longest_ns
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_panel import load_line
@@ -254,7 +255,7 @@ class TrialsView(Panel):
         self._failures = set[str]()
         self._step: Step | None = None
         self._now = ""
-        self._recent_loads = dict[Sequence[str], RecentLoad]()  # on several hosts, some steps run at the same time
+        self._recent_loads = dict[str, RecentLoad]()  # on several hosts, some steps run at the same time
         self._recent_duets = dict[Sequence[str], RecentDuet]()
         self._spent_ns = 0
         self._comparisons: Sequence[Comparison] = ()
@@ -308,7 +309,7 @@ class TrialsView(Panel):
         """Show the duet that begins."""
         before = f", which took {duration(self._launch_ns)} before" if self._launch_ns else ""
         if self._meter is not None:
-            self._meter.begin(*_metered_start(planned.round, cells))
+            self._meter.begin(*self._metered_start(planned.round, cells))
         self._recent_duets.setdefault(planned.cell_ids, RecentDuet(len(cells))).start()
         self._begins(planned, cells, f"the servers{before}")
 
@@ -316,7 +317,7 @@ class TrialsView(Panel):
         """Show the latest block."""
         if self._meter is not None:
             cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
-            self._meter.block(_metered_start(planned.round, cells), block)
+            self._meter.block(self._metered_start(planned.round, cells), block)
         if self.is_live:
             self._step, self._now = planned, block.phase
             self._recent_duets[planned.cell_ids].add(block)
@@ -328,7 +329,7 @@ class TrialsView(Panel):
         launch_ns = recording.launch_ns if _wait_for_containers(cells) else 0
         self._launch_ns = launch_ns or self._launch_ns
         if self._meter is not None:
-            self._meter.ended(_metered_start(recording.round, cells), recording)
+            self._meter.ended(self._metered_start(recording.round, cells), recording)
         if recording.failure is not None or not self.is_live:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
             text.append(_started(launch_ns) + _set_up(recording.setup_ns))
@@ -348,6 +349,11 @@ class TrialsView(Panel):
             self._judge_after = began + (time.monotonic() - began) / _JUDGING_SHARE
             self.show(self._lines, now=True)
         self._ended_last = time.monotonic()
+
+    def _metered_start(self, round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
+        """The targets of a duet of these cells: each, and the baseline's again as a control."""
+        start = start_name(self._plan, round_, [cell.id for cell in cells])
+        return (*(MeteredTrial.of(cell, start) for cell in cells), MeteredTrial.of(cells[0], f"{start}.control"))
 
     def _name(self, step: PlannedTrial | PlannedDuet) -> str:
         if isinstance(step, PlannedTrial):
@@ -426,7 +432,7 @@ class TrialsView(Panel):
         """`3 of 10`; where a budget says how many starts there are, only which this is."""
         if self._budget_ns is not None:
             return f"start {self._step.round + 1 if self._step else 1}"
-        return f"{self._done + 1} of {self._plan.length}"
+        return f"{min(self._done + 1, self._plan.length)} of {self._plan.length}"
 
     @property
     def _budget_ns(self) -> int | None:
@@ -479,12 +485,6 @@ def _which(planned: PlannedTrial) -> str:
 def _metered(planned: PlannedTrial, cell: Cell) -> MeteredTrial:
     profile = f"profile-{planned.profile}-" if planned.profile else "trial-"
     return MeteredTrial.of(cell, f"{profile}{planned.round + 1}")
-
-
-def _metered_start(round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
-    """The targets of a duet of these cells: each, and the baseline's again as a control."""
-    start = f"start-{round_ + 1}"
-    return (*(MeteredTrial.of(cell, start) for cell in cells), MeteredTrial.of(cells[0], f"{start}.control"))
 
 
 def duet_name(cells: tuple[Cell, ...]) -> str:
