@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import signature
 
-from redline.cli.command_line import Flags
+from redline.cli.declaring import Flags
 from redline.errors import Problem, RedlineError
 
 NAMES = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "listed": "requests"}
