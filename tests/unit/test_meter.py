@@ -161,7 +161,8 @@ def test_times_stand_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
     assert sum(times.counts) == sum(interval.response.count for interval in intervals())
 
 
-def test_the_metrics_are_served_on_loopback_until_the_end() -> None:
+def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.getfqdn", lambda _host: pytest.fail("the resolver is asked"))
     port = unused_port()
     with metered(port, None, QUIET) as meter:
         assert meter is not None
