@@ -116,6 +116,24 @@ def compared_run(
     return Run(manifest=manifest, recordings=(), duets=tuple(recordings))
 
 
+def with_a_further_duet(run: Run) -> Run:
+    """The same run of a scenario, in which a server C is compared with A in a duet of its own, before that of B."""
+    plan, several = run.manifest.plan, len(run.duets)
+    baseline, other = plan.cells.values()
+    third = Cell(**{**dict(other), "variant": server("C")})
+    planned = [
+        duet.model_copy(update={"cell_ids": (baseline.id, third.id), "position": duet.position + several})
+        for duet in plan.duets
+    ]
+    made = [
+        duet.model_copy(update={"cell_ids": (baseline.id, third.id, baseline.id), "position": duet.position + several})
+        for duet in run.duets
+    ]
+    changed = {"cells": {**plan.cells, third.id: third}, "duets": (*planned, *plan.duets)}
+    manifest = run.manifest.with_plan(plan.model_copy(update=changed))
+    return run.model_copy(update={"manifest": manifest, "duets": (*run.duets, *made)})
+
+
 def _answered(recording: DuetRecording, *, cut: bool) -> DuetRecording:
     """The recording with answers that took a millisecond or two."""
     assert recording.traffic is not None

@@ -11,7 +11,6 @@ class FakeTerminal(io.StringIO):
 
     def __init__(self, columns: int = 80, lines: int = 24, **environment: str) -> None:
         super().__init__()
-        self.written = 0
         self._begin(columns, lines)
         settings = {"TERM": "xterm-256color", **environment}
         self.console = Console(file=self, width=columns, height=lines, _environ=settings, legacy_windows=False)
@@ -25,7 +24,6 @@ class FakeTerminal(io.StringIO):
         return True
 
     def write(self, text: str) -> int:
-        self.written += 1
         self._stream.feed(text)
         return len(text)
 

@@ -5,8 +5,11 @@ from pathlib import Path
 
 from redline.analysis.intervals import IntervalRow
 from redline.cli.command_line import REPORT_FORMATS
+from redline.plugins.drivers.intervals import MOST_INTERVALS
+from redline.plugins.profilers.texts import MOST_THREADS
 from redline.plugins.telemetry import meter
 from redline.plugins.telemetry.openmetrics import exposition
+from redline.plugins.telemetry.otlp import EVERY_S
 from tests.unit.test_meter import loaded
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "exports.md").read_text()
@@ -28,6 +31,13 @@ def test_every_format_stands_in_the_table() -> None:
 def test_every_column_is_explained() -> None:
     named = first_column("## Intervals", "| column | meaning |")
     assert [name for name in named if name not in {"ok", "unsent"}] == list(IntervalRow.model_fields)
+
+
+def test_numbers_are_those_of_the_code() -> None:
+    assert f"keeps at most {MOST_INTERVALS:,} of a measurement" in PAGE
+    assert f"then the {MOST_THREADS} heaviest" in PAGE
+    assert EVERY_S == 5
+    assert "every five seconds" in PAGE
 
 
 def test_every_metric_and_attribute_is_explained() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from redline.analysis.distributions import distributions
+from redline.analysis.intervals import run_rows
 from redline.cli.command_line import app
 from redline.cli.load_view import load_result, spectrum_section
 from redline.errors import UsageError
@@ -17,6 +18,7 @@ from redline.model import Histogram
 from redline.report.document import Table
 from redline.report.render.hdr_files import interval_log, percentile_distribution, percentile_levels
 from tests.fakes.behaviour import GOOD
+from tests.fakes.compared import with_a_further_duet
 from tests.fakes.histories import comparison
 from tests.fakes.recordings import simulated_run
 from tests.fakes.stored import kept
@@ -90,6 +92,18 @@ def test_a_start_has_the_times_of_every_copy() -> None:
         "A.home.load.start-1.control.service",
     ]
     assert len(set(names)) == len(names)
+
+
+def test_two_duets_of_a_baseline_in_a_round_have_names_of_their_own() -> None:
+    run = with_a_further_duet(comparison(0))
+    names = [part.name for part in distributions(run)]
+    assert len(set(names)) == len(names)
+    assert {"A.home.load.start-1.response", "A.home.load.start-1-2.response", "C.home.load.start-1-2.response"} <= set(
+        names
+    )
+    rows = [(row.cell, row.trial, row.start_ns) for row in run_rows(run)]
+    assert len(set(rows)) == len(rows)
+    assert {trial for _, trial, _ in rows} == {name.split(".", 3)[3].removesuffix(".response") for name in names[::2]}
 
 
 def test_files_of_a_run(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Metrics of a load that runs: read by the library of Prometheus, and by the protocol buffers of OpenTelemetry."""
 
+import io
 import threading
 import urllib.error
 import urllib.request
@@ -13,6 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
+from redline.cli.session_view import SessionView
 from redline.cli.telemetry import metered
 from redline.errors import UsageError
 from redline.model import Interval
@@ -20,6 +22,7 @@ from redline.plugins.telemetry import otlp
 from redline.plugins.telemetry.meter import BOUNDS_S, MOST_TRIALS, DurationBuckets, Meter, MeteredTrial, attributes
 from redline.plugins.telemetry.openmetrics import CONTENT_TYPE, exposition
 from tests.fakes.behaviour import GOOD
+from tests.fakes.compared import compared_run, with_a_further_duet
 from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import simulated_run
 from tests.fakes.targets import unused_port
@@ -130,6 +133,26 @@ def test_a_repeated_trial_begins_at_zero_and_old_trials_go() -> None:
     assert (MeteredTrial("a", "trial-0", "a"), "warmup") not in meter.sums()
 
 
+def test_searches_that_take_turns_keep_their_sums() -> None:
+    meter, first = Meter(), MeteredTrial("0", "search", "a")
+    for number in range(MOST_TRIALS + 5):
+        meter.interval(MeteredTrial(str(number), "search", "a"), intervals()[0])
+        meter.interval(first, intervals()[0])
+    assert meter.sums()[first, intervals()[0].phase].response.count == (MOST_TRIALS + 6) * intervals()[0].response.count
+
+
+def test_two_duets_of_a_baseline_in_a_round_add_to_trials_of_their_own() -> None:
+    run, meter = with_a_further_duet(compared_run(starts=1)), Meter()
+    plan, duets = run.manifest.plan, {duet.cell_ids[:-1]: duet for duet in run.duets}
+    view = SessionView(QUIET, meter).trials(plan, 0)
+    for planned in plan.duets:
+        cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
+        view.duet_started(planned, cells)
+        view.duet_ended(duets[planned.cell_ids], cells)
+    trials = {trial.trial for trial, _ in meter.sums() if trial.server == "A"}
+    assert trials == {"start-1", "start-1.control", "start-1-2", "start-1-2.control"}
+
+
 def test_times_stand_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
     times = DurationBuckets()
     for interval in intervals():
@@ -138,7 +161,8 @@ def test_times_stand_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
     assert sum(times.counts) == sum(interval.response.count for interval in intervals())
 
 
-def test_the_metrics_are_served_on_loopback_until_the_end() -> None:
+def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.getfqdn", lambda _host: pytest.fail("the resolver is asked"))
     port = unused_port()
     with metered(port, None, QUIET) as meter:
         assert meter is not None
@@ -161,6 +185,19 @@ def test_the_metrics_are_served_on_loopback_until_the_end() -> None:
 def test_what_is_no_port_is_refused(port: int) -> None:
     with pytest.raises(UsageError, match="no port"), metered(port, None, QUIET):
         pass
+
+
+def test_what_is_refused_waits_for_no_collector() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    with (
+        collector() as server,
+        pytest.raises(UsageError, match="no port"),
+        metered(0, f"http://127.0.0.1:{server.server_port}", console),
+    ):
+        pass
+    assert server.pushed == []
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == ""
 
 
 def test_nobody_asks() -> None:

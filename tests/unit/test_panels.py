@@ -11,7 +11,7 @@ from redline.analysis import build_report
 from redline.analysis.compare import comparisons_so_far
 from redline.cli import panel
 from redline.cli.load_panel import LoadPanel
-from redline.cli.recent import RecentDuet, left_text
+from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.session_view import SessionView, TrialsView
 from redline.model import Cell, Interval, Run
 from redline.report.format import with_bounds
@@ -245,6 +245,18 @@ def test_each_server_of_a_duet_has_the_rate_of_its_own_slices() -> None:
     assert first is not None
     assert second is not None
     assert first / second == pytest.approx(2.0, rel=0.05)
+
+
+def test_a_panel_may_be_painted_while_another_thread_adds_to_a_load() -> None:
+    course, cell = RecentLoad(), simulated_cell()
+    for interval in intervals_of(cell):
+        rates = iter(course.rates)
+        course.add(interval)
+        list(rates)
+    for number in range(100):
+        one = intervals_of(cell)[0]
+        course.add(one.model_copy(update={"start_ns": number * SECOND, "end_ns": (number + 1) * SECOND}))
+    assert len(course.rates) == 24
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from redline.cli.load_flags import load_suite
 from redline.cli.origins import FromRepository, find_project, project_here, project_name
 from redline.cli.project_builds import commands_of
 from redline.cli.project_document import run_document
-from redline.cli.session_view import show_search_plan
+from redline.cli.search_view import show_search_plan
 from redline.cli.written import plain
 from redline.errors import UsageError
 from redline.model import AttachedServer, Suite

@@ -30,3 +30,13 @@ def test_it_says_how_to_resume_what_is_kept(command: str, is_kept: bool) -> None
     said = console.file.getvalue()
     assert said.startswith("stopped; resume with: ") is is_kept
     assert said.endswith(f"{command} --resume runs/x\n") is is_kept
+
+
+def test_so_does_an_interrupt_while_it_waits_for_a_quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("redline.cli.experiment.wait_until_quiet", lambda _console: stopped())
+    console = Console(file=io.StringIO(), width=200)
+    session: Any = SimpleNamespace(store=SimpleNamespace(folder=Path("runs/x")))
+    with pytest.raises(KeyboardInterrupt):
+        finish(session, Output("run", wait_quiet=True), console)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().endswith("run --resume runs/x\n")

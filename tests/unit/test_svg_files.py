@@ -95,6 +95,17 @@ def test_a_search_has_its_curve() -> None:
         assert ET.fromstring(content).tag == f"{SVG}svg"
 
 
+def test_an_overload_test_that_saw_nothing_is_not_drawn() -> None:
+    report = search_report(RunStore(FOLDER / "search-1"))
+    (cell,) = report.cells
+    assert cell.beyond is not None
+    seen = svg_files(report)
+    assert any("overload" in name for name in seen)
+    unseen = cell.model_copy(update={"beyond": cell.beyond.model_copy(update={"course": ()})})
+    files = svg_files(report.model_copy(update={"cells": (unseen,)}))
+    assert list(files) == [name for name in seen if "overload" not in name]
+
+
 def test_the_command_writes_them(tmp_path: Path) -> None:
     kept(tmp_path / "run", simulated_run({"rust.hyper": GOOD}, trials=2))
     done = redline(tmp_path / "run", "--format", "svg", "-o", tmp_path / "out")

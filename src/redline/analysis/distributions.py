@@ -1,7 +1,7 @@
 """All distributions that a run recorded, unjudged, for other programs. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from redline.model import Cell, DuetRecording, Histogram, Interval, Plan, Recording, Run, Signed
@@ -76,13 +76,26 @@ def distributions(run: Run, *, full: bool = False) -> Iterator[RecordedTimes]:
     for duet in run.duets:
         if duet.traffic is not None:
             threads = duet.traffic.engine.workers
-            yield from _of_start([name(cell_id, threads) for cell_id in duet.cell_ids], duet)
+            names = [name(cell_id, threads) for cell_id in duet.cell_ids]
+            yield from _of_start(names, start_name(run.manifest.plan, duet.round, duet.cell_ids[:-1]), duet)
 
 
 def cell_names(plan: Plan) -> dict[str, str]:
     """A name for each cell by its id: its slug, or the id where another cell has that slug."""
     often = Counter(cell.slug for cell in plan.cells.values())
     return {cell_id: cell.slug if often[cell.slug] == 1 else cell_id for cell_id, cell in plan.cells.items()}
+
+
+def start_name(plan: Plan, round_: int, cell_ids: Sequence[str]) -> str:
+    """`start-1`; `start-1-2` for the second duet of a baseline in a round, which has some if it has many servers.
+
+    `cell_ids` are those of a duet, without its control.
+    """
+    beside = [duet.cell_ids for duet in plan.duets if duet.round == round_ and duet.cell_ids[0] == cell_ids[0]]
+    places = {cell_id: place for place, cell_id in enumerate(plan.cells)}
+    beside.sort(key=lambda ids: [places[cell_id] for cell_id in ids])  # rounds have them in orders of their own
+    number = 1 + beside.index(tuple(cell_ids)) if tuple(cell_ids) in beside else 1
+    return f"start-{round_ + 1}" if number == 1 else f"start-{round_ + 1}-{number}"
 
 
 def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
@@ -104,19 +117,19 @@ def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
         yield RecordedTimes(slug, f"trial-{recording.round + 1}", kind, tuple(spans))
 
 
-def _of_start(names: list[str], duet: DuetRecording) -> Iterator[RecordedTimes]:
+def _of_start(names: list[str], start: str, duet: DuetRecording) -> Iterator[RecordedTimes]:
     traffic = duet.traffic
     slices = [
         part for block in (traffic.blocks if traffic else ()) if block.phase == "measure" for part in block.slices
     ]
     if traffic is None or not slices:
         return
-    start, end = (
+    begin, end = (
         traffic.epoch_unix_ns + edge
         for edge in (min(part.start_ns for part in slices), max(part.end_ns for part in slices))
     )
     for place, target in enumerate(traffic.targets):
         control = place > 0 and names[place] == names[0]
-        trial = f"start-{duet.round + 1}{'.control' if control else ''}"
+        trial = f"{start}.control" if control else start
         for kind, times in (("response", target.response), ("service", target.service)):
-            yield RecordedTimes(names[place], trial, kind, (RecordedSpan(start, end, times),))
+            yield RecordedTimes(names[place], trial, kind, (RecordedSpan(begin, end, times),))

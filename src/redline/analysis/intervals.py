@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.analysis.distributions import cell_names
+from redline.analysis.distributions import cell_names, start_name
 from redline.model import Cell, DuetRecording, Histogram, Interval, Manifest, Outcomes, Recording, Run, Series
 from redline.model.base import Frozen
 from redline.model.profile import Subject
@@ -82,7 +82,8 @@ def run_rows(run: Run) -> Iterator[IntervalRow]:
     for recording in run.recordings:
         yield from _trial_rows(names[recording.cell_id], f"trial-{recording.round + 1}", recording)
     for duet in run.duets:
-        yield from _slice_rows([names[cell_id] for cell_id in duet.cell_ids], duet)
+        start = start_name(run.manifest.plan, duet.round, duet.cell_ids[:-1])
+        yield from _slice_rows([names[cell_id] for cell_id in duet.cell_ids], start, duet)
 
 
 def search_rows(manifest: Manifest, cell: Cell, probes: Iterable[ProbeRecording]) -> Iterator[IntervalRow]:
@@ -137,7 +138,7 @@ class _Window:
         return series if within >= samples else None
 
 
-def _slice_rows(cells: list[str], duet: DuetRecording) -> Iterator[IntervalRow]:
+def _slice_rows(cells: list[str], start: str, duet: DuetRecording) -> Iterator[IntervalRow]:
     traffic = duet.traffic
     if traffic is None:
         return
@@ -147,7 +148,7 @@ def _slice_rows(cells: list[str], duet: DuetRecording) -> Iterator[IntervalRow]:
             yield IntervalRow(
                 kind="slice",
                 cell=cells[part.target],
-                trial=f"start-{duet.round + 1}{'.control' if control else ''}",
+                trial=f"{start}.control" if control else start,
                 phase=block.phase,
                 index=block.index,
                 start_ns=part.start_ns,

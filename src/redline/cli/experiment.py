@@ -71,9 +71,9 @@ def create(
 
 def finish(session: RunSession, output: Output, console: Console) -> None:
     """Measure the rest of a session, and print its report. Exits with `exit_code` unless it is 0."""
-    if output.wait_quiet:
-        wait_until_quiet(console)
     with _resumable(session.store, output, console):
+        if output.wait_quiet:
+            wait_until_quiet(console)
         outcome = session.execute(is_kept=output.is_kept)
     stores, reports = zip(*outcome.parts, strict=True)
     _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
@@ -97,9 +97,9 @@ def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple
 
 def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
     """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
-    if output.wait_quiet:
-        wait_until_quiet(console)
     with _resumable(session.store, output, console):
+        if output.wait_quiet:
+            wait_until_quiet(console)
         report, interrupted = search(session, view, is_kept=output.is_kept)
     _print(session.store, (session.store,), report, output, console, interrupted=interrupted)
     _exit(exits.INTERRUPTED if interrupted else search_exit_code(report, output.fail_on))

@@ -50,7 +50,8 @@ class LoadPanel(Panel):
             return
         yield self._progress(console, interval)
         yield load_line(console, "", self._course)
-        self._times, self._more = Histogram.merged((self._times, *self._more)), []
+        more, self._more = self._more, []  # before they are merged: another thread may add to them meanwhile
+        self._times = Histogram.merged((self._times, *more))
         if self._times.count:
             table = terminal.render([Section("", (histogram_table(self._times),))], console)
             yield from table.split("\n")

@@ -19,6 +19,8 @@ from redline.report.render.terminal import printable
 
 LEAST_S = 0.5
 """Between two paints, at least: painting takes CPU time of the machine that is measured."""
+ENDS_EARLY = "ending early with what was measured; Ctrl-C again stops at once"
+"""What the first Ctrl-C does."""
 _LONGEST_WAIT_S = 1.0
 _GAP = 2
 _LEAST_REST = 8

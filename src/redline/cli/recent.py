@@ -1,6 +1,5 @@
 """What panels show of a load that runs: its latest rate and response times, and how much time is left."""
 
-from collections import deque
 from collections.abc import Sequence
 
 from redline.model import DuetBlock, Interval
@@ -9,7 +8,10 @@ from redline.quantities import duration
 POINT_NS = 500_000_000
 """Rates are over this time at least: those of shorter intervals jump about, and nobody reads as fast."""
 _MOST = 24
-"""Rates that are kept."""
+"""Rates that are kept.
+
+They are replaced, never changed: a panel may be painted by another thread than the one that reads the engine.
+"""
 
 
 class RecentLoad:
@@ -17,7 +19,7 @@ class RecentLoad:
 
     def __init__(self) -> None:
         self._open: list[Interval] = []
-        self.rates = deque[float](maxlen=_MOST)
+        self.rates: tuple[float, ...] = ()
         self.last: Interval | None = None
 
     def add(self, interval: Interval) -> None:
@@ -31,7 +33,7 @@ class RecentLoad:
         start_ns = self._open[0].start_ns
         if interval.end_ns - start_ns >= POINT_NS:
             self.last = Interval.merged(self._open, interval.index, start_ns, interval.end_ns)
-            self.rates.append(self.last.counts.completed / self.last.lasts_ns * 1e9)
+            self.rates = _with(self.rates, self.last.counts.completed / self.last.lasts_ns * 1e9)
             self._open.clear()
 
 
@@ -42,7 +44,7 @@ class RecentDuet:
         self._servers = servers
         self._open: list[DuetBlock] = []
         self._open_ns = 0
-        self.rates = deque[float](maxlen=_MOST)
+        self.rates: tuple[float, ...] = ()
         self.last: Sequence[float | None] = ()
         """The rate of each server lately; None where nothing was measured of it."""
 
@@ -63,8 +65,13 @@ class RecentDuet:
             measured_ns[server] += slice_.measured_ns
         pairs = zip(answered, measured_ns, strict=True)
         self.last = [number / ns * 1e9 if ns else None for number, ns in pairs]
-        self.rates.append(sum(answered) / max(1, sum(measured_ns)) * 1e9)
+        self.rates = _with(self.rates, sum(answered) / max(1, sum(measured_ns)) * 1e9)
         self._open, self._open_ns = [], 0
+
+
+def _with(rates: tuple[float, ...], latest: float) -> tuple[float, ...]:
+    """The latest rates, as many as are kept."""
+    return (*rates, latest)[-_MOST:]
 
 
 def left_text(left_ns: float, *, at_most: bool = False) -> str:

@@ -24,7 +24,7 @@ INTERVALS = {"intervals-csv": interval_sheet, "intervals-ndjson": interval_lines
 _OF_RECORDINGS = {"hgrm": "distribution", "collapsed": "profile", "speedscope": "profile"}
 FILES = {**_OF_RECORDINGS, "svg": "plot"}
 """What a file holds in the formats that have several files."""
-RECORDED = {*INTERVALS, *_OF_RECORDINGS, "hlog"}
+RECORDED = (*INTERVALS, *_OF_RECORDINGS, "hlog")
 """Formats that are made of recordings."""
 
 

@@ -4,18 +4,17 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.text import Text
 
 from redline.analysis.compare import comparisons_so_far
-from redline.analysis.search_state import load_text, longest_ns
+from redline.analysis.distributions import start_name
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_panel import load_line
-from redline.cli.panel import Panel, Part, fitted
+from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
-from redline.cli.show import show
+from redline.cli.search_view import SearchedSoFar, SearchView
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
 from redline.findings.load import perturbed
@@ -39,25 +38,16 @@ from redline.model import (
     ServerEntry,
     Skipped,
 )
-from redline.model.limits import LimitStart
-from redline.model.search import SearchTerms
 from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import BuildOutcome
-from redline.quantities import significant
-from redline.report.document import Column, Prose, Section, Table
 from redline.report.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate, with_bounds
 from redline.report.render.terminal import COLOURS
 from redline.report.sections.bars import sparkline
-from redline.report.sections.limit import warm_up_text
 from redline.report.sections.trials import precision_text
 from redline.running.trial import Step
-from redline.search import Evidence, Limit
-from redline.search.curve import CURVE_SHARES
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns
 
-ENDS_EARLY = "ending early with what was measured; Ctrl-C again stops at once"
-"""What the first Ctrl-C does."""
 _JUDGING_SHARE = 0.05
 """The largest share of the time that is spent on judging what is only shown on the way."""
 
@@ -130,114 +120,6 @@ def pace(rate_per_s: float, response: Histogram) -> str:
     return f"{rate(rate_per_s)}  p99 {duration(response.quantile_ns(0.99))}" if response.count else NO_ANSWERS
 
 
-def probe_line(evidence: Evidence, why: str, number: int) -> str:
-    """`3  1.77 k/s  p50 2.1 ms  p99 18 ms  (near where the model sees the limit)`."""
-    p50, p99 = evidence.response.quantiles_ns((0.5, 0.99))
-    result = f"p50 {duration(p50)}  p99 {duration(p99)}" if evidence.response.count else NO_ANSWERS
-    if evidence.hopeless:
-        result = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
-    errors = sum(slice_.errors for slice_ in evidence.slices)
-    notes = "".join(
-        (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
-    )
-    return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {result}{notes}  ({why})"
-
-
-@dataclass
-class SearchedSoFar:
-    """What is known of the search on a cell: its limits, and how many probes it made."""
-
-    cell: Cell
-    limits: Sequence[Limit] = ()
-    probes: int = 0
-    course: RecentLoad = field(default_factory=RecentLoad)
-
-
-class SearchView(Panel):
-    """A SearchListener: a panel with the load, what passed and what was missed; and a line for each probe.
-
-    Each line begins with the `name`. `left_ns` is the longest that the rest takes, `beside` what is known of all cells
-    that take turns.
-    """
-
-    def __init__(
-        self,
-        known: SearchedSoFar,
-        console: Console,
-        name: str = "",
-        meter: Meter | None = None,
-        *,
-        alive: bool = True,
-        left_ns: int = 0,
-        beside: Sequence[SearchedSoFar] = (),
-    ) -> None:
-        super().__init__(console, alive=alive, on_interrupt=ENDS_EARLY)
-        self._known, self._beside = known, beside or (known,)
-        self._name = name
-        self._meter = meter
-        self._left_ns, self._begun = left_ns, time.monotonic()
-        self._now = ""
-
-    def started(self, number: int) -> None:
-        """Show that a server is being started."""
-        self._now = f"start {number + 1}: starting the server"
-        self.show(self._lines, now=True)
-
-    def seen(self, interval: Interval) -> None:
-        """Show the latest interval."""
-        if self.is_live:
-            self._now = interval.phase
-            self._known.course.add(interval)
-            self.show(self._lines)
-        if self._meter is not None:
-            self._meter.interval(MeteredTrial.of(self._known.cell, "search"), interval)
-
-    def warmed(self, start: LimitStart) -> None:
-        """Print how a start was warmed up."""
-        self._say(f"     {warm_up_text(start)}", "dim")
-
-    def probed(self, evidence: Evidence, why: str, number: int) -> None:
-        """Print a probe."""
-        self._known.probes = number
-        self._say(probe_line(evidence, why, number))
-
-    def narrowed(self, limits: Sequence[Limit]) -> None:
-        """Show what passed and what was missed."""
-        self._known.limits = limits
-        self.show(self._lines)
-
-    def waits(self, seconds: float) -> None:
-        """Print that the last probe is made again, and when."""
-        self._now = "waiting"
-        self._say(f"     once more in {seconds:g} s, when the host may have given the CPU time back", "dim")
-
-    def _say(self, text: str, style: str = "") -> None:
-        self.print(Text(self._name + text, style=style))
-
-    def _lines(self, console: Console) -> Iterator[Text]:
-        left_ns = self._left_ns - (time.monotonic() - self._begun) * 1e9
-        known = self._known
-        yield fitted(
-            console, (f"probe {known.probes + 1}", "bold"), (left_text(left_ns, at_most=True), ""), rest=known.cell.slug
-        )
-        yield load_line(console, self._now, known.course)
-        several = len(self._beside) > 1
-        for searched in self._beside:
-            for limit in searched.limits:
-                name = f"{searched.cell.variant.slug}: {limit.name}" if several else limit.name
-                yield fitted(console, *_bracket(limit), rest=name)
-
-
-def _bracket(limit: Limit) -> Iterator[Part]:
-    """`passed at 1.72 k/s`, `missed at 1.82 k/s`."""
-    if limit.low_per_s is not None:
-        yield f"passed at {rate(limit.low_per_s)}", "green"
-    if limit.high_per_s is not None:
-        yield f"missed at {rate(limit.high_per_s)}", "yellow"
-    if limit.low_per_s is None and limit.high_per_s is None:
-        yield "nothing is known yet", ""
-
-
 class TrialsView(Panel):
     """A TrialListener: a panel with progress, the current load, and what is known so far; and lines of news."""
 
@@ -254,7 +136,7 @@ class TrialsView(Panel):
         self._failures = set[str]()
         self._step: Step | None = None
         self._now = ""
-        self._recent_loads = dict[Sequence[str], RecentLoad]()  # on several hosts, some steps run at the same time
+        self._recent_loads = dict[str, RecentLoad]()  # on several hosts, some steps run at the same time
         self._recent_duets = dict[Sequence[str], RecentDuet]()
         self._spent_ns = 0
         self._comparisons: Sequence[Comparison] = ()
@@ -308,7 +190,7 @@ class TrialsView(Panel):
         """Show the duet that begins."""
         before = f", which took {duration(self._launch_ns)} before" if self._launch_ns else ""
         if self._meter is not None:
-            self._meter.begin(*_metered_start(planned.round, cells))
+            self._meter.begin(*self._metered_start(planned.round, cells))
         self._recent_duets.setdefault(planned.cell_ids, RecentDuet(len(cells))).start()
         self._begins(planned, cells, f"the servers{before}")
 
@@ -316,7 +198,7 @@ class TrialsView(Panel):
         """Show the latest block."""
         if self._meter is not None:
             cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
-            self._meter.block(_metered_start(planned.round, cells), block)
+            self._meter.block(self._metered_start(planned.round, cells), block)
         if self.is_live:
             self._step, self._now = planned, block.phase
             self._recent_duets[planned.cell_ids].add(block)
@@ -328,7 +210,7 @@ class TrialsView(Panel):
         launch_ns = recording.launch_ns if _wait_for_containers(cells) else 0
         self._launch_ns = launch_ns or self._launch_ns
         if self._meter is not None:
-            self._meter.ended(_metered_start(recording.round, cells), recording)
+            self._meter.ended(self._metered_start(recording.round, cells), recording)
         if recording.failure is not None or not self.is_live:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
             text.append(_started(launch_ns) + _set_up(recording.setup_ns))
@@ -348,6 +230,11 @@ class TrialsView(Panel):
             self._judge_after = began + (time.monotonic() - began) / _JUDGING_SHARE
             self.show(self._lines, now=True)
         self._ended_last = time.monotonic()
+
+    def _metered_start(self, round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
+        """The targets of a duet of these cells: each, and the baseline's again as a control."""
+        start = start_name(self._plan, round_, [cell.id for cell in cells])
+        return (*(MeteredTrial.of(cell, start) for cell in cells), MeteredTrial.of(cells[0], f"{start}.control"))
 
     def _name(self, step: PlannedTrial | PlannedDuet) -> str:
         if isinstance(step, PlannedTrial):
@@ -426,7 +313,7 @@ class TrialsView(Panel):
         """`3 of 10`; where a budget says how many starts there are, only which this is."""
         if self._budget_ns is not None:
             return f"start {self._step.round + 1 if self._step else 1}"
-        return f"{self._done + 1} of {self._plan.length}"
+        return f"{min(self._done + 1, self._plan.length)} of {self._plan.length}"
 
     @property
     def _budget_ns(self) -> int | None:
@@ -481,51 +368,8 @@ def _metered(planned: PlannedTrial, cell: Cell) -> MeteredTrial:
     return MeteredTrial.of(cell, f"{profile}{planned.round + 1}")
 
 
-def _metered_start(round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
-    """The targets of a duet of these cells: each, and the baseline's again as a control."""
-    start = f"start-{round_ + 1}"
-    return (*(MeteredTrial.of(cell, start) for cell in cells), MeteredTrial.of(cells[0], f"{start}.control"))
-
-
 def duet_name(cells: tuple[Cell, ...]) -> str:
     """`rust.hyper | rust.axum SimpleGet.saturate`."""
     first = cells[0]
     servers = " | ".join(cell.variant.slug for cell in cells)
     return f"{servers} {first.scenario.name}.{first.load.name}"
-
-
-def show_search_plan(
-    plan: Plan,
-    most_probes: int,
-    ignored: Sequence[str],
-    unprofiled: Sequence[str],
-    terms: SearchTerms,
-    console: Console,
-) -> None:
-    """Print the cells, the loads that cannot be searched, the profiles that are not made, and the longest time."""
-    if ignored:
-        console.print(f"not searched, since it is closed: {', '.join(ignored)}", style="dim", highlight=False)
-    if unprofiled:
-        kinds = ", ".join(unprofiled)
-        console.print(f"not profiled, since `redline run` alone profiles: {kinds}", style="dim", highlight=False)
-    rows = (
-        (
-            cell.variant.slug,
-            cell.scenario.name,
-            cell.load.name,
-            "what the warm-up shows" if terms.by_warm_up else rate(cell.load.open_shape.rate_per_s or 0.0),
-            load_text(cell),
-            f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
-        )
-        for cell in plan.cells.values()
-    )
-    heads = ("server", "scenario", "load", "begins at", "probes", "warm-up")
-    skipped = (f"skipped: {skipped.slug}: {skipped.reason}" for skipped in plan.skipped)
-    show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
-    starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=terms.beyond))
-    console.print(
-        f"\n{count(len(plan.cells), 'cell')}, at most {most_probes + len(CURVE_SHARES)} probes per cell"
-        f" on {starts} starts of its server: at most about {most},"
-        " neither building counted nor waiting for a host that takes CPU time",
-        highlight=False,
-    )

@@ -24,6 +24,14 @@ def metered(openmetrics: int | None, otlp: str | None, console: Console) -> Iter
         console.print(text, soft_wrap=True, highlight=False, markup=False)
 
     with ExitStack() as stack:
+        url = None
+        if openmetrics is not None:  # first: what can be refused at once must not wait for a collector
+            if not 0 < openmetrics < 1 << 16:
+                message = f"--openmetrics {openmetrics}: this is no port"
+                raise UsageError(message, hint="give one from 1 to 65535, such as 9464")
+            from redline.plugins.telemetry.openmetrics import served  # noqa: PLC0415 - no other load needs it
+
+            url = stack.enter_context(served(meter, openmetrics))
         if otlp is not None:
             try:
                 from redline.plugins.telemetry.otlp import pushed  # noqa: PLC0415 - an extra
@@ -34,12 +42,6 @@ def metered(openmetrics: int | None, otlp: str | None, console: Console) -> Iter
                 hint = f"install {package} where Redline is; in a checkout: uv sync --extra otlp"
                 raise UsageError("--otlp: the SDK of OpenTelemetry is not installed", hint=hint) from None
             stack.enter_context(pushed(meter, otlp, say))
-        if openmetrics is not None:
-            if not 0 < openmetrics < 1 << 16:
-                message = f"--openmetrics {openmetrics}: this is no port"
-                raise UsageError(message, hint="give one from 1 to 65535, such as 9464")
-            from redline.plugins.telemetry.openmetrics import served  # noqa: PLC0415 - no other load needs it
-
-            url = stack.enter_context(served(meter, openmetrics))
+        if url is not None:
             say(f"metrics: {url}")
         yield meter

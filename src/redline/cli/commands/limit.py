@@ -15,7 +15,8 @@ from redline.cli.limit_flags import AskedSearch, is_suite, read_servers_search, 
 from redline.cli.origins import FromRepository, project_here, read_project_file
 from redline.cli.project_builds import build_named, build_servers
 from redline.cli.request_flags import check_targets_are_whole
-from redline.cli.session_view import SessionView, show_search_plan
+from redline.cli.search_view import show_search_plan
+from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered

@@ -152,7 +152,7 @@ def _record(
     seed: int,
     bench: Workbench,
     store: RunStore,
-    shown: "_Shown",
+    shown: _Shown,
     *,
     is_kept: bool,
 ) -> tuple[Recording, str]:

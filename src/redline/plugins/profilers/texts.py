@@ -11,7 +11,7 @@ from itertools import chain
 from redline.model import NativeMemory, ProfileUnit, Slice, Stack, Stacks, Thread
 
 MOST_SLICES = 60
-_MOST_THREADS = 30
+MOST_THREADS = 30
 KERNEL = "_[k]"
 _HEAD = re.compile(r"(?P<name>.*?)\s+(?P<tid>\d+)\s+(?P<s>\d+)\.(?P<ns>\d{9}):\s*")
 _FRAME = re.compile(r"\s+(?P<address>[0-9a-f]+) (?P<symbol>.+) \((?P<file>.*)\)")
@@ -130,7 +130,7 @@ def speedscope(stacks: Stacks, name: str, unit: ProfileUnit) -> bytes:
     by_thread: dict[Thread | None, Counter[tuple[str, ...]]] = {}
     for stack, weight in stacks.weights.items():
         by_thread.setdefault(stack.thread, Counter())[stack.frames] += weight
-    heaviest = sorted(by_thread.items(), key=lambda item: -item[1].total())[:_MOST_THREADS]
+    heaviest = sorted(by_thread.items(), key=lambda item: -item[1].total())[:MOST_THREADS]
     parts = [("all threads", sum(by_thread.values(), Counter[tuple[str, ...]]()))]
     parts += [(str(thread), weights) for thread, weights in heaviest if thread is not None]
     places = {frame: place for place, frame in enumerate(dict.fromkeys(f for frames in parts[0][1] for f in frames))}

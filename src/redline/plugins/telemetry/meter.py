@@ -1,4 +1,4 @@
-"""MeteredSums over the intervals of a load while it runs, as counters and histograms.
+"""Sums over the intervals of a load while it runs, as counters and histograms.
 
 Names and units are those of OpenTelemetry's conventions for HTTP clients where there are any
 (https://opentelemetry.io/docs/specs/semconv/http/http-metrics/), and `redline.…` where there are none.
@@ -31,7 +31,7 @@ _BOUNDS_NS = np.array([round(bound * 1e9) for bound in BOUNDS_S], dtype=np.int64
 
 
 class MeteredTrial(NamedTuple):
-    """What is loaded: the slug of its cell, such as `trial-1`, and the slug of its server."""
+    """What is loaded: the slug of its cell, the trial, such as `trial-1`, and the slug of its server."""
 
     cell: str
     trial: str
@@ -145,6 +145,7 @@ class Meter:
     def _sums(self, trial: MeteredTrial, phase: Phase, lasted_ns: int = 0) -> MeteredSums:
         """The sums of a trial in a phase; new ones began before what is added, which lasted so long."""
         phases = self._trials.setdefault(trial, {})
+        self._trials.move_to_end(trial)  # searches on many cells take turns
         while len(self._trials) > MOST_TRIALS:
             self._trials.popitem(last=False)
         if phase not in phases:

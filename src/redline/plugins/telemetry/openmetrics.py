@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer, ThreadingMixIn
 
 from redline.errors import UsageError
 from redline.plugins.telemetry.meter import (
@@ -67,7 +68,10 @@ def served(meter: Meter, port: int) -> Iterator[str]:
             server.shutdown()
 
 
-class _MetricsServer(ThreadingHTTPServer):
+class _MetricsServer(ThreadingMixIn, TCPServer):
+    """Not an HTTPServer, which asks the resolver for the name of its address."""
+
+    allow_reuse_address = True
     daemon_threads = True
     block_on_close = False  # a connection that is kept open must not hold up the end of the command
 

@@ -20,7 +20,7 @@ def limit_charts(report: LimitReport) -> Iterator[tuple[str, Chart]]:
         about = ", ".join(filter(None, (cell.slug, cell.target)))
         if chart := _curve(about, answers, plots):
             yield f"{cell.slug}.curve", chart
-        if (course := plots["course"]) is not None:
+        if (course := plots["course"]) is not None and course["t"]:  # none where the server died at once
             yield f"{cell.slug}.overload-rates", _rates(about, course)
             if chart := _times(about, course):
                 yield f"{cell.slug}.overload-times", chart
