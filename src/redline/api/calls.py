@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from redline import defaults
+from redline.analysis.compare import not_compared
 from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
 from redline.api.suites import WrittenSuite, plain_data
 from redline.api.words import call_text, in_words_of_python
@@ -335,7 +336,8 @@ def run(  # noqa: PLR0913 - all but the suite are named
 
 def _ended(end: SessionEnd, keep: str | Path | None) -> RunResult:
     """The result of a session. Raises MeasurementInterrupted."""
-    result = RunResult(end.parts[-1][1], _path(keep))
+    store, report = end.parts[-1]
+    result = RunResult(report, _path(keep), not_compared=not_compared(store.manifest().plan))
     if end.interrupted:
         raise MeasurementInterrupted(result)
     return result
