@@ -183,6 +183,7 @@ def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
         (lambda: redline.load("./a {port}", path="/", requests=[]), ("requests say what is requested",)),
         (lambda: redline.load(URL, path="/"), ("path='/' is for a command",)),
         (lambda: redline.load(URL, rate=5, users=4), ("users are of a load without a rate",)),
+        (lambda: redline.load(URL, stages="1s:x"), ("stages='1s:x' is not a stage", "stages='1000:10s'")),
         (lambda: redline.load(URL, connections=4), ("connections are of a load with a rate",)),
         (lambda: redline.load("http://example.com/"), ("target_is_mine='example.com'",)),
         (lambda: redline.load(URL, body="@file"), ("requests=[",)),

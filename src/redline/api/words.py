@@ -42,7 +42,7 @@ def translated(text: str, by_flag: Mapping[str, str]) -> str:
     Words between backticks that begin with `redline ` are commands, and stay.
     """
     flags = "|".join(map(re.escape, sorted(by_flag, key=len, reverse=True)))
-    value = rf"(?<={_TAKES_A_NAME} )\S+|'[^']*'|[\d.][^\s,;:]*"
+    value = rf"(?<={_TAKES_A_NAME} )\S+|'[^']*'|[\d.](?:[^\s,;]*[^\s,;:])?"
     written = re.compile(rf"(`redline [^`]*`)|(?<![\w-])({flags})(?![\w-])(?:[ ]({value}))?")
 
     def parameter(match: re.Match[str]) -> str:
