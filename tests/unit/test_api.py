@@ -124,6 +124,17 @@ def test_a_call_from_a_hook_of_git_knows_nothing_of_its_repository(
     assert os.environ["GIT_DIR"] == "/elsewhere"
 
 
+def test_a_suite_of_revisions_is_of_its_own_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "redline.yaml").write_text("start: ./shop --port {port}\n")
+    as_somebody = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    for words in (("init", "-q"), ("add", "."), (*as_somebody, "commit", "-qm", "one")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, timeout=60)
+    monkeypatch.setenv("GIT_DIR", "/elsewhere")
+    suite = redline.Suite.from_dict({**SUITE, "servers": [{"revision": "HEAD"}]}, folder=tmp_path)
+    assert suite.servers == ("HEAD",)
+    assert os.environ["GIT_DIR"] == "/elsewhere"
+
+
 def test_functions_work_in_any_thread(loaded_by: Loaded) -> None:
     seen = list[str]()
     loaded_by(Server(lambda: seen.append(threading.current_thread().name)))

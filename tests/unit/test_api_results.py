@@ -124,6 +124,13 @@ def test_objectives_are_met_missed_or_not_known() -> None:
     assert not result.met
     met = next(cell for cell in result.cells if cell.objectives[0].met)
     assert result.select(met.slug).met
+    skipped = (Skipped(slug=f"C.{met.scenario}.{met.load}", reason="cargo failed", cause="machine"),)
+    lacking = of(reports.healthy().model_copy(update={"skipped": skipped}))
+    assert not lacking.met
+    assert lacking.select(met.slug).met
+    lacking.cells = (met,)
+    with pytest.raises(NotKnownError, match="was not run: cargo failed"):
+        _ = lacking.met
     unknown: ObjectiveResult = met.objectives[0].unmet("the cell is invalid", known=False)
     result.cells = (met.model_copy(update={"objectives": (unknown,)}),)
     with pytest.raises(NotKnownError, match="is not known to be met: the cell is invalid"):

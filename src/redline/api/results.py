@@ -203,17 +203,23 @@ class RunResult(BaseResult[Report]):
 
     @property
     def met(self) -> bool:
-        """Whether all objectives are met. Raises NotKnownError where there are none, or one is not known to be met."""
+        """Whether all objectives are met.
+
+        Raises NotKnownError where there are none, one is not known to be met, or a server was not run.
+        """
         results = [result for cell in self.cells for result in cell.objectives]
         if not results:
             raise NotKnownError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
-        unknown = [result for result in results if result.state == "not known"]
-        if unknown and not any(result.state == "missed" for result in results):
+        if any(result.state == "missed" for result in results):
+            return False
+        for unknown in (result for result in results if result.state == "not known"):
             raise NotKnownError(
-                f"{unknown[0].objective.text} is not known to be met: {unknown[0].reason}",
+                f"{unknown.objective.text} is not known to be met: {unknown.reason}",
                 hint="load it for longer, or see its findings",
             )
-        return all(result.state == "met" for result in results)
+        for slug, reason in self._not_run.items():
+            raise _skipped(slug, reason)
+        return True
 
     @property
     def verdict(self) -> Verdict:
