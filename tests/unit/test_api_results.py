@@ -8,7 +8,8 @@ from redline.analysis import build_report
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.api.results import RunResult, SearchResult
 from redline.errors import NotKnownError, RedlineError, StoreError, UsageError
-from redline.model import Metric, ObjectiveResult, Report, Skipped, Verdict
+from redline.model import Estimate, Metric, ObjectiveResult, Report, Skipped, Verdict
+from redline.model.estimate import DuetComparison
 from redline.model.limits import LimitReport
 from tests.fakes import limits, reports
 from tests.fakes.compared import Cost, compared_run
@@ -98,6 +99,32 @@ def test_a_comparison_that_could_not_be_judged_has_not_passed() -> None:
     for read in (lambda: result.slower, lambda: result.verdict, lambda: result.change.cpu_per_request):
         with pytest.raises(NotKnownError, match="the server was not warm"):
             read()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "unsettled", "starts", "says"),
+    [
+        (Verdict.INCONCLUSIVE, "the servers were not warm", 3, "the servers were not warm"),
+        (None, "", 2, "2 of the 3 starts that a verdict needs"),
+    ],
+)
+def test_a_comparison_that_is_too_short_says_what_it_lacks(
+    verdict: Verdict | None, unsettled: str, starts: int, says: str
+) -> None:
+    report = compared(home=1.0).report
+    ratio = Estimate(value=1.0, low=0.9, high=1.1, unit="ratio", n=starts, method="t")
+    duet = DuetComparison(
+        starts=starts, between_sd=None, blocks_se=None, control=None, alone=None, unsettled=unsettled, findings=()
+    )
+    lacking = {"verdict": verdict, "ratio": ratio, "duet": duet}
+    result = of(
+        report.model_copy(
+            update={"comparisons": tuple(one.model_copy(update=lacking) for one in report.comparisons if one.primary)}
+        )
+    )
+    for name in ("verdict", "slower"):
+        with pytest.raises(NotKnownError, match=f"has no verdict: {says}"):
+            getattr(result, name)
 
 
 def test_a_server_that_could_not_be_built_has_not_passed() -> None:

@@ -9,7 +9,7 @@ from typing import Generic, Self, TypeVar
 
 from rich.console import Console
 
-from redline.analysis.compare import lacks_verdict, unwanted
+from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
 from redline.api.amounts import Amount, Unit
 from redline.errors import NotKnownError, UsageError
 from redline.files import as_store_error, write_atomically
@@ -224,11 +224,7 @@ class RunResult(BaseResult[Report]):
     @property
     def verdict(self) -> Verdict:
         """What the comparison showed, B against A. Raises NotKnownError where there is none, or not one alone."""
-        primary = self._primary
-        for comparison in primary:
-            if comparison.verdict is None:
-                raise _not_judged(comparison)
-        return _the_only([comparison.verdict for comparison in primary if comparison.verdict])
+        return _the_only([comparison.verdict for comparison in self._judged if comparison.verdict])
 
     @property
     def slower(self) -> bool:
@@ -238,18 +234,20 @@ class RunResult(BaseResult[Report]):
         """
         if unwanted(self._comparisons, (Verdict.SLOWER,)):
             return True
-        for comparison in filter(lacks_verdict, self._primary):
-            raise _not_judged(comparison)
+        _ = self._judged  # raises where something was not judged
         return False
 
     @property
-    def _primary(self) -> list[Comparison]:
-        """The comparisons that have verdicts. Raises NotKnownError where there are none, or any was not made."""
+    def _judged(self) -> list[Comparison]:
+        """The comparisons that have verdicts. Raises NotKnownError where there are none, or any lacks its verdict."""
         for slug, reason in self._not_compared.items():
             raise _skipped(slug, reason)
         primary = [comparison for comparison in self._comparisons if comparison.primary]
         if not primary:
             raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
+        for comparison in primary:
+            if comparison.verdict is None or lacks_verdict(comparison):
+                raise _not_judged(comparison)
         return primary
 
     @property
@@ -488,7 +486,8 @@ def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _not_judged(comparison: Comparison) -> NotKnownError:
     unsettled = comparison.duet.unsettled if comparison.duet else ""
-    reason = comparison.refused or unsettled or "too little was measured"
+    lacking = why_no_verdict(comparison) if comparison.primary else ""
+    reason = comparison.refused or unsettled or lacking or "too little was measured"
     return NotKnownError(
         f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}", hint="give it more time"
     )
