@@ -15,13 +15,16 @@ import pytest
 import redline
 from redline.api import calls
 from redline.api.words import call_text, translated
+from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
+from redline.cli.written import plain
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell, Traffic
 from redline.ports import Drive, Endpoint, Placement
 from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
+from redline.suite.project import read_project
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_environment, simulated_recording
 
@@ -245,6 +248,24 @@ def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.M
         pytest.fail("it cannot be started")
     assert raised.value.hint
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("given", "loads"), [({}, ["few"]), ({"users": 64}, ["load"]), ({"rate": 5}, ["load"])])
+def test_a_load_that_is_given_goes_before_those_of_the_file(
+    given: dict[str, int], loads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[AbFlags]()
+
+    def created(flags: AbFlags, *_: object) -> None:
+        seen.append(flags)
+        raise RedlineError("enough is known", hint="")
+
+    monkeypatch.setattr(calls.ab_command, "created", created)
+    with pytest.raises(RedlineError, match="enough is known"):
+        redline.ab(**given)  # type: ignore[arg-type]
+    servers = "servers: [{name: a, url: 'http://127.0.0.1:1'}, {name: b, url: 'http://127.0.0.1:2'}]\n"
+    project = read_project(f"{servers}loads: {{few: {{closed: {{users: 4}}}}}}\n", "redline.yaml")
+    assert [*plain(ab_document(seen[0], lambda _: ("", ""), str, project))["loads"]] == loads
 
 
 def test_arguments_become_flags() -> None:

@@ -197,6 +197,8 @@ def ab(  # noqa: PLR0913 - all but two are named
         seed=seed,
         output=_path(keep),
     )
+    if users is not None or rate is not None:
+        flags.typed = frozenset({"load"})  # it goes before the loads of redline.yaml, also where it is the default
     with in_words_of_python(AbFlags, {"load": "the load"}), at_work() as stack:
         workplace = Workplace(None, stack, places.of_suite)
         shown = console(progress=progress)
