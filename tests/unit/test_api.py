@@ -14,11 +14,11 @@ import pytest
 
 import redline
 from redline.api import calls
-from redline.api.words import call_text, translated
+from redline.api.words import call_text, in_words_of_python, translated
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
 from redline.cli.written import plain
-from redline.errors import RedlineError, StoreError, UsageError
+from redline.errors import LaunchError, RedlineError, StoreError, UsageError
 from redline.model import Cell, Traffic
 from redline.ports import Drive, Endpoint, Placement
 from redline.running import assembly
@@ -235,6 +235,16 @@ def test_an_error_that_is_no_mistake_of_the_caller_names_them_too(loaded_by: Loa
         redline.load(URL, users=2, keep=tmp_path / "kept")
     assert "keep" in raised.value.hint
     assert "-o" not in raised.value.hint
+
+
+def test_what_a_server_says_of_its_own_flags_stays() -> None:
+    said = "shop exited with code 2: unknown option --threads 4"
+    with pytest.raises(LaunchError) as raised, in_words_of_python(LoadFlags):
+        raise LaunchError(said, hint="what is requested: --path and --status")
+    assert raised.value.message == said
+    assert raised.value.hint == "what is requested: path and status"
+    with pytest.raises(UsageError, match=r"'./a -c 2 --threads 4' has no \{port\}"):
+        redline.load("./a -c 2 --threads 4")
 
 
 def test_an_argument_that_is_not_there_is_a_mistake_in_python() -> None:
