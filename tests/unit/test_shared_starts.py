@@ -46,13 +46,21 @@ class Servers(FakeDriver):
     """Answers wrongly, loses its server or is interrupted in the duets that the test names."""
 
     wrong_in: frozenset[str] = frozenset()
+    wrong_after: frozenset[str] = frozenset()
+    differs_in: frozenset[str] = frozenset()
     dies_in: frozenset[str] = frozenset()
     interrupted_in: frozenset[str] = frozenset()
     launcher: FakeLauncher | None = None
     served: list[tuple[str, int]] = field(default_factory=list)
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        return "status 404" if cell.scenario.name in self.wrong_in else None
+        name = cell.scenario.name
+        later = name in self.wrong_after and any(served == name for served, _ in self.served)
+        return "status 500" if later else "status 404" if name in self.wrong_in else None
+
+    def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
+        twice = names[0] == "its first answer"
+        return "status 200, and 404" if cell.scenario.name in self.differs_in and not twice else None
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         name = drive.drive.cell.scenario.name
@@ -267,6 +275,33 @@ def test_what_is_answered_wrongly_does_not_keep_others_from_being_compared(tmp_p
     assert enough_.why == "budget"
     assert sorted({name for name, _ in driver.served}) == ["one", "three"]
     assert [made.is_complete for made in store.duets()].count(False) == enough_.rounds
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_a_wrong_answer_hides_no_failure_to_stop(tmp_path: Path) -> None:
+    launcher, _, tools = bench(wrong_in=frozenset({names()[-1]}))
+    launcher.stop_errors = [LaunchError("`after` ended with code 3", hint="run it by hand")]
+    store, executor = session(tmp_path, tools, plan_of())
+    with pytest.raises(DriveError, match=f"answered {names()[-1]} wrongly before any load: status 404; `after` ended"):
+        carry_on(store, executor)
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_what_is_answered_wrongly_later_ends_a_comparison_with_its_own_failure(tmp_path: Path) -> None:
+    _, _, tools = bench(wrong_in=frozenset({"two"}), wrong_after=frozenset({"three"}))
+    store, executor = session(tmp_path, tools, plan_of())
+    with pytest.raises(DriveError, match="A answered three wrongly before any load: status 500"):
+        carry_on(store, executor)
+
+
+@pytest.mark.usefixtures("_seconds")
+@pytest.mark.parametrize("habit", ["wrong_in", "differs_in"])
+def test_the_same_answers_are_asked_of_every_scenario(tmp_path: Path, habit: str) -> None:
+    _, _, tools = bench(**{habit: frozenset({"two"})})
+    store, executor = session(tmp_path, tools, plan_of(TEXT + "same_answers: true\n"))
+    said = "A answered two wrongly" if habit == "wrong_in" else "A and B answer differently: status 200, and 404"
+    with pytest.raises(DriveError, match=said):
+        carry_on(store, executor)
 
 
 @pytest.mark.usefixtures("_seconds")

@@ -6,7 +6,7 @@ from redline.analysis.compare import Question, compare_cells, with_verdicts
 from redline.analysis.results import CellResult, subjects_by_name
 from redline.model import COMPARED, Comparison, Effect, Metric, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
-from redline.model.plan import FLAGS, PLACE, ROUTE
+from redline.model.variant import FLAGS, PLACE, ROUTE
 
 _SCENARIO = "scenario"
 _OTHER_AXES = (ROUTE, PLACE, FLAGS)

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from redline.analysis.results import CellResult
 from redline.model import CellReport, Comparison, Estimate, Place, Ranking, Suite, Variant, Verdict
-from redline.model.plan import PLACE, ROUTE
+from redline.model.variant import PLACE, ROUTE
 
 
 def rankings(

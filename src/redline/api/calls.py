@@ -13,11 +13,12 @@ from redline.api.suites import WrittenSuite, plain_data
 from redline.api.words import call_text, in_words_of_python
 from redline.api.work import at_work, console, folder_for
 from redline.cli import places
-from redline.cli.command_line import AbFlags, Arrivals, DuetMetric, Flags, LimitFlags, LoadFlags, RunFlags
+from redline.cli.command_line import AbFlags, Arrivals, DuetMetric, LimitFlags, LoadFlags, RunFlags
 from redline.cli.commands import ab as ab_command
 from redline.cli.commands import limit as limit_command
 from redline.cli.commands import load as load_command
 from redline.cli.commands import run as run_command
+from redline.cli.declaring import Flags
 from redline.cli.experiment import search
 from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet

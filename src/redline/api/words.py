@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
 
-from redline.cli.command_line import Flags
+from redline.cli.declaring import Flags
 from redline.errors import RedlineError, UsageError
 
 NAMES = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "listed": "requests"}

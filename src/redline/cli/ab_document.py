@@ -18,7 +18,7 @@ from redline.cli.request_flags import (
 from redline.cli.written import Given
 from redline.defaults import AB_BUDGET
 from redline.errors import UsageError
-from redline.model.plan import DIRECT
+from redline.model.variant import DIRECT
 from redline.suite.project import Project
 from redline.suite.urls import is_url
 

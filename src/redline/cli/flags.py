@@ -13,7 +13,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
 from redline.cli.catalogues import proxies_of, read_catalogue
-from redline.cli.command_line import AbFlags, Flags, HistoryFlags, LimitFlags, ReportFlags, SuiteFlags
+from redline.cli.command_line import AbFlags, HistoryFlags, LimitFlags, ReportFlags, SuiteFlags
+from redline.cli.declaring import Flags
 from redline.cli.origins import FromRepository, find_project, project_name, read_project_file
 from redline.cli.project_document import in_its_words, run_document
 from redline.cli.written import read_written

@@ -65,7 +65,7 @@ def suites(near: Path | None = None) -> tuple[Path, ...]:
 
 
 def ready_suite(file: Path) -> Path:
-    """Return the file; if it does not exist, the ready suite `quickstart` of that name, or `suites/quickstart.yaml`."""
+    """Return the file, or else the ready suite of that name, such as `quickstart` or `suites/quickstart.yaml`."""
     named = file.name if file.parent == Path("suites") else f"{file}.yaml" if file.parent == Path() else ""
     if not named or file.is_file():
         return file

@@ -37,16 +37,13 @@ from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Ope
 from redline.model.plan import (
     AutoTrials,
     Cell,
-    Container,
     Design,
     Objective,
     Plan,
     PlannedDuet,
     PlannedTrial,
-    Route,
     Skipped,
     Suite,
-    Variant,
 )
 from redline.model.profile import (
     HOPS,
@@ -116,3 +113,4 @@ from redline.model.report import (
 from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings
 from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
 from redline.model.traffic import AgreedTls, Clocks, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
+from redline.model.variant import Container, Route, Variant

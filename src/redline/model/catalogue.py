@@ -226,7 +226,7 @@ class OwnImage(Frozen):
     name: str
     port: int | None = omitted_if_default(None, "its port in the container; absent: the port that the image exposes")
     cpus: float | None = omitted_if_default(None, "cores' worth of CPU time, a quota", gt=0)
-    memory_bytes: int | None = omitted_if_default(None, "memory, of which none is swapped", gt=0)
+    memory_bytes: int | None = omitted_if_default(None, "memory, without swap", gt=0)
 
 
 Fresh = Literal["all", "service"]

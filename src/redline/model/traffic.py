@@ -71,7 +71,10 @@ class Counts(Frozen):
     completed: int = Field(default=0, description="right answers received in this window, whenever they were due")
     late: int = Field(default=0, description="answered only after the measurement window had ended")
     waited: int = Field(default=0, description="requests that waited for a connection's room, or a paced user's answer")
-    retried: int = Field(default=0, description="requests written again after a failed write; at most twice each")
+    retried: int = Field(
+        default=0,
+        description="written again, because the server refused them or closed an idle connection; at most twice each",
+    )
     resent: int = omitted_if_default(0, "written again, because the server announced that it would not process them")
     reconnects: int = 0
     surplus: int = omitted_if_default(0, "answers followed by bytes that nobody requested")

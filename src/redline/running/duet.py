@@ -115,13 +115,24 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
                     running.close()
                 except LaunchError as error:
                     stopped = failure_of("stop", error.kind, error, error.log_tail)
-                    seen = replace(seen, failure=seen.failure or stopped)
+                    seen = replace(seen, failure=_first_of(seen.failure, stopped))
             recording = recorded(seen)
             yield recording
             if died:
                 return
             if start.was_warm(recording):
                 warm.append(recording)
+
+
+def _first_of(seen: Failure | None, stopped: Failure) -> Failure:
+    """Return the failure of a duet whose servers also failed to stop.
+
+    A wrong answer need not end a session, and must not hide a failure that does.
+    """
+    if seen is not None and seen.stage == "verify" and seen.kind == "wrong_answer":
+        said = f"{seen.message}; {stopped.message}"
+        return Failure(stage="stop", kind=stopped.kind, message=said, hint=stopped.hint, log_tail=stopped.log_tail)
+    return seen or stopped
 
 
 @dataclass(frozen=True)

@@ -365,14 +365,16 @@ class _Kept:
         """Raise DriveError unless the failure is a request that was answered wrongly from the first round on.
 
         A route that only one of two revisions has is not compared, and does not keep the others from being compared.
+        A suite that asks for the same answers is refused for it.
         """
-        if failure.stage == "verify" and failure.kind == "wrong_answer":
+        if failure.stage == "verify" and failure.kind == "wrong_answer" and not self._plan.suite.same_answers:
+            compared = made.cell_ids[:-1]
             if made.round == 0:
-                self._wrong[made.cell_ids[:-1]] = failure
-            others = {duet.cell_ids for duet in self._plan.duets} - self._wrong.keys()
-            if made.cell_ids[:-1] in self._wrong and others:
-                return
-            failure = next(iter(self._wrong.values()), failure)
+                self._wrong[compared] = failure
+            if compared in self._wrong:
+                if {duet.cell_ids for duet in self._plan.duets} - self._wrong.keys():
+                    return
+                failure = next(iter(self._wrong.values()))
         raise start_failed(self.run, failure)
 
     def forget(self, steps: Sequence[Step]) -> None:

@@ -195,7 +195,7 @@ def _judged(
 
 
 def _judged_arrivals(shape: Open, observed: Observed, came_unix_ns: tuple[int, ...], ground: Ground) -> CaseResult:
-    """Judge arrivals in the window, in s from its begin, without its edges: requests arrive after they are due."""
+    """Judge arrivals in the window, in s from its start, without its edges: requests arrive after they are due."""
     traffic = observed.traffic
     measured = Measured(traffic.response, traffic.lateness, (), _noise(observed), 1.0, 0.0, {})
     begin_ns, end_ns = traffic.window_unix_ns

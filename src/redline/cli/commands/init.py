@@ -309,7 +309,7 @@ def _suite(described: _Described) -> Suite:
 def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell, Checked]]]:
     """Return the server and its answers. A command that listens nowhere in time is started again, with more time.
 
-    Raises BuildError, LaunchError, DriveError and UsageError.
+    A JVM had that time at once. Raises BuildError, LaunchError, DriveError and UsageError.
     """
     try:
         return described, _asked(described)
@@ -318,6 +318,7 @@ def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell
             error.kind != "not_ready"
             or "start" not in described.server
             or _OWN_ADVICE[OF_COMMAND.longer] not in error.hint
+            or _suite(described).variants[0].catalogued.ready.within_ns >= JVM_READY_NS
         ):
             raise
     within = f"{JVM_READY_NS // 1_000_000_000}s"

@@ -192,7 +192,8 @@ def _record(
 def _asked_again(cell: Cell, recording: Recording, driver: Driver, endpoint: Endpoint) -> str:
     """Send each of several requests once more after wrong answers: the load counts them without their requests.
 
-    Returns the first request with a wrong answer, and how it is wrong; empty if all are answered right by now.
+    Returns the first request with a wrong answer, and how it is wrong; empty if all are answered right by now, and
+    after an interrupt.
     """
     traffic = recording.traffic
     if traffic is None or traffic.ended == "interrupted" or len(cell.scenario.requests) == 1:
@@ -202,5 +203,5 @@ def _asked_again(cell: Cell, recording: Recording, driver: Driver, endpoint: End
         return ""
     try:
         return driver.verify(cell, endpoint) or ""
-    except DriveError:  # the load was measured all the same
+    except (DriveError, KeyboardInterrupt):  # the load was measured all the same
         return ""

@@ -7,7 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from redline.errors import WrongValueError
-from redline.model.plan import DIRECT
+from redline.model.variant import DIRECT
 from redline.suite.schema.container import ContainedSchema
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets

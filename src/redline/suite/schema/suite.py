@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema
 
 from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Open, Profile
-from redline.model.plan import DIRECT
+from redline.model.variant import DIRECT
 from redline.suite.schema.container import ContainedSchema, PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets

@@ -6,7 +6,7 @@ from posixpath import normpath
 from redline.model import Option, OptionValue, ServerEntry
 from redline.model.catalogue import JDK, ON_PATH, as_written, is_among
 from redline.model.jvm import FlagSet
-from redline.model.plan import FLAGS
+from redline.model.variant import FLAGS
 from redline.quantities import clip, did_you_mean
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.document import Path

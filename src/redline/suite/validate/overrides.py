@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from redline.errors import Problem, UsageError
 from redline.model import Closed, Load, LoadStage, Scenario, Share, Suite, Variant
-from redline.model.plan import FLAGS, PLACE, ROUTE
+from redline.model.variant import FLAGS, PLACE, ROUTE
 from redline.quantities import HIGHEST_RATE_PER_S, LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS

@@ -5,7 +5,7 @@ from typing import get_args
 
 from redline.model import Container, HttpVersion, Leg, Route, ServerEntry, Tls, Variant
 from redline.model.catalogue import has_tls, http_of, leg_of
-from redline.model.plan import DIRECT, MOST_HOPS
+from redline.model.variant import DIRECT, MOST_HOPS
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.container import ContainerSchema, PlacedSchema

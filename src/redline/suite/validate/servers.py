@@ -11,7 +11,7 @@ from posixpath import normpath
 from redline.errors import UsageError
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
 from redline.model.catalogue import certificates, has_tls, http_of, leg_of
-from redline.model.plan import DIRECT
+from redline.model.variant import DIRECT
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
 from redline.suite.project import Origins, Own, ready_of, setup_of

@@ -1,0 +1,169 @@
+"""How commands are declared: a class of flags is a command, and its attributes are its arguments and flags.
+
+`execute` in the module of the same name in `redline.cli.commands` gets the flags as one value. That module is
+imported when the command runs, and this module imports nothing heavy.
+"""
+
+from collections.abc import Callable, Container
+from contextvars import ContextVar
+from importlib import import_module
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperOption
+
+from redline.cli import interrupts
+from redline.errors import UsageError
+
+if TYPE_CHECKING:  # it reads YAML, which nobody waits for who asks for help
+    from redline.suite.schema.document import Document
+
+app = typer.Typer(
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+FLAGS: "dict[str, type[Flags]]" = {}
+"""The flags of each command by its name."""
+F = TypeVar("F", bound="Flags")
+_TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
+"""The fields given on the command line; typer tells only their values."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version as of  # noqa: PLC0415 - it takes as long as all the rest
+
+        typer.echo(f"redline {of('redline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+) -> None:
+    """A performance lab for HTTP servers whose numbers nobody has to doubt."""
+    del version
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Flags:
+    """The flags of a command as one value; class attributes declare them. A dataclass takes longer to create.
+
+    `typed` are the fields given on the command line. A caller in Python also says what `called` it, and may give
+    its requests as `listed`, where a command line has them in a file.
+    """
+
+    def __init__(self, **values: object) -> None:
+        self.typed = frozenset[str]()
+        self.called = ""
+        self.listed: Document | None = None
+        vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
+
+    @classmethod
+    def declared(cls) -> dict[str, Any]:
+        """The declaration of every field for typer; inherited fields first."""
+        return {name: getattr(cls, name) for name in get_type_hints(cls)}
+
+    def written(self) -> dict[str, str]:
+        """Map fields to flags with their values, as users write them."""
+        return {
+            name: f"{declared.param_decls[0]} {getattr(self, name)}"
+            for name, declared in self.declared().items()
+            if declared.param_decls
+        }
+
+    def given(self, *, among: Container[str] = (), but: Container[str] = ()) -> tuple[str, ...]:
+        """Return the flags that differ from their defaults, as users write them: those in `among`, or all but `but`."""
+        return tuple(
+            declared.param_decls[0] if declared.param_decls else declared.metavar
+            for name, declared in self.declared().items()
+            if name not in but and (not among or name in among) and getattr(self, name) != declared.default
+        )
+
+
+class _StrictCommand(TyperCommand):
+    """A command that refuses a flag given twice if it takes one value; typer would use the last value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raises UsageError."""
+        if not ctx.resilient_parsing:  # shell completion reads half a command line
+            values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            # An argument is among them also where it is left out, without a value.
+            _TYPED.set(frozenset(option.name for option in given if values.get(option.name) is not None))
+            for option in given:
+                takes_one = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
+                if takes_one and given.count(option) > 1:
+                    flag = "/".join(option.opts)
+                    raise UsageError(f"{flag} is given twice", hint="it takes one value: leave out the other")
+        return super().parse_args(ctx, args)
+
+
+def command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], type[F]]:
+    """Declare a command by the class of its flags. With `words_follow`, flags after an argument are part of it."""
+
+    def declare(kind: type[F]) -> type[F]:
+        def run(**flags: object) -> None:
+            module = import_module(f"redline.cli.commands.{name}")
+            interrupts.raise_interrupts()
+            _check_folder()
+            given = kind(**flags)
+            given.typed = _TYPED.get()
+            module.execute(given)
+
+        hints = get_type_hints(kind)
+        parameters = [
+            Parameter(field, Parameter.KEYWORD_ONLY, default=declared, annotation=hints[field])
+            for field, declared in kind.declared().items()
+        ]
+        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        settings = {"allow_interspersed_args": not words_follow}
+        app.command(name, cls=_StrictCommand, help=kind.__doc__, context_settings=settings)(run)
+        FLAGS[name] = kind
+        return kind
+
+    return declare
+
+
+def _check_folder() -> None:
+    """Raise UsageError if the current folder has been removed: no file in it or above it can be opened."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        message = f"the current folder cannot be used: {error.strerror}"
+        raise UsageError(message, hint="change to a folder that exists, with cd") from error
+
+
+def argument(metavar: str, text: str, default: Any = ...) -> Any:
+    """Declare an argument; without a default it is required."""
+    return typer.Argument(default, metavar=metavar, help=text, show_default=False)
+
+
+def flag(
+    names: str,
+    metavar: str | None,
+    text: str,
+    default: Any = None,
+    shown: bool | str = True,
+    completed: tuple[str, ...] = (),
+) -> Any:
+    """Declare a flag: its names, separated by spaces, the placeholder of its value, its help, and its shown default.
+
+    `completed` are values that a shell completes, where others may be given too.
+    """
+    complete = (lambda incomplete: [name for name in completed if name.startswith(incomplete)]) if completed else None
+    return typer.Option(
+        default, *names.split(), metavar=metavar, help=text, show_default=shown, autocompletion=complete
+    )
+
+
+def switch(names: str, text: str) -> Any:
+    """Declare a flag without a value."""
+    return flag(names, None, text, default=False)
+
+
+def repeated(names: str, metavar: str, text: str) -> Any:
+    """A flag that may be given several times."""
+    return flag(names, metavar, text, default=[], shown=False)
