@@ -56,7 +56,8 @@ class BaseResult(ABC, Generic[R]):
     def save(self, file: str | Path, form: str | None = None) -> Path:
         """Write the report, by the ending of the file: .html, .json, .csv, .md, or .xml for JUnit. Gives its path.
 
-        `form` names another of the formats of `redline report`. Raises UsageError, and StoreError.
+        `form` names another format of `redline report`, unless that needs recordings; also one of another package.
+        Raises UsageError, StoreError, and RedlineError where a package's format fails.
         """
         path = Path(file)
         chosen = form or _FORMATS.get(path.suffix.lower())
