@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True  # a test that fails shows its own lines, and not these
 _FOLDER = "--redline-html"
+_LONGEST = 120
+"""Characters of a test's name in that of a file, which may have 255 bytes."""
 T = TypeVar("T")
 Result = TypeVar("Result", bound="RunResult | SearchResult")
 
@@ -65,7 +67,7 @@ class RedlineFixture:
         self._measured += 1
         self._item.add_report_section("call", f"redline {name}", str(result))
         if self._folder is not None:
-            test = re.sub(r"[^\w.-]+", "-", self._item.nodeid).strip("-")
+            test = re.sub(r"[^\w.-]+", "-", self._item.nodeid).strip("-")[-_LONGEST:]
             self._folder.mkdir(parents=True, exist_ok=True)
             result.save(self._folder / f"{test}-{self._measured}-{name}.html")
         return result

@@ -14,14 +14,17 @@ import pytest
 
 import redline
 from redline.api import calls
-from redline.api.words import call_text, translated
+from redline.api.words import call_text, in_words_of_python, translated
+from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
-from redline.errors import RedlineError, StoreError, UsageError
+from redline.cli.written import plain
+from redline.errors import LaunchError, RedlineError, StoreError, UsageError
 from redline.model import Cell, Traffic
 from redline.ports import Drive, Endpoint, Placement
 from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
+from redline.suite.project import read_project
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_environment, simulated_recording
 
@@ -124,6 +127,17 @@ def test_a_call_from_a_hook_of_git_knows_nothing_of_its_repository(
     assert os.environ["GIT_DIR"] == "/elsewhere"
 
 
+def test_a_suite_of_revisions_is_of_its_own_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "redline.yaml").write_text("start: ./shop --port {port}\n")
+    as_somebody = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    for words in (("init", "-q"), ("add", "."), (*as_somebody, "commit", "-qm", "one")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, timeout=60)
+    monkeypatch.setenv("GIT_DIR", "/elsewhere")
+    suite = redline.Suite.from_dict({**SUITE, "servers": [{"revision": "HEAD"}]}, folder=tmp_path)
+    assert suite.servers == ("HEAD",)
+    assert os.environ["GIT_DIR"] == "/elsewhere"
+
+
 def test_functions_work_in_any_thread(loaded_by: Loaded) -> None:
     seen = list[str]()
     loaded_by(Server(lambda: seen.append(threading.current_thread().name)))
@@ -183,6 +197,7 @@ def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
         (lambda: redline.load("./a {port}", path="/", requests=[]), ("requests say what is requested",)),
         (lambda: redline.load(URL, path="/"), ("path='/' is for a command",)),
         (lambda: redline.load(URL, rate=5, users=4), ("users are of a load without a rate",)),
+        (lambda: redline.load(URL, stages="1s:x"), ("stages='1s:x' is not a stage", "stages='1000:10s'")),
         (lambda: redline.load(URL, connections=4), ("connections are of a load with a rate",)),
         (lambda: redline.load("http://example.com/"), ("target_is_mine='example.com'",)),
         (lambda: redline.load(URL, body="@file"), ("requests=[",)),
@@ -222,6 +237,16 @@ def test_an_error_that_is_no_mistake_of_the_caller_names_them_too(loaded_by: Loa
     assert "-o" not in raised.value.hint
 
 
+def test_what_a_server_says_of_its_own_flags_stays() -> None:
+    said = "shop exited with code 2: unknown option --threads 4"
+    with pytest.raises(LaunchError) as raised, in_words_of_python(LoadFlags):
+        raise LaunchError(said, hint="what is requested: --path and --status")
+    assert raised.value.message == said
+    assert raised.value.hint == "what is requested: path and status"
+    with pytest.raises(UsageError, match=r"'./a -c 2 --threads 4' has no \{port\}"):
+        redline.load("./a -c 2 --threads 4")
+
+
 def test_an_argument_that_is_not_there_is_a_mistake_in_python() -> None:
     with pytest.raises(TypeError, match=r"no argument 'user': see help\(redline\.load\)"):
         redline.load(URL, user=4)  # type: ignore[call-arg]
@@ -233,6 +258,24 @@ def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.M
         pytest.fail("it cannot be started")
     assert raised.value.hint
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("given", "loads"), [({}, ["few"]), ({"users": 64}, ["load"]), ({"rate": 5}, ["load"])])
+def test_a_load_that_is_given_goes_before_those_of_the_file(
+    given: dict[str, int], loads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[AbFlags]()
+
+    def created(flags: AbFlags, *_: object) -> None:
+        seen.append(flags)
+        raise RedlineError("enough is known", hint="")
+
+    monkeypatch.setattr(calls.ab_command, "created", created)
+    with pytest.raises(RedlineError, match="enough is known"):
+        redline.ab(**given)  # type: ignore[arg-type]
+    servers = "servers: [{name: a, url: 'http://127.0.0.1:1'}, {name: b, url: 'http://127.0.0.1:2'}]\n"
+    project = read_project(f"{servers}loads: {{few: {{closed: {{users: 4}}}}}}\n", "redline.yaml")
+    assert [*plain(ab_document(seen[0], lambda _: ("", ""), str, project))["loads"]] == loads
 
 
 def test_arguments_become_flags() -> None:

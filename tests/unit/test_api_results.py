@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
+from redline.analysis.limit_ratios import limit_comparisons
 from redline.api.results import RunResult, SearchResult
 from redline.errors import NotKnownError, RedlineError, StoreError, UsageError
-from redline.model import Metric, ObjectiveResult, Report, Verdict
+from redline.model import Estimate, Metric, ObjectiveResult, Report, Skipped, Verdict
+from redline.model.estimate import DuetComparison
 from redline.model.limits import LimitReport
 from tests.fakes import limits, reports
 from tests.fakes.compared import Cost, compared_run
@@ -99,6 +101,49 @@ def test_a_comparison_that_could_not_be_judged_has_not_passed() -> None:
             read()
 
 
+@pytest.mark.parametrize(
+    ("verdict", "unsettled", "starts", "says"),
+    [
+        (Verdict.INCONCLUSIVE, "the servers were not warm", 3, "the servers were not warm"),
+        (None, "", 2, "2 of the 3 starts that a verdict needs"),
+    ],
+)
+def test_a_comparison_that_is_too_short_says_what_it_lacks(
+    verdict: Verdict | None, unsettled: str, starts: int, says: str
+) -> None:
+    report = compared(home=1.0).report
+    ratio = Estimate(value=1.0, low=0.9, high=1.1, unit="ratio", n=starts, method="t")
+    duet = DuetComparison(
+        starts=starts, between_sd=None, blocks_se=None, control=None, alone=None, unsettled=unsettled, findings=()
+    )
+    lacking = {"verdict": verdict, "ratio": ratio, "duet": duet}
+    result = of(
+        report.model_copy(
+            update={"comparisons": tuple(one.model_copy(update=lacking) for one in report.comparisons if one.primary)}
+        )
+    )
+    for name in ("verdict", "slower"):
+        with pytest.raises(NotKnownError, match=f"has no verdict: {says}"):
+            getattr(result, name)
+
+
+def test_a_server_that_could_not_be_built_has_not_passed() -> None:
+    report = compared(home=1.0, items=1.0).report
+    slug = "C.home.few"
+    missing = (Skipped(slug=slug, reason="cargo failed", cause="machine"),)
+    result = RunResult(report.model_copy(update={"skipped": missing}), None, not_compared={slug: "cargo failed"})
+    assert not result.valid
+    for name in ("verdict", "slower"):
+        with pytest.raises(NotKnownError, match=r"C\.home\.few was not run: cargo failed"):
+            getattr(result, name)
+    chosen = result.select("items")
+    assert chosen.valid
+    assert not chosen.slower
+    ruled_out = (Skipped(slug=slug, reason="it needs routes: 128", cause="suite"),)
+    assert of(report.model_copy(update={"skipped": ruled_out})).valid
+    assert not of(report.model_copy(update={"cells": ()})).valid
+
+
 def test_objectives_are_met_missed_or_not_known() -> None:
     result = of(reports.healthy())
     states = {objective.state for cell in result.cells for objective in cell.objectives}
@@ -106,6 +151,13 @@ def test_objectives_are_met_missed_or_not_known() -> None:
     assert not result.met
     met = next(cell for cell in result.cells if cell.objectives[0].met)
     assert result.select(met.slug).met
+    skipped = (Skipped(slug=f"C.{met.scenario}.{met.load}", reason="cargo failed", cause="machine"),)
+    lacking = of(reports.healthy().model_copy(update={"skipped": skipped}))
+    assert not lacking.met
+    assert lacking.select(met.slug).met
+    lacking.cells = (met,)
+    with pytest.raises(NotKnownError, match="was not run: cargo failed"):
+        _ = lacking.met
     unknown: ObjectiveResult = met.objectives[0].unmet("the cell is invalid", known=False)
     result.cells = (met.model_copy(update={"objectives": (unknown,)}),)
     with pytest.raises(NotKnownError, match="is not known to be met: the cell is invalid"):
@@ -128,6 +180,21 @@ def test_a_limit_is_an_interval() -> None:
     for name in ("verdict", "slower"):
         with pytest.raises(NotKnownError, match="nothing is compared"):
             getattr(result, name)
+
+
+def test_a_limit_is_not_lower_only_if_all_were_found() -> None:
+    suite, cells, found = limits.rivals((limits.ends_at(100, 101),), (limits.ends_at(100, 101),))
+    report = limits.report(*found.values(), comparisons=limit_comparisons(cells, found, suite))
+    assert not searched(report).slower
+    assert not searched(report).select("B").slower
+    baseline, other = report.cells
+    broken = baseline.model_copy(update={"ended": "broken"})
+    with pytest.raises(NotKnownError, match="A has no limit that could be compared: broken"):
+        _ = searched(report.model_copy(update={"cells": (broken, other)})).select("B").slower
+    missing = (Skipped(slug="C.SimpleGet.open", reason="cargo failed", cause="machine"),)
+    for read in ("verdict", "slower"):
+        with pytest.raises(NotKnownError, match=r"C\.SimpleGet\.open was not run: cargo failed"):
+            getattr(searched(report.model_copy(update={"skipped": missing})), read)
 
 
 def test_a_side_that_is_not_known_is_refused() -> None:

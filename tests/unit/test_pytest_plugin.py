@@ -79,6 +79,13 @@ def test_pages_are_kept_where_they_are_asked_for(pytester: pytest.Pytester) -> N
     assert page.read_text().lower().startswith("<!doctype html>")
 
 
+def test_a_test_with_a_long_name_has_a_page_too(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_shop=PASSES.replace("test_fast", f"test_{'x' * 400}"))
+    run(pytester, "--redline-html", "pages").assert_outcomes(passed=1)
+    (page,) = (pytester.path / "pages").iterdir()
+    assert page.name.endswith("xxx-1-load.html")
+
+
 def test_a_fixture_of_the_users_own_takes_precedence(pytester: pytest.Pytester) -> None:
     own = "import pytest\n@pytest.fixture\ndef redline():\n    return 'own'\n"
     pytester.makepyfile(test_shop=f"{own}\ndef test_own(redline):\n    assert redline == 'own'\n")

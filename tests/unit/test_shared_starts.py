@@ -1,7 +1,9 @@
 """A single start of servers serves all duets of a round: its failures, its interrupts, and the budget of starts."""
 
 import itertools
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from redline.analysis.precision import enough
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, DuetTraffic, Enough, Plan, PlannedDuet, PlannedTrial
-from redline.ports import DuetDrive, Endpoint, Placement
+from redline.ports import DuetDrive, Endpoint, Launch, Placement
 from redline.running.assembly import Workbench
 from redline.running.duet import DuetStart, run_start
 from redline.running.executors import LocalExecutor, starts_of
@@ -119,6 +121,26 @@ def test_what_does_not_start_fails_for_all(tmp_path: Path) -> None:
     made = list(run_start(start_in(tmp_path), tools))
     assert [each.failure and each.failure.message for each in made] == ["B exited with code 1"] * 3
     assert (launcher.events.count("start"), driver.served) == (1, [])
+
+
+def test_the_other_servers_have_stopped_before_a_failed_start_is_stored(tmp_path: Path) -> None:
+    launcher, _, tools = bench()
+
+    class OneStarts(FakeLauncher):
+        @contextmanager
+        def running(self, launch: Launch) -> Iterator[FakeServer]:
+            if launch.place:
+                raise LaunchError("B exited with code 1", hint="see why")
+            with super().running(launch) as server:
+                yield server
+
+    failing = OneStarts(launcher.events, stop_errors=[LaunchError("A did not stop", hint="see why")])
+    made = run_start(start_in(tmp_path), replace(tools, launcher=failing))
+    first = next(made)
+    assert first.failure is not None
+    assert first.failure.message == "B exited with code 1"
+    assert launcher.events == ["start", "stop"]
+    assert len([*made]) == 2
 
 
 def test_a_wrong_answer_fails_its_scenario_alone(tmp_path: Path) -> None:

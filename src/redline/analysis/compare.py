@@ -99,6 +99,11 @@ def comparisons_so_far(run: Run) -> tuple[Comparison, ...]:
 
 def not_run(plan: Plan) -> tuple[str, ...]:
     """Messages about skipped cells that should have been compared, such as those of a server that failed to build."""
+    return tuple(f"not run: {slug}: {reason}" for slug, reason in not_compared(plan).items())
+
+
+def not_compared(plan: Plan) -> dict[str, str]:
+    """The reasons of skipped cells that should have been compared, by slug."""
     suite = plan.suite
     pairs = [(variant.slug, suite.baseline_of(variant.slug)) for variant in suite.variants]
     servers = {slug for pair in pairs if pair[1] for slug in pair}
@@ -108,8 +113,7 @@ def not_run(plan: Plan) -> tuple[str, ...]:
         for scenario in suite.scenarios
         for load in suite.loads
     }
-    skipped = plan.not_run_here.items()
-    return tuple(f"not run: {slug}: {reason}" for slug, reason in skipped if slug in wanted)
+    return {slug: reason for slug, reason in plan.not_run_here.items() if slug in wanted}
 
 
 def compare_in_suite(cell: CellResult, baseline: CellResult, metric: Metric, suite: Suite, duets: Duets) -> Comparison:

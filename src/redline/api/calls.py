@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from redline import defaults
+from redline.analysis.compare import not_compared
 from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
 from redline.api.suites import WrittenSuite, plain_data
 from redline.api.words import call_text, in_words_of_python
@@ -115,7 +116,8 @@ def load(  # noqa: PLR0913 - all but the first are named
         seed=seed,
         output=_path(keep),
     )
-    with in_words_of_python(LoadFlags, {"connections": "users" if rate is None else "connections"}), at_work() as stack:
+    names = {"connections": "users" if rate is None else "connections"}
+    with in_words_of_python(LoadFlags, names, [server]), at_work() as stack:
         folder = folder_for(keep, stack)
         workplace = Workplace(None, stack, places.of_suite)
         project, outputs = _started(flags, path), load_command.LoadOutputs(console(progress=progress))
@@ -197,7 +199,9 @@ def ab(  # noqa: PLR0913 - all but two are named
         seed=seed,
         output=_path(keep),
     )
-    with in_words_of_python(AbFlags, {"load": "the load"}), at_work() as stack:
+    if users is not None or rate is not None:
+        flags.typed = frozenset({"load"})  # it goes before the loads of redline.yaml, also where it is the default
+    with in_words_of_python(AbFlags, {"load": "the load"}, [a, b]), at_work() as stack:
         workplace = Workplace(None, stack, places.of_suite)
         shown = console(progress=progress)
         session = ab_command.created(flags, folder_for(keep, stack), workplace, SessionView(shown), shown)
@@ -259,7 +263,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         seed=seed,
         output=_path(keep),
     )
-    with in_words_of_python(LimitFlags), at_work() as stack:
+    with in_words_of_python(LimitFlags, commands=targets), at_work() as stack:
         shown = console(progress=progress)
         view = SessionView(shown)
         session = limit_command.created(flags, Workplace(None, stack, places.of_suite), view, shown)
@@ -336,7 +340,8 @@ def run(  # noqa: PLR0913 - all but the suite are named
 
 def _ended(end: SessionEnd, keep: str | Path | None) -> RunResult:
     """The result of a session. Raises MeasurementInterrupted."""
-    result = RunResult(end.parts[-1][1], _path(keep))
+    store, report = end.parts[-1]
+    result = RunResult(report, _path(keep), not_compared=not_compared(store.manifest().plan))
     if end.interrupted:
         raise MeasurementInterrupted(result)
     return result

@@ -2,14 +2,14 @@
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from rich.console import Console
 
-from redline.analysis.compare import lacks_verdict, unwanted
+from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
 from redline.api.amounts import Amount, Unit
 from redline.errors import NotKnownError, UsageError
 from redline.files import as_store_error, write_atomically
@@ -56,7 +56,8 @@ class BaseResult(ABC, Generic[R]):
     def save(self, file: str | Path, form: str | None = None) -> Path:
         """Write the report, by the ending of the file: .html, .json, .csv, .md, or .xml for JUnit. Gives its path.
 
-        `form` names another of the formats of `redline report`. Raises UsageError, and StoreError.
+        `form` names another format of `redline report`, unless that needs recordings; also one of another package.
+        Raises UsageError, StoreError, and RedlineError where a package's format fails.
         """
         path = Path(file)
         chosen = form or _FORMATS.get(path.suffix.lower())
@@ -97,25 +98,38 @@ class RunResult(BaseResult[Report]):
     """
 
     def __init__(
-        self, report: Report, folder: Path | None, sections: Callable[[], Iterable[Section]] | None = None
+        self,
+        report: Report,
+        folder: Path | None,
+        sections: Callable[[], Iterable[Section]] | None = None,
+        not_compared: Mapping[str, str] = {},
     ) -> None:
+        """`not_compared` has the reasons of cells that should have been compared and were not run, by slug."""
         super().__init__(report, folder, sections)
         self.cells = tuple(cell for cell in report.cells if cell.role == "subject")
+        self._not_run, self._not_compared = _not_run_here(report), dict(not_compared)
 
     def select(self, *names: str) -> Self:
         """The same result with the cells of these names alone: of servers, requests (scenarios), loads, or cells.
 
-        Raises UsageError for a name that nothing has.
+        What is printed and saved stays whole. Raises UsageError for a name that nothing has.
         """
         chosen = copy(self)
         for name in names:
             chosen.cells = _named(name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.load, cell.slug))
+            chosen._not_run, chosen._not_compared = (  # noqa: SLF001 - it is a copy of this one
+                _within(name, slugs)
+                for slugs in (chosen._not_run, chosen._not_compared)  # noqa: SLF001
+            )
         return chosen
 
     @property
     def valid(self) -> bool:
-        """Whether all of it is valid; what is not has no numbers, and `findings` say why."""
-        return all(cell.valid for cell in self.cells)
+        """Whether all of it was run and is valid; what is not has no numbers.
+
+        `findings` say why it is invalid, and `report.skipped` why it was not run.
+        """
+        return bool(self.cells) and not self._not_run and all(cell.valid for cell in self.cells)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -190,28 +204,28 @@ class RunResult(BaseResult[Report]):
 
     @property
     def met(self) -> bool:
-        """Whether all objectives are met. Raises NotKnownError where there are none, or one is not known to be met."""
+        """Whether all objectives are met.
+
+        Raises NotKnownError where there are none, one is not known to be met, or a server was not run.
+        """
         results = [result for cell in self.cells for result in cell.objectives]
         if not results:
             raise NotKnownError("there is no objective", hint="give one, such as objective='p99 < 50ms'")
-        unknown = [result for result in results if result.state == "not known"]
-        if unknown and not any(result.state == "missed" for result in results):
+        if any(result.state == "missed" for result in results):
+            return False
+        for unknown in (result for result in results if result.state == "not known"):
             raise NotKnownError(
-                f"{unknown[0].objective.text} is not known to be met: {unknown[0].reason}",
+                f"{unknown.objective.text} is not known to be met: {unknown.reason}",
                 hint="load it for longer, or see its findings",
             )
-        return all(result.state == "met" for result in results)
+        for slug, reason in self._not_run.items():
+            raise _skipped(slug, reason)
+        return True
 
     @property
     def verdict(self) -> Verdict:
         """What the comparison showed, B against A. Raises NotKnownError where there is none, or not one alone."""
-        primary = [comparison for comparison in self._comparisons if comparison.primary]
-        if not primary:
-            raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
-        for comparison in primary:
-            if comparison.verdict is None:
-                raise _not_judged(comparison)
-        return _the_only([comparison.verdict for comparison in primary if comparison.verdict])
+        return _the_only([comparison.verdict for comparison in self._judged if comparison.verdict])
 
     @property
     def slower(self) -> bool:
@@ -219,14 +233,23 @@ class RunResult(BaseResult[Report]):
 
         Raises NotKnownError where nothing is, and something could not be judged.
         """
-        comparisons = [comparison for comparison in self._comparisons if comparison.primary]
-        if not comparisons:
-            raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
-        if unwanted(comparisons, (Verdict.SLOWER,)):
+        if unwanted(self._comparisons, (Verdict.SLOWER,)):
             return True
-        for comparison in filter(lacks_verdict, comparisons):
-            raise _not_judged(comparison)
+        _ = self._judged  # raises where something was not judged
         return False
+
+    @property
+    def _judged(self) -> list[Comparison]:
+        """The comparisons that have verdicts. Raises NotKnownError where there are none, or any lacks its verdict."""
+        for slug, reason in self._not_compared.items():
+            raise _skipped(slug, reason)
+        primary = [comparison for comparison in self._comparisons if comparison.primary]
+        if not primary:
+            raise NotKnownError("nothing is compared here", hint="use `ab`, or a suite with a baseline")
+        for comparison in primary:
+            if comparison.verdict is None or lacks_verdict(comparison):
+                raise _not_judged(comparison)
+        return primary
 
     @property
     def _comparisons(self) -> tuple[Comparison, ...]:
@@ -318,12 +341,12 @@ class SearchResult(BaseResult[LimitReport]):
         self, report: LimitReport, folder: Path | None, sections: Callable[[], Iterable[Section]] | None = None
     ) -> None:
         super().__init__(report, folder, sections)
-        self.cells, self._objective = report.cells, ""
+        self.cells, self._objective, self._not_run = report.cells, "", _not_run_here(report)
 
     def select(self, *names: str) -> Self:
         """The same result with the searches of these names alone: of servers, requests, or objectives.
 
-        Raises UsageError for a name that nothing has.
+        What is printed and saved stays whole. Raises UsageError for a name that nothing has.
         """
         chosen = copy(self)
         for name in names:
@@ -331,6 +354,7 @@ class SearchResult(BaseResult[LimitReport]):
                 chosen._objective = name  # noqa: SLF001 - it is a copy of this one
                 continue
             chosen.cells = _named(name, chosen.cells, lambda cell: (cell.server, cell.scenario, cell.slug, cell.target))
+            chosen._not_run = _within(name, chosen._not_run)  # noqa: SLF001 - as above
         return chosen
 
     @property
@@ -351,9 +375,7 @@ class SearchResult(BaseResult[LimitReport]):
     @property
     def verdict(self) -> Verdict:
         """Whether the server has a lower limit than its baseline. Raises NotKnownError where nothing is compared."""
-        if not self._comparisons:
-            raise NotKnownError("nothing is compared here", hint="give `limit` two servers")
-        return _the_only([comparison.verdict for comparison in self._comparisons])
+        return _the_only([comparison.verdict for comparison in self._all_compared])
 
     @property
     def slower(self) -> bool:
@@ -361,15 +383,24 @@ class SearchResult(BaseResult[LimitReport]):
 
         Raises NotKnownError where nothing is, and something could not be judged.
         """
-        if not self._comparisons:
-            raise NotKnownError("nothing is compared here", hint="give `limit` two servers")
         if unwanted(self._comparisons, (Verdict.SLOWER,)):
             return True
-        for cell in self.cells:
-            if cell.ended != "converged":
+        compared = self._all_compared
+        asked = {cell.slug for cell in self.cells} | {comparison.baseline for comparison in compared}
+        for cell in self.report.cells:
+            if cell.slug in asked and cell.ended != "converged":
                 message = f"{cell.server} has no limit that could be compared: {cell.reason or cell.ended}"
                 raise NotKnownError(message, hint="print the result: it says what was probed")
         return False
+
+    @property
+    def _all_compared(self) -> tuple[LimitComparison, ...]:
+        """The comparisons. Raises NotKnownError where there are none, or any could not be made."""
+        for slug, reason in self._not_run.items():
+            raise _skipped(slug, reason)
+        if not self._comparisons:
+            raise NotKnownError("nothing is compared here", hint="give `limit` two servers")
+        return self._comparisons
 
     @property
     def _comparisons(self) -> tuple[LimitComparison, ...]:
@@ -431,6 +462,21 @@ def _named(name: str, cells: tuple[C, ...], names_of: Callable[[C], tuple[str, .
     return chosen
 
 
+def _not_run_here(report: AnyReport) -> dict[str, str]:
+    """The reasons why this machine could not run cells, by slug; without cells that the suite rules out."""
+    return {skipped.slug: skipped.reason for skipped in report.skipped if skipped.cause != "suite"}
+
+
+def _within(name: str, slugs: Mapping[str, str]) -> dict[str, str]:
+    """Those of a name: a slug joins server, scenario and load by dots, without slashes."""
+    part = name.replace("/", "_")
+    return {slug: reason for slug, reason in slugs.items() if f".{part}." in f".{slug}."}
+
+
+def _skipped(slug: str, reason: str) -> NotKnownError:
+    return NotKnownError(f"{slug} was not run: {reason}", hint="mend that, or choose others by result.select(…)")
+
+
 def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
     distinct = list(dict.fromkeys(verdicts))
     if len(distinct) > 1:
@@ -441,7 +487,8 @@ def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _not_judged(comparison: Comparison) -> NotKnownError:
     unsettled = comparison.duet.unsettled if comparison.duet else ""
-    reason = comparison.refused or unsettled or "too little was measured"
+    lacking = why_no_verdict(comparison) if comparison.primary else ""
+    reason = comparison.refused or unsettled or lacking or "too little was measured"
     return NotKnownError(
         f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}", hint="give it more time"
     )

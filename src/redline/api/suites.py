@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from redline.api.work import outside_the_callers_repository
 from redline.cli import places
 from redline.cli.catalogues import read_catalogue
 from redline.cli.command_line import RunFlags
@@ -54,12 +55,13 @@ class WrittenSuite:
 
     def resolved(self, flags: RunFlags) -> tuple[Suite, str]:
         """The suite as flags change it, and its text. Raises UsageError."""
-        if self.file is not None:
-            return read_suite_file(self.file, flags)
-        near = self.folder / "suite.yaml"
-        written = {**(self._document or {})}
-        origins, files = FromRepository(self.folder).origins(), referenced_files(near)
-        return read_written(written, self.name, files, origins, read_overrides(flags), read_catalogue(near))
+        with outside_the_callers_repository():
+            if self.file is not None:
+                return read_suite_file(self.file, flags)
+            near = self.folder / "suite.yaml"
+            written = {**(self._document or {})}
+            origins, files = FromRepository(self.folder).origins(), referenced_files(near)
+            return read_written(written, self.name, files, origins, read_overrides(flags), read_catalogue(near))
 
     def write(self, file: str | Path) -> Path:
         """Write its YAML to a new file, for `redline run`. Gives its path. Raises UsageError if there is one."""

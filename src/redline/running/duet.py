@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,6 +100,8 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
                 try:
                     servers = _launched(start, duet, tools, running, setup_ns.append)
                 except LaunchError as error:
+                    with suppress(LaunchError):  # the first error has precedence
+                        running.close()  # the other servers may still start, and their commands take time
                     failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
                     yield recorded(failed)
                     yield from (_begun(_Turn(other), tools, setup_ns)(failed) for other in planned[1:])

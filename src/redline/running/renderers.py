@@ -17,25 +17,34 @@ GROUP = "redline.renderers"
 
 
 def renderer_of(form: str, beside: tuple[str, ...] = ()) -> Renderer:
-    """The renderer of a format, a built-in one first. Raises UsageError for a format that there is not.
+    """The renderer of a format, a built-in one first. Raises UsageError for a format that nobody brings, or several.
 
     A renderer of a package raises RedlineError where it fails, with the place in its code. `beside` are further names
     that the caller knows.
     """
     if form in RENDERERS:
         return RENDERERS[form]
-    foreign = {point.name: point for point in entry_points(group=GROUP)}
-    if form not in foreign:
-        known = (*RENDERERS, *beside, *sorted(foreign))
+    foreign = entry_points(group=GROUP)
+    points = {point.value: point for point in foreign if point.name == form}
+    if not points:
+        known = (*RENDERERS, *beside, *sorted(foreign.names))
         raise UsageError(
             f"there is no format {form}", hint=did_you_mean(form, known) or f"use one of {', '.join(known)}"
         )
-    return lambda report: _rendered(foreign[form], report)
+    point, *others = points.values()
+    if others:
+        names = ", ".join(map(_package_of, points.values()))
+        raise UsageError(f"several packages bring a format {form}: {names}", hint="uninstall all of them but one")
+    return lambda report: _rendered(point, report)
+
+
+def _package_of(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
 
 
 def _rendered(point: EntryPoint, report: AnyReport) -> bytes:
     """What a renderer of a package makes of a report. Raises RedlineError."""
-    package = point.dist.name if point.dist is not None else point.value
+    package = _package_of(point)
     hint = f"tell the authors of {package}, or correct it: docs/guide/own-formats.md"
     try:
         content = point.load()(report)

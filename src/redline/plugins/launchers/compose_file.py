@@ -72,6 +72,10 @@ class ComposeFile:
             known |= {name for name, other in self.services.items() if known & other.needs.keys()}
         return known
 
+    def is_needed(self, service: str) -> bool:
+        """Whether another service depends on it."""
+        return any(service in other.needs for other in self.services.values())
+
     @cached_property
     def waves(self) -> tuple[tuple[str, ...], ...]:
         """Group the services: those of a group start when those before it are healthy, or have completed."""

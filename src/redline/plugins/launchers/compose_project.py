@@ -157,7 +157,10 @@ class ComposeProject:
             raise LaunchError(f"{self.name}: {self._composed.hidden(str(error))}", hint=error.hint) from error
 
     def check_services(self) -> None:
-        """Raise LaunchError unless all services still run that did when they had started."""
+        """Raise LaunchError unless all services still run that did when they had started.
+
+        A service that no other depends on, such as one that fills a database, may have ended successfully.
+        """
         try:
             states = {state.id: state for state in self._states()}
         except ContainerEngineError as error:
@@ -167,7 +170,7 @@ class ComposeProject:
             if state is None:
                 message = f"{self.name}: a container of {self._service.file} that other starts need is gone"
                 raise LaunchError(message, hint="remove no containers with the label `redline.lab` meanwhile")
-            if state.has_ended:
+            if state.has_ended and (state.exit_code or self._composed.file.is_needed(state.service)):
                 said = self._tail(state)
                 message = (
                     f"{self.name}: the service {state.service} of {self._service.file}, which runs through all starts, "
