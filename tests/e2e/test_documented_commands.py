@@ -164,7 +164,7 @@ def short_ab(args: list[str], url: str, oracle: Path, kept: Path) -> list[str]:
 
 def with_servers(args: list[str], oracle: Path) -> list[str]:
     """The arguments with the oracle in place of the programs that the pages name."""
-    for name in ("./old", "./new"):
+    for name in ("./old", "./new", "./shop"):
         args = [arg.replace(name, f"{oracle} null") for arg in args]
     return args
 
