@@ -181,7 +181,7 @@ def test_a_session_tells_of_every_start(tmp_path: Path) -> None:
     assert listener.compared_starts == [1, 2, 3]
     again = QuietListener()
     run_trials(run.manifest.plan, store, Replayed(), again, after_three)  # type: ignore[arg-type]
-    assert again.compared_starts == [3], "what is stored is told first"
+    assert again.compared_starts == [3], "a resumed view starts with the stored starts"
 
 
 @WIDTHS

@@ -91,7 +91,7 @@ class _CompiledTemplates(BytecodeCache):
             bucket.bytecode_from_string(self._file(bucket).read_bytes())
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep a compiled template, unless Python is told to write none."""
+        """Cache a compiled template, unless Python writes no bytecode."""
         if sys.dont_write_bytecode:
             return
         file = self._file(bucket)
