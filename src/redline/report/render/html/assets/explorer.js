@@ -128,20 +128,13 @@
     const [mark, words] = verdicts[key];
     return [make("span", { ariaHidden: "true", textContent: mark }), ` ${words}`];
   }
-  function spoken(cell, said) {
-    const against = said.change ? `, ${said.change} against the baseline` : "";
-    const judged = said.verdict ? `, ${verdicts[said.verdict][1]}` : "";
-    const number = said.none ? `${said.none}${said.why ? `: ${said.why}` : ""}` : `${said.value}, interval ${said.bounds || "not known"}`;
-    return `${named(cell)}: ${number}${against}${judged}`;
-  }
-
   // ---- the table ----
   const swatch = axis => {
     const value = axis % 8, dash = Math.floor(axis / 8) % 3;
     return make("i", { className: `swatch s${value}${dash ? ` d${dash}` : ""}` });
   };
   const lines = () => (metrics[views[state.view].at].changes ? 3 : 2) + (state.colour.length ? 1 : 0);
-  const table = make("table", { className: "pivot-table" }), scroll = make("div", { className: "pivot-scroll" }, table);
+  const table = make("table", { className: "pivot-table" }), scroll = make("div", { className: "pivot-scroll", tabIndex: -1 }, table);
   described(scroll, { role: "region", "aria-label": root.dataset.title });
   const columnsOf = make("colgroup"), head = make("thead"), above = make("tbody"), body = make("tbody"), below = make("tbody");
   table.append(columnsOf, head, above, body, below);
@@ -154,8 +147,8 @@
     const entries = layout.most * (lines() * LINE + ROOM), labels = state.rows.length * LINE + ROOM;
     return { label, column, row: Math.max(entries, labels) + ROOM + 1 };
   };
-  function extent() {
-    const { label, column, row } = sizes(), top = head.offsetHeight;
+  function extent({ label, column, row }) {
+    const top = head.offsetHeight;
     const across = scroll.clientWidth - label, down = scroll.clientHeight - top;
     const columns = [Math.floor(scroll.scrollLeft / column) - EXTRA_COLUMNS, Math.ceil((scroll.scrollLeft + across) / column) + EXTRA_COLUMNS];
     const rows = [Math.floor(scroll.scrollTop / row) - EXTRA_ROWS, Math.ceil((scroll.scrollTop + down) / row) + EXTRA_ROWS];
@@ -166,8 +159,9 @@
   function entryButton(cell, row, column, entry) {
     const said = texts(cell, views[state.view]), button = make("button", { type: "button", tabIndex: -1 });
     Object.assign(button.dataset, { row, column, entry });
-    described(button, { "aria-pressed": String(state.picked.includes(cell)), "aria-label": spoken(cell, said) });
+    described(button, { "aria-pressed": String(state.picked.includes(cell)) });
     if (said.why) button.title = said.why;
+    button.append(make("span", { className: "unseen", textContent: `${named(cell)}: ` }));
     if (state.colour.length)
       button.append(make("span", { className: "of" }, swatch(cells[cell].at[state.colour[0]]), ` ${valueOf(cell, state.colour[0])}`));
     button.append(said.none ? make("span", { className: "none", textContent: said.none }) : make("b", { textContent: said.value }));
@@ -177,12 +171,12 @@
         ...(said.verdict ? verdict(said.verdict) : [])));
     return button;
   }
-  function drawRow(row, [from, until]) {
+  function drawRow(row, [from, until], height) {
     const names = state.rows.map((axis, i) => axes[axis].values[layout.rows[row][i]]);
     const label = make("div", {}, ...(names.length ? names : ["all"]).map((name, i) => make(i ? "small" : "b", { textContent: name })));
     const line = make("tr", {}, make("th", { scope: "row", title: names.join(" · ") }, label), make("td", { className: "room" }));
-    line.style.height = `${sizes().row}px`;
-    label.style.maxHeight = `${sizes().row - 2 * ROOM - 1}px`;
+    line.style.height = `${height}px`;
+    label.style.maxHeight = `${height - 2 * ROOM - 1}px`;
     described(line, { "aria-rowindex": row + 1 + head.rows.length });
     for (let column = from; column < until; column++) {
       const cell = make("td");
@@ -193,8 +187,8 @@
     line.append(make("td", { className: "room" }));
     return line;
   }
-  function drawHead([from, until]) {
-    const { label, column } = sizes(), width = count => `${count * column}px`;
+  function drawHead([from, until], { label, column }) {
+    const width = count => `${count * column}px`;
     const cols = [make("col"), make("col"), ...Array.from({ length: until - from }, () => make("col")), make("col")];
     cols[0].style.width = `${label}px`;
     cols[1].style.width = width(from);
@@ -231,13 +225,16 @@
     line.style.height = `${height}px`;
     return height > 0 ? [line] : [];
   };
-  // Draws what has come into view, and takes out what has left it.
+  // Draws what has come into view, and takes out what has left it. Nothing is measured in between: the table would be
+  // laid out while rows are missing, and be scrolled to where it then ends.
   function draw() {
-    const next = extent(), [first, last] = next.rows;
+    const size = sizes(), next = extent(size), [first, last] = next.rows;
     if (shown && String(shown.columns) === String(next.columns) && String(shown.rows) === String(next.rows)) return;
-    const focused = body.contains(document.activeElement);
+    // Chromium also lays out when what has the focus is taken out, so that the region keeps it meanwhile.
+    const focused = scroll.contains(document.activeElement);
+    if (focused) scroll.focus({ preventScroll: true });
     if (!shown || String(shown.columns) !== String(next.columns)) {
-      drawHead(next.columns);
+      drawHead(next.columns, size);
       for (const line of drawn.values()) line.remove();
       drawn.clear();
     }
@@ -246,13 +243,12 @@
     for (let row = first; row < last; row++) {
       const old = drawn.get(row);
       if (old) { before = old.nextSibling; continue; }
-      const line = drawRow(row, next.columns);
+      const line = drawRow(row, next.columns, size.row);
       body.insertBefore(line, before);
       drawn.set(row, line);
     }
-    const { row } = sizes();
-    above.replaceChildren(...room(first * row));
-    below.replaceChildren(...room((layout.rows.length - last) * row));
+    above.replaceChildren(...room(first * size.row));
+    below.replaceChildren(...room((layout.rows.length - last) * size.row));
     shown = next;
     entry(focused);
   }
@@ -296,11 +292,11 @@
     PageDown: () => go(at.row + 10, at.column, at.entry), PageUp: () => go(at.row - 10, at.column, at.entry),
   };
   const whereIs = button => ({ row: Number(button.dataset.row), column: Number(button.dataset.column), entry: Number(button.dataset.entry) });
-  body.addEventListener("keydown", event => {
+  scroll.addEventListener("keydown", event => {
     const button = event.target.closest("button"), move = KEYS[event.key];
-    if (!button || !move || event.altKey || event.metaKey) return;
+    if (!move || event.altKey || event.metaKey) return;
     event.preventDefault();
-    at = whereIs(button);
+    if (button) at = whereIs(button);
     move();
   });
   body.addEventListener("click", event => {
