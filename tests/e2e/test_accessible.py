@@ -9,6 +9,7 @@ from playwright.sync_api import Browser
 
 from redline.analysis import build_report
 from redline.analysis.history import build_history
+from redline.model.limits import AnyReport
 from redline.report.render import RENDERERS, history_page
 from tests.e2e.browsing import CHROMIUM, barriers, browser
 from tests.fakes import layers, limits, profiles, reports, studies
@@ -22,8 +23,8 @@ pytestmark = [
 ]
 
 
-def html(report: object) -> bytes:
-    return RENDERERS["html"](report)  # type: ignore[arg-type] - reports of searches have the renderer of pages, too
+def html(report: AnyReport) -> bytes:
+    return RENDERERS["html"](report)
 
 
 def ab() -> bytes:
