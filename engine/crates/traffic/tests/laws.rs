@@ -110,8 +110,12 @@ proptest! {
     #[test]
     fn a_sparse_histogram_is_as_fine(a in durations(), b in durations()) {
         let (mut sum, mut other) = (SparseHistogram::default(), SparseHistogram::default());
-        a.iter().for_each(|ns| sum.record(*ns));
-        b.iter().for_each(|ns| other.record(*ns));
+        for ns in &a {
+            sum.record(*ns);
+        }
+        for ns in &b {
+            other.record(*ns);
+        }
         sum.add(&other);
         prop_assert_eq!(sum.count(), (a.len() + b.len()) as u64);
         let whole = histogram(&[a, b].concat());
