@@ -24,7 +24,7 @@ class Axis(TypedDict):
     values: list[str]
 
 
-class Shown(TypedDict):
+class ShownMetric(TypedDict):
     """A metric: its level is shown, or, if there are any `changes`, the change against the baseline."""
 
     name: str
@@ -49,7 +49,7 @@ class ExplorerCell(TypedDict):
     role: NotRequired[str]
 
 
-class Compared(TypedDict):
+class ComparedCells(TypedDict):
     """A cell against another, by their indices; by the index of a metric its change, or why it is refused."""
 
     cell: int
@@ -66,10 +66,10 @@ class ExplorerData(TypedDict):
     """
 
     axes: list[Axis]
-    metrics: list[Shown]
+    metrics: list[ShownMetric]
     main: int
     cells: list[ExplorerCell]
-    compared: list[Compared]
+    compared: list[ComparedCells]
     own: dict[int, int]
     verdicts: dict[str, tuple[str, str]]
 
@@ -167,9 +167,9 @@ def _all_comparisons(report: Report) -> Iterator[Comparison]:
 
 def _pairs(
     compared: Iterable[Comparison], places: Mapping[str, int], shown: tuple[Level, ...]
-) -> dict[tuple[int, int], Compared]:
+) -> dict[tuple[int, int], ComparedCells]:
     """The comparisons by pair of cells. The first of a metric counts: the report shows it most prominently."""
-    pairs: dict[tuple[int, int], Compared] = {}
+    pairs: dict[tuple[int, int], ComparedCells] = {}
     for comparison in compared:
         cell, against = places.get(comparison.cell_id), places.get(comparison.baseline_id)
         if cell is None or against is None or comparison.metric not in shown:
@@ -187,7 +187,7 @@ def _pairs(
     return {pair: held for pair, held in pairs.items() if held["changes"] or held["refused"]}
 
 
-def _metric(level: Level, *, has_changes: bool) -> Shown:
+def _metric(level: Level, *, has_changes: bool) -> ShownMetric:
     more = level in (Metric.THROUGHPUT, Metric.RECEIVED)
     hint = f"{'more' if more else 'less'} is better"
     return {"name": level_name(level), "hint": hint, "changes": has_changes and level in COMPARED}
