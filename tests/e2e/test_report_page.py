@@ -307,11 +307,21 @@ def test_a_large_study_draws_what_is_opened(open_report: Callable[..., Opened]) 
     assert len(page.query_selector_all(".plot canvas")) == 0
     page.locator("#plots details summary").nth(1).click()
     page.wait_for_function("document.querySelectorAll('.plot canvas').length === 3")
-    assert page.locator("#results table").first.is_visible()
-    assert not page.locator("#results table").nth(1).is_visible()
+    assert page.locator("#results table.scores").count() == 1, "tables that are folded are made when they are opened"
+    page.locator("#results > details > summary").nth(1).click()
+    second = page.locator("#results table.scores").nth(1)
+    second.locator("thead button").first.click()
+    assert second.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"
     page.set_viewport_size({"width": 390, "height": 900})
     assert opened.overflow() == 0
     opened.assert_quiet()
+
+
+def test_all_tables_of_a_large_study_need_no_javascript(open_report: Callable[..., Opened]) -> None:
+    page = open_report(studies.big(), scripts=False).page
+    assert page.locator("#results table.scores").count() == 18
+    page.locator("#results > details > summary").nth(17).click()
+    assert page.locator("#results table.scores").nth(17).is_visible()
 
 
 def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:

@@ -23,6 +23,7 @@ from redline.report.document import (
 from redline.report.sections.answer import mark
 from redline.report.sections.parts import repeat_section, server_cell, server_table
 from redline.report.sections.plots import has_curves
+from redline.report.sections.table import WHOLE
 from redline.report.sections.trials import route_text, warm_ups
 from redline.report.sections.views import Group, colours, groups, invalid_reason
 
@@ -48,10 +49,10 @@ _Rows = Iterator[tuple[ServerCell, Iterable[TableCell]]]
 
 def measured(report: Report) -> Iterator[Section]:
     """Objectives, estimates, percentiles, other times and outcomes of every cell; trials stand below the results."""
-    series, folds = colours(report), list[Fold]()
+    series, folds, large = colours(report), list[Fold](), len(report.cells) > WHOLE
     for group in groups(report):
         cells = [(cell, server_cell(cell, series[cell.server])) for cell in group.cells]
-        folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False))
+        folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False, later=large))
     whole = (Fold(line("Tables by workload"), tuple(folds), open=False),) if len(folds) > 1 else tuple(folds)
     yield Section("All that was measured", whole, anchor="measured")
 

@@ -44,22 +44,23 @@ from redline.report.sections.views import (
     invalid_reason,
 )
 
-_WHOLE = 40
-"""The most cells in a single table; a larger study has a table for each workload, folded."""
+WHOLE = 40
+"""The most cells in a single table; a larger study has a table for each workload, folded and made when it is opened."""
 _TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _MOST_STARTS = 60
 
 
 def table_section(report: Report) -> Iterator[Section]:
     """All servers under all loads. A report of many cells has a table for each load; the first is open."""
-    made, whole = groups(report), len(report.cells) <= _WHOLE
+    made, whole = groups(report), len(report.cells) <= WHOLE
     sheet = _ResultRows(report)
     tables: list[Block] = []
     if whole:
         tables = [sheet.table(made)] if made else []
     else:
         tables = [
-            Fold(group.heading(), (sheet.table((group,)),), at == 0, on=Medium.PAGE) for at, group in enumerate(made)
+            Fold(group.heading(), (sheet.table((group,)),), at == 0, later=at > 0, on=Medium.PAGE)
+            for at, group in enumerate(made)
         ]
     explained = filled(*legend(report), remarks(report), Prose.of(sheet.notes(made), "dim"))
     how = Fold(line("How to read this"), tuple(explained), open=False)

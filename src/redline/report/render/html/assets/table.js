@@ -1,8 +1,8 @@
 "use strict";
 // Sorts the rows of tables of results by a column, each with what is folded below it: up, down, and as they were;
-// and opens the folds in which a link points at something.
+// makes the tables of folds that are made later; and opens the folds in which a link points at something.
 (() => {
-  for (const table of document.querySelectorAll("table.scores")) {
+  function sortable(table) {
     const original = [...table.tBodies];
     const heads = [...table.tHead.rows[0].cells].slice(1);
     const place = (body, at) => Number(body.rows[0].cells[at + 1]?.dataset.place ?? NaN);
@@ -28,6 +28,16 @@
       });
     });
   }
+
+  document.querySelectorAll("table.scores").forEach(sortable);
+
+  // A browser that runs scripts reads what is in a noscript as text: nothing of it is in the document yet.
+  document.addEventListener("toggle", ({ target: fold }) => {
+    const waiting = fold.open && fold.querySelector(":scope > noscript");
+    if (!waiting) return;
+    waiting.outerHTML = waiting.textContent;
+    fold.querySelectorAll("table.scores").forEach(sortable);
+  }, true);
 
   // What follows a question mark is a view of the section, and for its own script. A hash may be anything.
   const named = () => {
