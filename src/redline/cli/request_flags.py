@@ -184,7 +184,7 @@ def take_recording(flags: LoadFlags | AbFlags) -> None:
     """Read the requests and their times if --replay names a log or a recording. Raises UsageError."""
     if flags.speed is not None and flags.replay is None:
         raise UsageError(f"--speed {flags.speed}: only a recording has a speed", hint="add --replay FILE")
-    if flags.replay is None or flags.recorded is not None:
+    if flags.replay is None or flags.recorded is not None or not flags.replay.is_file():
         return
     made = read_recording(flags.replay)
     if made is None:

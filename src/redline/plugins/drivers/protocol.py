@@ -202,8 +202,8 @@ def _load(load: Load) -> dict[str, Any]:
 
 def _replay(shape: Open) -> dict[str, Any]:
     if not shape.replayed_requests:
-        return {"replayed_ns": shape.replayed_ns}
-    return {"replayed": {"due_ns": shape.replayed_ns, "requests": shape.replayed_requests}}
+        return {"replayed_ns": list(shape.replayed_ns)}
+    return {"replayed": {"due_ns": list(shape.replayed_ns), "requests": list(shape.replayed_requests)}}
 
 
 class Transcript:
