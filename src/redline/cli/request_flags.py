@@ -3,7 +3,7 @@
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
@@ -19,6 +19,7 @@ from redline.cli.project_document import (
     variants_of,
 )
 from redline.cli.show import Terminal
+from redline.cli.way_flags import Placed, check_ways_are_used, check_without_url, tls_of, way_to
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
@@ -28,14 +29,12 @@ from redline.suite.schema.document import Document, Plain
 from redline.suite.schema.document import Path as Steps
 from redline.suite.schema.project import MIX
 from redline.suite.schema.scenario import METHODS
-from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
-Placed = Callable[[str], str]
-"""Maps a file or folder that a flag names to its name in the document."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
@@ -46,8 +45,10 @@ def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> 
     A command has spaces or braces, or begins with `.`, `/` or `~`; anything else that is not a URL is a revision.
     Several servers have names; a single server is shown by its address, program or revision.
     """
-    if not any(map(is_url, targets.values())):
-        _tls("", flags, placed)
+    urls = [target for target in targets.values() if is_url(target)]
+    if not urls:
+        check_without_url(flags)
+    check_ways_are_used(urls, flags)
     entries = {name: _server(name, target, flags, placed) for name, target in targets.items()}
     return [{"name": name, **entry} for name, entry in entries.items()] if len(entries) > 1 else [*entries.values()]
 
@@ -94,7 +95,8 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
         raise UsageError(message, hint=f"write it there, or give {other}")
     urls = [server.url or "" for server in written] or [""]
     if not any(urls):
-        _tls("", flags, placed)
+        check_without_url(flags)
+    check_ways_are_used([*filter(None, urls)], flags)
     document: dict[str, object] = {
         "servers": [
             server | _reached(url, flags, placed)
@@ -124,20 +126,7 @@ def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict
 def _reached(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     """Return how to reach a server; `url` is empty unless it runs already. Raises UsageError."""
     http: dict[str, object] = {"http": Given("--http2", 2)} if flags.http2 else {}
-    return {**http, **_tls(url, flags, placed)} if url else http
-
-
-def _tls(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
-    """Return how to check the certificate of a URL. Raises UsageError for flags without effect there."""
-    asked = flags.given(among={"insecure", "cacert"})
-    if asked and not (url and is_secure(url)):
-        hint = f"leave it out, or use https:// in {url}" if url else "leave it out: TLS is for URLs"
-        raise UsageError(f"{asked[0]} means nothing without TLS", hint=hint)
-    if len(asked) > 1:
-        raise UsageError("--cacert checks a certificate and --insecure takes any", hint="give either flag")
-    if flags.cacert is not None:
-        return {"tls": {"ca": Given(f"--cacert {flags.cacert}", placed(str(flags.cacert)))}}
-    return {"tls": {"insecure": Given("--insecure", True)}} if flags.insecure else {}
+    return {**http, **way_to(url, flags), **tls_of(url, flags, placed)} if url else http
 
 
 def is_command(target: str) -> bool:
@@ -288,7 +277,7 @@ def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
         names_files = Path(project.document.file)
     beside = anywhere if names_files is None else referenced_files(names_files)
     placed = placed_here(flags)
-    named = {placed(str(file)) for flag in ("cacert", "replay") if (file := getattr(flags, flag, None))}
+    named = {placed(str(file)) for flag in ("cacert", "cert", "key", "replay") if (file := getattr(flags, flag, None))}
 
     def files(name: str) -> Files:
         return anywhere if name in named else beside
