@@ -1,5 +1,6 @@
 """The ways to a server: Unix sockets, other places than the URL says, certificates of the client, versions of TLS."""
 
+import shlex
 import socket
 import subprocess
 import time
@@ -12,6 +13,7 @@ import pytest
 from redline.cli.contracts import LoadResult
 from redline.model import Report
 from tests.e2e.conftest import Redline
+from tests.e2e.test_documented_commands import WAYS
 from tests.fakes import targets
 from tests.fakes.certificates import Authority
 
@@ -194,6 +196,32 @@ def test_the_other_scheme_a_redirect_and_a_stream_are_named_before_the_load(
     with targets.target(sets_cookies) as url:
         done = redline("load", url, *SHORT)
     assert "the answers set cookies (sid), which no request sends back" in done.err
+
+
+def test_the_documented_commands_work(redline: Redline, tmp_path: Path, authority: Authority) -> None:
+    port, plain = targets.unused_port(), targets.unused_port()
+    server, client = authority.issue("server"), authority.issue("client")
+    for name, file in {"ca.pem": authority.file, "client.pem": client.certificate, "client.key": client.key}.items():
+        (redline.folder / name).write_text(file.read_text())
+    redline.environment["SSL_CERT_FILE"] = str(authority.file)
+    meant = {
+        "%2Frun%2Fapp.sock": f"{tmp_path}/app.sock".replace("/", "%2F"),
+        "/run/app.sock": f"{tmp_path}/app.sock",
+        "shop.example:443:127.0.0.1:8443": f"shop.example:443:127.0.0.1:{port}",
+        "shop.example:443:10.0.0.7,10.0.0.8": f"shop.example:{port}:127.0.0.1,127.0.0.2",
+        ":8443/": f":{port}/",
+        "http://127.0.0.1:8080/": f"http://127.0.0.1:{plain}/",
+    }
+    tls = f"ssl crt {server.both} ca-file {authority.file} verify optional"
+    binds = (f"127.0.0.1:{port} {tls}", f"127.0.0.2:{port} {tls}", f"127.0.0.1:{plain}", f"unix@{tmp_path}/app.sock")
+    with haproxy(tmp_path, *binds):
+        for command in WAYS:
+            text = command if "--resolve" not in command else command.replace("example/", f"example:{port}/")
+            for shown, real in meant.items():
+                text = text.replace(shown, real)
+            program, *args = shlex.split(text)
+            assert program == "load"
+            loaded(redline, *args)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class Issued:
 
 
 class Authority:
-    """An authority that issues certificates for localhost and 127.0.0.1, and for clients."""
+    """An authority that issues certificates for localhost, 127.0.0.1 and shop.example, and for clients."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -73,7 +73,7 @@ class Authority:
         certificate, key, request = (self._folder / f"{name}.{end}" for end in ("pem", "key", "csr"))
         _openssl("req", *_NEW_KEY, "-subj", f"/CN={name}", "-keyout", key, "-out", request)
         names = self._folder / "names"
-        names.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        names.write_text("subjectAltName=DNS:localhost,DNS:shop.example,IP:127.0.0.1\n")
         signed = ("-CA", self.file, "-CAkey", self._key, "-CAcreateserial", "-days", str(days), "-extfile", names)
         _openssl("x509", "-req", "-in", request, *signed, "-out", certificate)
         both = self._folder / f"{name}-both.pem"
