@@ -198,6 +198,41 @@ def test_the_other_scheme_a_redirect_and_a_stream_are_named_before_the_load(
     assert "the answers set cookies (sid), which no request sends back" in done.err
 
 
+def test_no_keepalive_is_a_connection_for_each_request(redline: Redline) -> None:
+    asked: list[bytes] = []
+
+    def closes(connection: socket.socket) -> None:
+        asked.append(connection.recv(65536))
+        connection.sendall(targets.ANSWER)
+
+    (redline.folder / "list.yaml").write_text("- get: /a\n- {get: /b, headers: {Accept: text/plain}}\n")
+    for given in ((), ("--requests", "list.yaml")):
+        asked.clear()
+        with targets.target(closes) as url:
+            result = loaded(redline, url, "--no-keepalive", *given)
+        of_load = asked[1:] if not given else asked[2:]
+        assert result.counts.outcomes.ok > 0
+        assert all(b"\r\nConnection: close\r\n" in request for request in asked)
+        assert len(of_load) >= result.counts.outcomes.ok
+    redline("load", url, "--no-keepalive", "--http2").refused(2, "HTTP/2 has no `Connection: close`")
+
+
+def test_a_command_of_curl_says_the_way_too(redline: Redline, tmp_path: Path, authority: Authority) -> None:
+    port = targets.unused_port()
+    server, client = authority.issue("server"), authority.issue("client")
+    for name, file in {"ca.pem": authority.file, "c.pem": client.certificate, "c.key": client.key}.items():
+        (redline.folder / name).write_text(file.read_text())
+    tls = f"ssl crt {server.both} ca-file {authority.file} verify required"
+    curl = "--cacert ca.pem --cert c.pem --key c.key --tlsv1.2 --tls-max 1.2 -H X-One:1 https://shop.example/items"
+    with haproxy(tmp_path, f"127.0.0.1:{port} {tls}"):
+        moved = ("--connect-to", f"shop.example:443:127.0.0.1:{port}")
+        done = redline("init", "curl", *moved, *curl.split())
+        assert done.code == 0, done.err
+        result = loaded(redline)
+    assert result.tls is not None
+    assert (result.tls.version, result.addresses) == ("1.2", (f"127.0.0.1:{port}",))
+
+
 def test_the_documented_commands_work(redline: Redline, tmp_path: Path, authority: Authority) -> None:
     port, plain = targets.unused_port(), targets.unused_port()
     server, client = authority.issue("server"), authority.issue("client")

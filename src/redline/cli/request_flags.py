@@ -99,13 +99,24 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
     check_ways_are_used([*filter(None, urls)], flags)
     document: dict[str, object] = {
         "servers": [
-            server | _reached(url, flags, placed)
+            _with_ways(server, reached(url, flags, placed))
             for server, url in zip(servers_of(project, placed(folder_of(project))), urls, strict=True)
         ],
         **routes_of(project),
         "scenarios": scenarios(flags, path_of({}, path), placed) or scenarios_of(project),
     }
     return document | ({"baseline": first_of(project)} if variants_of(project) > 1 else {})
+
+
+def _with_ways(server: dict[str, object], given: dict[str, object]) -> dict[str, object]:
+    """A server of redline.yaml, reached as flags say; settings of TLS that no flag names stay."""
+    tls = {**_entries(server.get("tls")), **_entries(given.get("tls"))}
+    return server | given | ({"tls": tls} if tls else {})
+
+
+def _entries(written: object) -> Mapping[str, object]:
+    inner = written.value if isinstance(written, Given) else written
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def describes_requests(flags: RequestFlags) -> bool:
@@ -116,14 +127,14 @@ def describes_requests(flags: RequestFlags) -> bool:
 
 def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     if is_url(target):
-        return {"url": Given(target, base_of(target)), **_reached(target, flags, placed)}
-    reached = _reached("", flags, placed)
+        return {"url": Given(target, base_of(target)), **reached(target, flags, placed)}
+    way = reached("", flags, placed)
     if is_command(target):
-        return {"command": Given(name, target), "folder": placed("."), **reached}
-    return {"revision": Given(name, target), **reached}
+        return {"command": Given(name, target), "folder": placed("."), **way}
+    return {"revision": Given(name, target), **way}
 
 
-def _reached(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
+def reached(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     """Return how to reach a server; `url` is empty unless it runs already. Raises UsageError."""
     http: dict[str, object] = {"http": Given("--http2", 2)} if flags.http2 else {}
     return {**http, **way_to(url, flags), **tls_of(url, flags, placed)} if url else http
@@ -282,4 +293,8 @@ def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
     def files(name: str) -> Files:
         return anywhere if name in named else beside
 
-    return Files(lambda name: files(name).text(name), lambda name: files(name).body(name))
+    return Files(
+        lambda name: files(name).text(name),
+        lambda name: files(name).body(name),
+        lambda name: files(name).place(name),
+    )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from redline.cli.command_line import RequestFlags
 from redline.cli.flags import split
@@ -9,9 +10,9 @@ from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.suite.urls import is_secure, read_url
 
-_TLS = ("insecure", "cacert", "cert", "key", "sni", "tls_min", "tls_max", "ciphers", "no_session_resumption")
+OF_TLS = ("insecure", "cacert", "cert", "key", "sni", "tls_min", "tls_max", "ciphers", "no_session_resumption")
 _WAY = ("unix_socket", "connect_to", "resolve", "addresses", "sources")
-OF_WAYS = frozenset((*_TLS, *_WAY))
+OF_WAYS = frozenset((*OF_TLS, *_WAY))
 """The flags about the way to a server and its TLS."""
 _HOST = r"(\[[^\]]*\]|[^:\[\]]*)"
 _CONNECT_TO = re.compile(rf"{_HOST}:(\d*):{_HOST}:(\d*)")
@@ -23,7 +24,7 @@ Placed = Callable[[str], str]
 
 def check_without_url(flags: RequestFlags) -> None:
     """Raise UsageError for flags that only a running server has, where none is named by its URL."""
-    if asked := flags.given(among={*_TLS}):
+    if asked := flags.given(among={*OF_TLS}):
         raise UsageError(f"{asked[0]} means nothing without TLS", hint="leave it out: TLS is for URLs")
     if asked := flags.given(among={*_WAY}):
         raise UsageError(f"{asked[0]} says how a running server is reached", hint="leave it out, or give its URL")
@@ -59,7 +60,7 @@ def way_to(url: str, flags: RequestFlags) -> dict[str, object]:
 
 def tls_of(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     """Return the TLS settings for a URL. Raises UsageError for flags without effect there."""
-    asked = flags.given(among={*_TLS})
+    asked = flags.given(among={*OF_TLS})
     if asked and not is_secure(url):
         raise UsageError(f"{asked[0]} means nothing without TLS", hint=f"leave it out, or use https:// in {url}")
     if flags.insecure and flags.cacert is not None:
@@ -98,13 +99,14 @@ def _versions(flags: RequestFlags) -> Given | None:
 def _connect(url: str, flags: RequestFlags) -> Given | None:
     """Where connections go in place of the URL's host and port; None for there."""
     if flags.unix_socket is not None:
+        socket = Path(flags.unix_socket)
         source = f"--unix-socket {flags.unix_socket}"
         if other := flags.given(among={"connect_to", "resolve"}):
             raise UsageError(
                 f"{source}: connections go to the socket, and {other[0]} names another place",
                 hint=f"leave out {other[0]}",
             )
-        return Given(source, f"unix:{flags.unix_socket.absolute()}")
+        return Given(source, f"unix:{socket.absolute()}")
     server, _ = read_url(url)
     host, port = server.host, server.port
     sources = [f"--connect-to {text}" for text in flags.connect_to if _fits(host, port, *_read_connect_to(text)[:2])]

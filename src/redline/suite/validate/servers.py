@@ -333,8 +333,4 @@ def _certificate(sheet: Sheet, where: Path, settings: TlsSchema, names: Names) -
             (*where, "cert"), f"{file} contains no certificate", "name a PEM file with the client's certificate"
         )
         return None
-    return ClientCertificate(file=_placed(file, names), key_file=_placed(key, names), sha256=digest)
-
-
-def _placed(file: str, names: Names) -> str:
-    return normpath(PurePath(names.origins.folder) / file)
+    return ClientCertificate(file=names.files.place(file), key_file=names.files.place(key), sha256=digest)
