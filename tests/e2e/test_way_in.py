@@ -217,6 +217,26 @@ def test_no_keepalive_is_a_connection_for_each_request(redline: Redline) -> None
     redline("load", url, "--no-keepalive", "--http2").refused(2, "HTTP/2 has no `Connection: close`")
 
 
+def test_redirects_are_followed_once_if_asked(redline: Redline) -> None:
+    asked: list[bytes] = []
+
+    def redirects(connection: socket.socket) -> None:
+        while request := connection.recv(65536):
+            asked.append(request)
+            to = {b"/": b"/a", b"/a": b"b?x=1", b"/away": b"http://other.example/"}.get(request.split()[1])
+            head = b"302 Found\r\nLocation: %b" % to if to else b"200 OK"
+            connection.sendall(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n" % head)
+
+    with targets.target(redirects) as url:
+        base = url.rpartition("/")[0]
+        done = redline("load", f"{base}/", "--follow", *SHORT, "--json")
+        redline("load", f"{base}/away", "--follow").refused(2, "leads to another host (302 to http://other.example/)")
+        redline("load", f"{base}/", "--follow", "-X", "POST").refused(2, "not for POST")
+    assert LoadResult.model_validate(done.json).counts.outcomes.errors == 0
+    assert f"302: {base}/a leads to {base}/b?x=1" in done.err
+    assert sum(request.startswith(b"GET / ") for request in asked) == 1
+
+
 def test_a_command_of_curl_says_the_way_too(redline: Redline, tmp_path: Path, authority: Authority) -> None:
     port = targets.unused_port()
     server, client = authority.issue("server"), authority.issue("client")

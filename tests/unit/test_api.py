@@ -308,6 +308,7 @@ def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -
         "connections_at_start",
         "requests_per_connection",
         "no_keepalive",
+        "follow",
         "backend",
         "spin",
         "replay",

@@ -230,6 +230,7 @@ class LoadFlags(RequestFlags):
     requests_per_connection: int | None = flag(
         "--requests-per-connection", "N", "Replace a connection after N requests."
     )
+    follow: bool = switch("--follow", "Follow redirects once before the load, which asks for what they lead to.")
     no_keepalive: bool = switch("--no-keepalive", "A connection for each request, with `Connection: close`.")
     backend: Literal["auto", "epoll", "io_uring"] = flag(
         "--backend", "auto|epoll|io_uring", "How the engine drives its sockets.", "auto"

@@ -14,6 +14,7 @@ from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, read_workers
+from redline.cli.following import followed
 from redline.cli.line_stream import LineStream
 from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_panel import LoadPanel
@@ -96,6 +97,8 @@ def measure(
     `project`: a redline.yaml with the server, in place of that of the current folder, where the flags name none.
     """
     project = project or (project_here() if flags.url is None else None)
+    if flags.follow:
+        flags = followed(flags, outputs.console)
     suite, text = load_suite(flags, project)
     check_targets(suite, flags.mine)
     check_variables(suite.variants)
