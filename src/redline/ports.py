@@ -30,10 +30,10 @@ from redline.model import (
 )
 from redline.model.duet import CpuOwner
 from redline.model.limits import AnyReport
-from redline.model.way import Way
+from redline.model.way import Access
 
 T = TypeVar("T")
-DIRECTLY = Way()
+DIRECTLY = Access()
 """The way to a server whose address says where it is."""
 
 
@@ -54,7 +54,7 @@ class Endpoint:
     host: str
     port: int
     ca_pem: str | None = None
-    way: Way = DIRECTLY
+    way: Access = DIRECTLY
 
     @property
     def address(self) -> tuple[str, int] | None:

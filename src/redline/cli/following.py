@@ -1,6 +1,7 @@
 """Follow redirects once before a load, so that the load asks for what they lead to."""
 
 import copy
+from http import HTTPStatus
 from urllib.parse import urljoin
 
 from rich.console import Console
@@ -18,7 +19,13 @@ from redline.suite import make_plan
 from redline.suite.urls import read_url
 
 _MOST = 10
-_REDIRECTS = (301, 302, 303, 307, 308)
+_REDIRECTS = (
+    HTTPStatus.MOVED_PERMANENTLY,
+    HTTPStatus.FOUND,
+    HTTPStatus.SEE_OTHER,
+    HTTPStatus.TEMPORARY_REDIRECT,
+    HTTPStatus.PERMANENT_REDIRECT,
+)
 _METHODS = ("GET", "HEAD")
 
 

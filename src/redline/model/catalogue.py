@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.way import ClientCertificate, Way
+from redline.model.way import Access, ClientCertificate
 
 OptionValue = str | int | bool
 HttpVersion = Literal["1.1", "2"]
@@ -341,7 +341,7 @@ class AttachedServer(Frozen):
     port: int
     label: str = omitted_if_default("")
     ready: Ready | None = omitted_if_default(None, "the readiness request of proxies in front of it")
-    way: Way = omitted_if_default(Way(), "how connections reach it, if its address does not say it")
+    way: Access = omitted_if_default(Access(), "how connections reach it, if its address does not say it")
 
     @property
     def name(self) -> str:

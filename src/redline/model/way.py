@@ -9,7 +9,7 @@ from redline.model.base import Frozen, omitted_if_default
 Addresses = Literal["first", "all"]
 
 
-class Place(Frozen):
+class AccessPoint(Frozen):
     """Where connections go: a host and a port, or the file of a Unix socket."""
 
     host: str = omitted_if_default("")
@@ -17,7 +17,7 @@ class Place(Frozen):
     socket: str = omitted_if_default("", "the absolute path of a Unix socket")
 
     @model_validator(mode="after")
-    def _one_kind(self) -> "Place":
+    def _one_kind(self) -> "AccessPoint":
         if bool(self.socket) == bool(self.host and self.port):
             raise ValueError("a place is either a host and a port, or a Unix socket")
         return self
@@ -30,10 +30,10 @@ class Place(Frozen):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Way(Frozen):
+class Access(Frozen):
     """How connections reach a running server. The URL's host stays in `Host`, in SNI and in the certificate."""
 
-    connect: tuple[Place, ...] = omitted_if_default((), "where connections go; empty: to the URL's host and port")
+    connect: tuple[AccessPoint, ...] = omitted_if_default((), "where connections go; empty: to the URL's host and port")
     addresses: Addresses = omitted_if_default("first", "of several addresses: the first that answers, or all in turn")
     sources: tuple[str, ...] = omitted_if_default((), "local addresses that connections start from, in turn")
 

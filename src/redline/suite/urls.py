@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from redline.errors import UsageError, WrongValueError
 from redline.model import AttachedServer
 from redline.model.template import for_each_literal
-from redline.model.way import Way
+from redline.model.way import Access
 from redline.quantities import clip
 from redline.suite.places import socket_place
 
@@ -108,7 +108,7 @@ def _of_socket(url: str, authority: str) -> AttachedServer:
         place = socket_place(unquote(authority))
     except WrongValueError as error:
         raise UsageError(f"{url}: {error.message}", hint=error.hint) from None
-    return AttachedServer(host="localhost", port=80, way=Way(connect=(place,)))
+    return AttachedServer(host="localhost", port=80, way=Access(connect=(place,)))
 
 
 def _split(url: str) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from redline.errors import UsageError
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
 from redline.model.catalogue import certificates, has_tls, http_of, leg_of, sha256_of
 from redline.model.variant import DIRECT
-from redline.model.way import ClientCertificate, Way
+from redline.model.way import Access, ClientCertificate
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
 from redline.suite.places import read_place
@@ -264,17 +264,21 @@ def _routes_to_running(
     return chosen
 
 
-def _way(sheet: Sheet, path: Path, written: ServerSchema, server: AttachedServer) -> Way:
+def _way(sheet: Sheet, path: Path, written: ServerSchema, server: AttachedServer) -> Access:
     """How connections reach the server behind a URL; problems are noted."""
     connect = tuple(map(read_place, written.connect or ()))
     if connect and server.way.connect:
         sheet.wrong((*path, "connect"), "the URL names the Unix socket already", "remove `connect`")
-    way = Way(connect=connect or server.way.connect, addresses=written.addresses, sources=tuple(written.sources or ()))
+    way = Access(
+        connect=connect or server.way.connect, addresses=written.addresses, sources=tuple(written.sources or ())
+    )
     if way.socket and (way.sources or way.addresses == "all"):
         key = "sources" if way.sources else "addresses"
         sheet.wrong((*path, key), "a Unix socket has no addresses", f"remove `{key}`")
-    if way != Way() and written.route != [DIRECT]:
-        key = "url" if server.way.connect else next(key for key in _OF_WAY if getattr(way, key) != getattr(Way(), key))
+    if way != Access() and written.route != [DIRECT]:
+        key = (
+            "url" if server.way.connect else next(key for key in _OF_WAY if getattr(way, key) != getattr(Access(), key))
+        )
         message = "the proxies of a route reach a server by the host and port of its URL alone"
         sheet.wrong((*path, key), message, f"remove `{key}`, or `route`")
     return way
