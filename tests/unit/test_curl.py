@@ -157,8 +157,8 @@ def test_any_option_takes_any_characters_or_is_refused(characters: list[str]) ->
             continue
 
 
-def test_what_is_about_the_connection_may_be_ignored() -> None:
-    made = read_curl(["-k", "--http2", "https://h/x"], {"-k --insecure", "--http2"})
+def test_what_is_about_the_connection_is_no_header() -> None:
+    made = read_curl(["-k", "--http2", "https://h/x"])
     assert (made.url, made.headers) == ("https://h/x", [])
 
 
