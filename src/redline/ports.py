@@ -30,8 +30,11 @@ from redline.model import (
 )
 from redline.model.duet import CpuOwner
 from redline.model.limits import AnyReport
+from redline.model.way import Access
 
 T = TypeVar("T")
+DIRECTLY = Access()
+"""The way to a server whose address says where it is."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,19 @@ class Endpoint:
     host: str
     port: int
     ca_pem: str | None = None
+    way: Access = DIRECTLY
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """The only host and port that connections go to; None for a Unix socket, and for several."""
+        if not self.way.connect:
+            return None if self.way.addresses == "all" else (self.host, self.port)
+        first, *others = self.way.connect
+        return None if others or first.socket else (first.host, first.port)
 
     def __str__(self) -> str:
+        if self.way.connect:
+            return ", ".join(place.text for place in self.way.connect)
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 

@@ -61,6 +61,11 @@ def as_loaded(vector: Vector) -> tuple[str, ...]:
     return ("--status", str(vector.status), *(("--http2",) if vector.http == "2" else ()))
 
 
+def turning(vector: Vector) -> targets.Habit:
+    """A server that gives the vector's answer from the second on: `load` asks once before it loads."""
+    return targets.turning(vector.serve, targets.speaks_http2 if vector.http == "2" else targets.healthy)
+
+
 def reason_of(load: Done) -> tuple[str, str]:
     """Outcome and reason of the first failure of a load."""
     first = failures_of(load)[0]
@@ -77,8 +82,9 @@ def failures_of(load: Done) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("vector", WRONG, ids=named)
 def test_a_wrong_answer_has_one_reason_in_load_limit_and_ab(redline: Redline, vector: Vector) -> None:
-    with targets.target(vector.serve) as url:
+    with targets.target(turning(vector)) as url:
         load = redline("load", url, *LOAD, *as_loaded(vector))
+    with targets.target(vector.serve) as url:
         search = redline("limit", url, *SEARCH, *as_loaded(vector))
         # `ab` uses HTTP/1.1 with a running server.
         duet = redline("ab", url, url, "--for", "3s") if vector.http == "1.1" else search
@@ -136,7 +142,7 @@ def test_a_run_says_the_same(redline: Redline, chosen: list[Vector]) -> None:
         if vector.outcome == "ok":
             assert all(trial.rate_per_s for trial in cell.trials), (vector.name, found)
             continue
-        with targets.target(vector.serve) as url:
+        with targets.target(turning(vector)) as url:
             _, reason = reason_of(redline("load", url, *LOAD, *as_loaded(vector)))
         assert reason in found, (vector.name, reason, found)
 

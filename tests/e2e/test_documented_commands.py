@@ -69,7 +69,14 @@ TRAFFIC = sorted(
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
 OWN_FORMATS = sorted(documented("docs/guide/own-formats.md"))
 """These need a package with a format: tests/e2e/test_own_formats.py runs them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *OWN_FORMATS})
+WAYS = sorted(
+    command
+    for command in documented(*PAGES)
+    if {"--unix-socket", "--connect-to", "--resolve", "--source", "--cert", "--sni"} & {*command.split()}
+    or "http+unix:" in command
+)
+"""These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""
+DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *OWN_FORMATS, *WAYS})
 
 
 def test_the_documentation_shows_every_command() -> None:

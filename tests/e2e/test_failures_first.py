@@ -173,5 +173,5 @@ def test_an_engine_that_is_killed_is_named(redline: Redline, words: tuple[str, .
 def test_a_port_without_tls_is_no_matter_of_certificates(redline: Redline) -> None:
     with turning("good") as url:
         done = redline("load", url.replace("http:", "https:"), "--insecure", "-d", "1s")
-    done.refused(1, "the TLS handshake failed", "check that the port speaks TLS")
+    done.refused(1, "the TLS handshake failed", "speaks HTTP without TLS: write http://")
     assert "--insecure" not in done.err

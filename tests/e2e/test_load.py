@@ -71,10 +71,10 @@ def test_the_same_seed_offers_the_same_arrivals(redline: Redline) -> None:
 @pytest.mark.parametrize(
     ("habit", "kinds"),
     [
-        (targets.resets, {"reset", "closed"}),
-        (targets.stalls, {"timeout", "in_flight"}),
-        (targets.garbage, {"malformed"}),
-        (targets.fails, {"unexpected_status"}),
+        (targets.turning(targets.resets), {"reset", "closed"}),
+        (targets.turning(targets.stalls), {"timeout", "in_flight"}),
+        (targets.turning(targets.garbage), {"malformed"}),
+        (targets.turning(targets.fails), {"unexpected_status"}),
     ],
 )
 def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit, kinds: set[str]) -> None:
@@ -88,9 +88,12 @@ def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit,
 
 
 def test_of_several_requests_the_wrongly_answered_is_named(redline: Redline) -> None:
+    asked: list[bytes] = []
+
     def fails_for_items(connection: socket.socket) -> None:
         while request := connection.recv(65536):
-            fails = request.startswith(b"GET /items ")
+            asked.append(request)
+            fails = request.startswith(b"GET /items ") and len(asked) > 2  # each is asked once before the load
             connection.sendall(b"HTTP/1.1 500 Broken\r\nContent-Length: 4\r\n\r\nlost" if fails else targets.ANSWER)
 
     (redline.folder / "requests.yaml").write_text("- get: /\n- get: /items\n")
@@ -188,7 +191,7 @@ def test_ctrl_c_before_the_measurement_is_an_interrupt_too(redline: Redline) -> 
 
 
 def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> None:
-    with targets.target(targets.garbage) as url:
+    with targets.target(targets.turning(targets.garbage)) as url:
         done = redline("load", url, *SHORT)
     assert done.code == 1
     assert "invalid:" in done.out
@@ -201,7 +204,7 @@ def test_an_invalid_load_shows_why_in_place_of_its_numbers(redline: Redline) -> 
     [
         (targets.healthy, "max < 1m", 0, "✓ max "),
         (targets.healthy, "max < 1ns", 3, "✗ max "),
-        (targets.garbage, "errors < 1%", 3, "✗ errors < 1% is missed: the load is invalid by "),
+        (targets.turning(targets.garbage), "errors < 1%", 3, "✗ errors < 1% is missed: the load is invalid by "),
     ],
 )
 def test_an_objective_decides_the_exit_code(

@@ -57,8 +57,8 @@ def kinds(output: str) -> set[FindingKind]:
 @pytest.mark.parametrize(
     ("habit", "flags", "expected"),
     [
-        (targets.resets, "-c 4", {"errors", "trial-failed"}),
-        (targets.fails, "-c 4", {"wrong-answers", "trial-failed"}),
+        (targets.turning(targets.resets), "-c 4", {"errors", "trial-failed"}),
+        (targets.turning(targets.fails), "-c 4", {"wrong-answers", "trial-failed"}),
         (dawdles, "-c 2 -R 400", {"rate-missed", "client-queueing"}),
         (dawdles, "-c 4", set()),
     ],

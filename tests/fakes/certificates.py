@@ -51,3 +51,38 @@ def write_certificate(folder: Path, *, name: str = "localhost", days: int = 2) -
         ("x509", "-req", "-in", "server.csr", *signed, "-days", str(days), "-out", "server.pem"),
     ):
         subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+
+
+class Issued:
+    """A certificate of an authority, its key, and a file with both."""
+
+    def __init__(self, certificate: Path, key: Path, both: Path) -> None:
+        self.certificate, self.key, self.both = certificate, key, both
+
+
+class Authority:
+    """An authority that issues certificates for localhost, 127.0.0.1 and shop.example, and for clients."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.file, self._key = folder / "ca.pem", folder / "ca.key"
+        _openssl("req", "-x509", *_NEW_KEY, "-days", "2", "-subj", "/CN=ca", "-keyout", self._key, "-out", self.file)
+
+    def issue(self, name: str, days: int = 2) -> Issued:
+        """Issue a certificate that is valid for this many days; with -1 it has expired."""
+        certificate, key, request = (self._folder / f"{name}.{end}" for end in ("pem", "key", "csr"))
+        _openssl("req", *_NEW_KEY, "-subj", f"/CN={name}", "-keyout", key, "-out", request)
+        names = self._folder / "names"
+        names.write_text("subjectAltName=DNS:localhost,DNS:shop.example,IP:127.0.0.1\n")
+        signed = ("-CA", self.file, "-CAkey", self._key, "-CAcreateserial", "-days", str(days), "-extfile", names)
+        _openssl("x509", "-req", "-in", request, *signed, "-out", certificate)
+        both = self._folder / f"{name}-both.pem"
+        both.write_text(certificate.read_text() + key.read_text())
+        return Issued(certificate, key, both)
+
+
+_NEW_KEY = ("-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+
+
+def _openssl(*words: str | Path) -> None:
+    subprocess.run(["openssl", *words], check=True, capture_output=True)

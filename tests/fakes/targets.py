@@ -102,6 +102,16 @@ def fails(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
 
 
+def turning(habit: Habit, good: Habit = healthy) -> Habit:
+    """Is good on its first connection, and has the habit on others: `load` asks once before it loads."""
+    first = threading.Lock()
+
+    def turns(connection: socket.socket) -> None:
+        (good if first.acquire(blocking=False) else habit)(connection)
+
+    return turns
+
+
 def speaks_http2(connection: socket.socket, fields: bytes = b"\x88") -> None:
     """Answers every HTTP/2 request (RFC 9113) with these fields in HPACK, by default `:status: 200`, and no body."""
     stream = connection.makefile("rb")

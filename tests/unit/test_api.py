@@ -304,7 +304,17 @@ def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -
     renamed = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "load": "users", "url": "server"}
     printing = {"stream", "openmetrics", "otlp", "json", "form", "spectrum", "fail_on", "resume", "write_suite"}
     of_suites = {"servers", "loads", "options", "quick", "on"}
-    of_the_engine = {"connections_at_start", "requests_per_connection", "backend", "spin", "replay", "pace", "like"}
+    of_the_engine = {
+        "connections_at_start",
+        "requests_per_connection",
+        "no_keepalive",
+        "follow",
+        "backend",
+        "spin",
+        "replay",
+        "pace",
+        "like",
+    }
     missing = {renamed.get(name, name) for name in kind.declared()} - given - printing - of_suites - of_the_engine
     assert missing == set()
 

@@ -101,10 +101,10 @@ def test_help_is_a_command_too(line: str, says: str) -> None:
     ("line", "says"),
     [
         ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
-        ("load u --userz 3", "no such option: --userz (Possible options: --seed, --users)"),
+        ("load u --userz 3", "no such option: --userz (Possible options: --cert, --seed, --users)"),
         (
             "ab a b --limit p99<5ms",
-            "no such option: --limit (Possible options: --git, --timeout)\n  hint: use `redline limit A B`",
+            "no such option: --limit (Possible options: --git, --timeout, --tls-min)\n  hint: use `redline limit A B`",
         ),
         ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
         ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),

@@ -75,6 +75,29 @@ def test_a_command_may_be_one_text(text: str) -> None:
     assert (flags.url, flags.headers, flags.body) == (URL, ["A: b", FORM], "it's !")
 
 
+def test_the_way_to_the_server_is_read_by_the_names_of_flags() -> None:
+    text = (
+        "-k --http2 --cacert ca.pem -E c.pem --key c.key --unix-socket /s --resolve h:1:127.0.0.1 --resolve h:2:::1 "
+        "--connect-to ::h:1 --interface 127.0.0.2 --tls-max 1.2 --ciphers A:B --no-sessionid https://h:1/x"
+    )
+    assert read_curl(text.split()).way == {
+        "insecure": True,
+        "http2": True,
+        "no_session_resumption": True,
+        "unix_socket": "/s",
+        "tls_max": "1.2",
+        "cacert": "ca.pem",
+        "cert": "c.pem",
+        "key": "c.key",
+        "ciphers": "A:B",
+        "sources": ["127.0.0.2"],
+        "resolve": ["h:1:127.0.0.1", "h:2:::1"],
+        "connect_to": ["::h:1"],
+    }
+    assert read_curl(["--tlsv1.2", "https://h:1/x"]).way == {}
+    assert read_curl(["--tlsv1.3", "--tls13-ciphers", "C", "https://h:1/x"]).way == {"tls_min": "1.3", "ciphers": "C"}
+
+
 def test_the_scheme_may_be_missing() -> None:
     assert read_curl(["localhost:8080/x"]).url == "http://localhost:8080/x"
 
@@ -85,7 +108,10 @@ def test_the_scheme_may_be_missing() -> None:
         ("-X GET", "has no URL"),
         (f"{URL} {URL}", "has several URLs"),
         (f"-T a {URL}", "-T has no counterpart"),
-        ("-k https://h:1/x", "-k has no counterpart"),
+        (f"{URL} --cert c.pem:secret", "--cert c.pem:…: the key has a password"),
+        (f"{URL} --tls-max 1.1", "--tls-max 1.1: the engine has TLS 1.2 and 1.3"),
+        (f"{URL} --interface eth0", "--interface eth0: this is not an address"),
+        (f"{URL} --tls13-ciphers A", "--tls13-ciphers leaves the suites of TLS 1.2 open"),
         (f"--upload-file a {URL}", "--upload-file has no counterpart"),
         (f"{URL} -b cookies.txt", "-b cookies.txt: this is a file"),
         (f"{URL} -H @headers.txt", "-H @headers.txt: headers are not read from files"),
@@ -131,8 +157,8 @@ def test_any_option_takes_any_characters_or_is_refused(characters: list[str]) ->
             continue
 
 
-def test_what_is_about_the_connection_may_be_ignored() -> None:
-    made = read_curl(["-k", "--http2", "https://h/x"], {"-k --insecure", "--http2"})
+def test_what_is_about_the_connection_is_no_header() -> None:
+    made = read_curl(["-k", "--http2", "https://h/x"])
     assert (made.url, made.headers) == ("https://h/x", [])
 
 

@@ -68,7 +68,7 @@ def test_its_comments_may_be_used_as_they_are() -> None:
         ([], "no server is named"),
         (["./shop", "--port", "8080"], "has no {port}"),
         (["A=b ./shop {port}"], "is for a shell"),
-        (["unix:/tmp/x"], "not over a Unix socket"),
+        (["unix:/tmp/x"], "names a Unix socket"),
         (["--path", "/x", URL], "--path /x: the URL names its path"),
         ([URL, "--path", "/y"], "--path stands after the URL\n  hint: a URL is given alone"),
         ([URL, "http://h:2/x"], "http://h:2/x stands after the URL"),

@@ -57,8 +57,8 @@ def test_what_is_read(url: str, host: str, port: int, path: str) -> None:
     [
         ("", "the URL is empty", "write it like http://"),
         ("  ", "the URL is empty", "write it like http://"),
-        ("unix:/run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
-        ("UNIX:///run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
+        ("unix:/run/a.sock", "names a Unix socket", "http+unix://%2Frun%2Fa.sock/"),
+        ("UNIX:///run/a.sock", "names a Unix socket", "--unix-socket /run/a.sock"),
         ("site.har", "site.har is a recording of a browser, not a server", "--requests site.har"),
         (":8080", ":8080 is a port without a host", "write http://127.0.0.1:8080/"),
         ("8080/items", "8080/items is a port without a host", "write http://127.0.0.1:8080/items"),
@@ -153,7 +153,7 @@ def test_every_command_reads_them_alike(args: list[str], tmp_path: Path, monkeyp
     for url, says in (
         ("HTTP://h:0/", "no port 0"),
         ("http://[fe80::1%25eth0]/", "fe80::1%eth0 is another machine"),
-        ("unix:/run/a.sock", "not over a Unix socket"),
+        ("unix:/run/a.sock", "names a Unix socket"),
         ("site.har", "a recording of a browser"),
     ):
         raised = CliRunner().invoke(app, [*args, url]).exception

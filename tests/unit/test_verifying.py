@@ -108,7 +108,7 @@ def asked(
     habit: targets.Habit, cell: Cell, certificate: Certificate | None = None, ca: str | None = None
 ) -> str | None:
     with targets.target(habit, certificate.context() if certificate else None) as url:
-        return verify(find_engine(), cell, Endpoint("127.0.0.1", urlsplit(url).port or 0, ca))
+        return verify(find_engine(), cell, Endpoint("127.0.0.1", urlsplit(url).port or 0, ca)).wrong
 
 
 def test_each_request_is_asked() -> None:
@@ -240,8 +240,8 @@ def test_all_protocols_are_verified_and_compared_alike(leg: Leg, certificate: Ce
     cell, engine = cell_of(Request(path="/a"), tls=tls, http=http_of(leg)), find_engine()
     with contextlib.ExitStack() as stack:
         right, wrong = (over(leg, status, certificate, stack) for status in (b"\x88", b"\x8d"))
-        assert verify(engine, cell, right) is None
-        assert verify(engine, cell, wrong) == "GET /a: status 404 in place of 200, body ''"
+        assert verify(engine, cell, right).wrong is None
+        assert verify(engine, cell, wrong).wrong == "GET /a: status 404 in place of 200, body ''"
         assert differ(engine, cell, ("A", "B"), (right, right)) is None
         assert differ(engine, cell, ("A", "B"), (right, wrong)) == "GET /a: status 200 from A and 404 from B"
 

@@ -16,7 +16,8 @@ def own_server(variant: Variant, path: str = "") -> str:
     """The command, the containers, the URL with this path, or the revision; empty for a server of the catalogue."""
     entry = variant.entry
     if isinstance(entry, AttachedServer):
-        return f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}{path}"
+        places = ", ".join(place.text for place in entry.way.connect)
+        return f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}{path}{places and f' at {places}'}"
     if entry.checkout is not None:
         return str(entry.checkout.revision)
     if entry.image is not None:

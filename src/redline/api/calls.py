@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from redline import defaults
 from redline.analysis.compare import not_compared
@@ -42,12 +42,17 @@ _DESCRIBES = {"url", "method", "headers", "body", "status"}
 """The flags of a request, which a server of redline.yaml says itself."""
 
 
+_FILES = ("cacert", "cert", "key", "unix_socket")
+_LISTS = ("connect_to", "resolve", "sources")
+
+
 class RequestOptions(TypedDict, total=False):
     """The request of `load`, `ab` and `limit`, and how its server is reached; all of it has a default.
 
     `requests`: several, in place of `method`, `headers`, `body` (a text, or the path of a file) and `status`.
     `scenarios`: only those of these names. `timeout`: when a request is given up. `http2`: speak HTTP/2. `insecure`:
-    accept any certificate; `cacert`: one that is trusted. `target_is_mine`: hosts that are yours to load.
+    accept any certificate; `cacert`: one that is trusted; `cert` and `key`: the client's own. `target_is_mine`: hosts
+    that are yours to load. The others say how a running server is reached, as the flags of those names do.
     """
 
     requests: Requests
@@ -60,6 +65,18 @@ class RequestOptions(TypedDict, total=False):
     http2: bool
     insecure: bool
     cacert: str | Path
+    cert: str | Path
+    key: str | Path
+    sni: str
+    tls_min: Literal["1.2", "1.3"]
+    tls_max: Literal["1.2", "1.3"]
+    ciphers: str
+    no_session_resumption: bool
+    unix_socket: str | Path
+    connect_to: Sequence[str]
+    resolve: Sequence[str]
+    addresses: Literal["first", "all"]
+    sources: Sequence[str]
     target_is_mine: str | Sequence[str]
 
 
@@ -362,8 +379,8 @@ def _flags(kind: type[F], called: str, request: RequestOptions | Mapping[str, An
         options["headers"] = _headers(options["headers"])
     if "body" in options:
         options["body"] = _body(options["body"])
-    if "cacert" in options:
-        options["cacert"] = Path(options["cacert"])
+    options |= {name: Path(options[name]) for name in _FILES if name in options}
+    options |= {name: _listed(options[name]) for name in _LISTS if name in options}
     options["mine"] = _listed(options.pop("target_is_mine", ()))
     options["scenarios"] = _listed(options.pop("scenarios", ()))
     options["timeout"] = _text(options.get("timeout"))

@@ -31,6 +31,8 @@ REPORT_FORMATS = (
     "speedscope",
     "svg",
 )
+TlsVersionFlag: TypeAlias = Literal["1.2", "1.3"]
+AddressesFlag: TypeAlias = Literal["first", "all"]
 SlugForm: TypeAlias = Literal["short", "full"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
@@ -76,6 +78,26 @@ class RequestFlags(Flags):
     http2: bool = switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
     insecure: bool = switch("--insecure", "Accept any certificate; the result says so.")
     cacert: Path | None = flag("--cacert", "FILE", "PEM: trusted in place of the system's authorities.")
+    cert: Path | None = flag("--cert", "FILE", "PEM: the client's certificate, for a server that asks for it.")
+    key: Path | None = flag("--key", "FILE", "PEM: its key; by default in the file of --cert.")
+    sni: str | None = flag("--sni", "NAME", "The server's name for TLS, if not the URL's host.")
+    tls_min: TlsVersionFlag | None = flag("--tls-min", "1.2|1.3", "The oldest version of TLS.")
+    tls_max: TlsVersionFlag | None = flag("--tls-max", "1.2|1.3", "The newest version of TLS.")
+    ciphers: str | None = flag("--ciphers", "NAME:…", "Cipher suites that may be negotiated.")
+    no_session_resumption: bool = switch("--no-session-resumption", "A whole handshake for each connection.")
+    unix_socket: Path | None = flag(
+        "--unix-socket", "PATH", "Connect to this Unix socket; the URL's host stays in Host."
+    )
+    connect_to: list[str] = repeated(
+        "--connect-to", "HOST1:PORT1:HOST2:PORT2", "Connect to the second place for URLs of the first."
+    )
+    resolve: list[str] = repeated(
+        "--resolve", "HOST:PORT:ADDRESS,…", "Connect to these addresses for URLs of HOST:PORT."
+    )
+    addresses: AddressesFlag | None = flag(
+        "--addresses", "first|all", "Of several addresses: the first that answers, or all in turn; first."
+    )
+    sources: list[str] = repeated("--source", "ADDRESS,…", "Connect from these addresses of this machine, in turn.")
     mine: list[str] = repeated("--target-is-mine", "HOST", "Confirm that HOST is yours to load; remembered.")
 
 
@@ -216,6 +238,8 @@ class LoadFlags(RequestFlags):
     requests_per_connection: int | None = flag(
         "--requests-per-connection", "N", "Replace a connection after N requests."
     )
+    follow: bool = switch("--follow", "Follow redirects once before the load, which asks for what they lead to.")
+    no_keepalive: bool = switch("--no-keepalive", "A connection for each request, with `Connection: close`.")
     backend: Literal["auto", "epoll", "io_uring"] = flag(
         "--backend", "auto|epoll|io_uring", "How the engine drives its sockets.", "auto"
     )

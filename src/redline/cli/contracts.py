@@ -98,6 +98,9 @@ class LoadResult(Frozen):
         default=(), description="first byte, if answers came in pieces; handshakes"
     )
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
+    addresses: tuple[str, ...] = omitted_if_default(
+        (), description="where the connections went, in turn: `127.0.0.1:8080`, `unix:/run/app.sock`"
+    )
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
     answers: dict[str, int] = omitted_if_default(

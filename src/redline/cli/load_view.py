@@ -64,6 +64,7 @@ def load_result(
             cell.scenario.clock_resolution_ns,
         ),
         tls=traffic.tls,
+        addresses=traffic.addresses,
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
         answers=traffic.counts.by_status(cell.scenario.statuses),
@@ -89,7 +90,8 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     others = map(other_time, result.other_times if shown else ())
     answers = f"status codes  {by_status(result.answers)}" if result.answers else ""
     levels = _levels(result) if shown else ""
-    lines = (levels, *others, agreed(result.tls) if result.tls else "", answers)
+    several = f"connections  in turn to {', '.join(result.addresses)}" if len(result.addresses) > 1 else ""
+    lines = (levels, *others, agreed(result.tls) if result.tls else "", several, answers)
     outcomes = f"outcomes  {outcomes_text(result.counts)}"
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (

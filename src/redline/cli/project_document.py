@@ -20,6 +20,7 @@ from redline.suite.schema.document import Document, Path
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import CHECK, MIX
 from redline.suite.schema.setup import SetupSchema
+from redline.suite.schema.suite import WaySchema
 from redline.suite.validate.experiment import DUET_HINT, unfit
 from redline.suite.validate.loads import WARM_UP_HINT
 
@@ -39,6 +40,9 @@ _KEYS = {
     "ready": "ready",
     "stop": "stop",
     "route": "route",
+    "http": "http",
+    "tls": "tls",
+    **{key: key for key in WaySchema.model_fields},
 }
 """The keys of a server in redline.yaml that suites have too, with their names there. Suites have no builds."""
 

@@ -3,7 +3,7 @@
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RequestFlags
@@ -19,6 +19,7 @@ from redline.cli.project_document import (
     variants_of,
 )
 from redline.cli.show import Terminal
+from redline.cli.way_flags import Placed, check_ways_are_used, check_without_url, tls_of, way_to
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
@@ -28,14 +29,12 @@ from redline.suite.schema.document import Document, Plain
 from redline.suite.schema.document import Path as Steps
 from redline.suite.schema.project import MIX
 from redline.suite.schema.scenario import METHODS
-from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
-Placed = Callable[[str], str]
-"""Maps a file or folder that a flag names to its name in the document."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
@@ -46,8 +45,10 @@ def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> 
     A command has spaces or braces, or begins with `.`, `/` or `~`; anything else that is not a URL is a revision.
     Several servers have names; a single server is shown by its address, program or revision.
     """
-    if not any(map(is_url, targets.values())):
-        _tls("", flags, placed)
+    urls = [target for target in targets.values() if is_url(target)]
+    if not urls:
+        check_without_url(flags)
+    check_ways_are_used(urls, flags)
     entries = {name: _server(name, target, flags, placed) for name, target in targets.items()}
     return [{"name": name, **entry} for name, entry in entries.items()] if len(entries) > 1 else [*entries.values()]
 
@@ -94,16 +95,28 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
         raise UsageError(message, hint=f"write it there, or give {other}")
     urls = [server.url or "" for server in written] or [""]
     if not any(urls):
-        _tls("", flags, placed)
+        check_without_url(flags)
+    check_ways_are_used([*filter(None, urls)], flags)
     document: dict[str, object] = {
         "servers": [
-            server | _reached(url, flags, placed)
+            _with_ways(server, reached(url, flags, placed))
             for server, url in zip(servers_of(project, placed(folder_of(project))), urls, strict=True)
         ],
         **routes_of(project),
         "scenarios": scenarios(flags, path_of({}, path), placed) or scenarios_of(project),
     }
     return document | ({"baseline": first_of(project)} if variants_of(project) > 1 else {})
+
+
+def _with_ways(server: dict[str, object], given: dict[str, object]) -> dict[str, object]:
+    """A server of redline.yaml, reached as flags say; settings of TLS that no flag names stay."""
+    tls = {**_entries(server.get("tls")), **_entries(given.get("tls"))}
+    return server | given | ({"tls": tls} if tls else {})
+
+
+def _entries(written: object) -> Mapping[str, object]:
+    inner = written.value if isinstance(written, Given) else written
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def describes_requests(flags: RequestFlags) -> bool:
@@ -114,30 +127,17 @@ def describes_requests(flags: RequestFlags) -> bool:
 
 def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     if is_url(target):
-        return {"url": Given(target, base_of(target)), **_reached(target, flags, placed)}
-    reached = _reached("", flags, placed)
+        return {"url": Given(target, base_of(target)), **reached(target, flags, placed)}
+    way = reached("", flags, placed)
     if is_command(target):
-        return {"command": Given(name, target), "folder": placed("."), **reached}
-    return {"revision": Given(name, target), **reached}
+        return {"command": Given(name, target), "folder": placed("."), **way}
+    return {"revision": Given(name, target), **way}
 
 
-def _reached(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
+def reached(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     """Return how to reach a server; `url` is empty unless it runs already. Raises UsageError."""
     http: dict[str, object] = {"http": Given("--http2", 2)} if flags.http2 else {}
-    return {**http, **_tls(url, flags, placed)} if url else http
-
-
-def _tls(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
-    """Return how to check the certificate of a URL. Raises UsageError for flags without effect there."""
-    asked = flags.given(among={"insecure", "cacert"})
-    if asked and not (url and is_secure(url)):
-        hint = f"leave it out, or use https:// in {url}" if url else "leave it out: TLS is for URLs"
-        raise UsageError(f"{asked[0]} means nothing without TLS", hint=hint)
-    if len(asked) > 1:
-        raise UsageError("--cacert checks a certificate and --insecure takes any", hint="give either flag")
-    if flags.cacert is not None:
-        return {"tls": {"ca": Given(f"--cacert {flags.cacert}", placed(str(flags.cacert)))}}
-    return {"tls": {"insecure": Given("--insecure", True)}} if flags.insecure else {}
+    return {**http, **way_to(url, flags), **tls_of(url, flags, placed)} if url else http
 
 
 def is_command(target: str) -> bool:
@@ -321,7 +321,7 @@ def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
     beside = anywhere if names_files is None else referenced_files(names_files)
     placed = placed_here(flags)
     replay = getattr(flags, "replay", None)
-    named = {placed(str(file)) for flag in ("cacert", "replay") if (file := getattr(flags, flag, None))}
+    named = {placed(str(file)) for flag in ("cacert", "cert", "key", "replay") if (file := getattr(flags, flag, None))}
 
     def files(name: str) -> Files:
         return anywhere if name in named else beside
@@ -330,4 +330,4 @@ def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
         recorded = flags.recorded if replay is not None and name == placed(str(replay)) else None
         return files(name).text(name) if recorded is None else recorded.times
 
-    return Files(text, lambda name: files(name).body(name))
+    return Files(text, lambda name: files(name).body(name), lambda name: files(name).place(name))

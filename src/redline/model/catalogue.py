@@ -1,5 +1,6 @@
 """An entry of the catalogue: a server that can be built, started, checked and stopped. Read from `server.yaml`."""
 
+import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.way import Access, ClientCertificate
 
 OptionValue = str | int | bool
 HttpVersion = Literal["1.1", "2"]
@@ -175,6 +177,18 @@ def certificates(pem: str) -> str:
     return "".join(f"{certificate}\n" for certificate in _CERTIFICATE.findall(pem))
 
 
+def sha256_of(pem: str) -> str | None:
+    """The SHA-256 in hex of the first certificate of a PEM file, as `openssl x509 -fingerprint`; None without any."""
+    first = _CERTIFICATE.search(pem)
+    if first is None:
+        return None
+    lines = [line for line in first[0].splitlines() if line and not line.startswith("-----")]
+    try:
+        return hashlib.sha256(base64.b64decode("".join(lines), validate=True)).hexdigest()
+    except ValueError:
+        return None
+
+
 class Tls(Frozen):
     """A load's TLS settings. `ca_pem` is trusted in place of the authority in the server's entry, or the system's."""
 
@@ -183,6 +197,8 @@ class Tls(Frozen):
     server_name: str | None = None
     versions: tuple[TlsVersion, ...] = Field(default=("1.2", "1.3"), min_length=1)
     resumption: bool = True
+    ciphers: tuple[str, ...] = omitted_if_default((), "suites that may be negotiated, by name; empty: all")
+    cert: ClientCertificate | None = omitted_if_default(None, "what is shown to servers that ask for a certificate")
 
     def accepting(self, *, anybody: bool) -> "Tls":
         """The same settings, which accept any certificate or only valid certificates."""
@@ -198,6 +214,7 @@ class Tls(Frozen):
         parts = ["insecure"] if self.insecure else []
         parts += [f"tls{self.versions[0]}"] if len(self.versions) == 1 else []
         parts += [] if self.resumption else ["no-resumption"]
+        parts += [f"ciphers={'-'.join(self.ciphers)}"] if self.ciphers else []
         return "+".join(parts)
 
 
@@ -324,8 +341,9 @@ class AttachedServer(Frozen):
     port: int
     label: str = omitted_if_default("")
     ready: Ready | None = omitted_if_default(None, "the readiness request of proxies in front of it")
+    way: Access = omitted_if_default(Access(), "how connections reach it, if its address does not say it")
 
     @property
     def name(self) -> str:
-        """Its label, or its address: `127.0.0.1:8080`."""
-        return self.label or f"{self.host}:{self.port}"
+        """Its label, or its address: `127.0.0.1:8080`; of a Unix socket its file."""
+        return self.label or PurePosixPath(self.way.socket).name or f"{self.host}:{self.port}"

@@ -388,6 +388,7 @@ class Traffic(Frozen):
     handshake: Histogram | None = omitted_if_default(None)
     one_way: OneWay | None = omitted_if_default(None)
     tls: AgreedTls | None = omitted_if_default(None)
+    addresses: tuple[str, ...] = omitted_if_default((), "where the connections went, in turn; empty in a duet")
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, _PAUSED)
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")

@@ -162,7 +162,7 @@ class Workplace:
 
 
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
-    peer = (server.endpoint.host, server.endpoint.port) if server.facts is None else None
+    peer = server.endpoint.address if server.facts is None else None
     return (ProcessTreeMonitor(peer=peer),)
 
 

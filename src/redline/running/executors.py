@@ -225,6 +225,12 @@ def check_for_hosts(suite: Suite) -> None:
             "start them yourself, and give every server a `url: http://HOST:PORT`; or measure them without --on",
         ),
         (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
+        (any(url.way.sources for url in urls), "source addresses, `sources`", "remove them"),
+        (
+            any(variant.tls and variant.tls.cert for variant in suite.variants),
+            "a certificate of the client, whose key is on this host",
+            "measure without --on, or a server that asks for no certificate",
+        ),
         (
             any(variant.is_attached and variant.hops for variant in suite.variants),
             "a proxy in front of a URL",
@@ -240,7 +246,13 @@ def check_for_hosts(suite: Suite) -> None:
 
 def _is_of_here(server: AttachedServer) -> bool:
     """Whether the address is only for this machine: a loopback or unspecified address, or an address with a zone."""
-    host = server.host.rstrip(".").lower()
+    if server.way.connect:
+        return any(place.socket or _is_local(place.host) for place in server.way.connect)
+    return _is_local(server.host)
+
+
+def _is_local(named: str) -> bool:
+    host = named.rstrip(".").lower()
     address: IPv4Address | IPv6Address
     try:
         address = ip_address(host)

@@ -250,7 +250,7 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     return server.death()
 
 
-_ANOTHER_STATUS = re.compile(r": status [2-5]\d\d in place of ")
+_ANOTHER_STATUS = re.compile(r": status [2-5]\d\d (?:to (\S+) )?in place of ")
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
@@ -266,8 +266,10 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     if isinstance(cell.variant.entry, AttachedServer):
         message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
         hint = "nothing was timed; see the whole exchange with `curl -v`"
-        if _ANOTHER_STATUS.search(wrong):
+        if (other := _ANOTHER_STATUS.search(wrong)) is not None:
             hint += ", or say with --status that this status is right"
+            if other[1]:
+                hint += f"; to load what it leads to, ask for {other[1]}"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
 
 

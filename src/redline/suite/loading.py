@@ -43,7 +43,7 @@ def referenced_files(path: Path) -> Files:
     def body(name: str) -> bytes:
         return read_body(path.parent / name, lambda _: open_within(path.parent, name))
 
-    return Files(text, body)
+    return Files(text, body, lambda name: str(path.parent.absolute() / name))
 
 
 def load_catalogue(folder: Path) -> Catalogue:

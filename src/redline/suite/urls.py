@@ -6,13 +6,16 @@ from ipaddress import IPv6Address
 from shlex import quote as quoted
 from urllib.parse import quote, unquote
 
-from redline.errors import UsageError
+from redline.errors import UsageError, WrongValueError
 from redline.model import AttachedServer
 from redline.model.template import for_each_literal
+from redline.model.way import Access
 from redline.quantities import clip
+from redline.suite.places import socket_place
 
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_UNIX = "http+unix"
 _HINT = "write it like http://127.0.0.1:8080/path"
 _IPV6_HINT = "write it like http://[::1]:8080/path"
 _PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#]*)([^#]*)")
@@ -26,11 +29,11 @@ _COMMAND = re.compile(r"\.{0,2}/(?!/)\S|~|[^\s/:]+\s", re.DOTALL)
 
 
 def check_is_reachable(target: str) -> None:
-    """Raise UsageError for a Unix socket or a file of requests in place of a server."""
+    """Raise UsageError for a bare Unix socket or a file of requests in place of a server."""
     if target.lower().startswith("unix:"):
         path = f"/{target[5:].lstrip('/')}"
-        hint = f"let it listen on 127.0.0.1, or put `socat TCP-LISTEN:8080,fork,reuseaddr UNIX-CONNECT:{path}` in front"
-        raise UsageError(f"{target}: a load goes over TCP, not over a Unix socket", hint=hint)
+        hint = f"write {_UNIX}://{quote(path, safe='')}/, or http://localhost/ and --unix-socket {path}"
+        raise UsageError(f"{target} names a Unix socket, and not what is requested there", hint=hint)
     if _HAR.fullmatch(target) and not is_url(target):
         hint = f"give it as --requests {target}, and the server's URL; `redline import {target}` shows its requests"
         raise UsageError(f"{target} is a recording of a browser, not a server", hint=hint)
@@ -44,8 +47,8 @@ def check_has_a_host(target: str) -> None:
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is a URL of http or https."""
-    return re.match("https?://", text, re.IGNORECASE) is not None
+    """Whether a text is a URL of http or https, or of HTTP over a Unix socket."""
+    return re.match(r"(https?|http\+unix)://", text, re.IGNORECASE) is not None
 
 
 def is_like_a_url(text: str) -> bool:
@@ -75,6 +78,8 @@ def read_url(url: str) -> tuple[AttachedServer, str]:
     The host is without brackets; an IPv6 address may have a zone, `fe80::1%eth0`. A fragment is never sent.
     """
     scheme, authority, path = _split(url)
+    if scheme == _UNIX:
+        return _of_socket(url, authority), _sent(path)
     if scheme not in _DEFAULT_PORTS:
         raise UsageError(f"{url}: cannot load {scheme}://", hint="the engine speaks HTTP: use http:// or https://")
     parts = _AUTHORITY.fullmatch(authority)
@@ -85,8 +90,25 @@ def read_url(url: str) -> tuple[AttachedServer, str]:
     host, port = parts.groups()
     read = _address(url, host[1:-1]) if host.startswith("[") else _name(url, host)
     server = AttachedServer(host=read, port=_port(url, port) if port else _DEFAULT_PORTS[scheme])
+    return server, _sent(path)
+
+
+def _sent(path: str) -> str:
+    """A path as it is sent: with a slash, and without spaces or letters that need an escape."""
     path = path if path.startswith("/") else f"/{path}"
-    return server, for_each_literal(path, lambda text: quote(text, safe=_SAFE))
+    return for_each_literal(path, lambda text: quote(text, safe=_SAFE))
+
+
+def _of_socket(url: str, authority: str) -> AttachedServer:
+    """The server at the socket of `http+unix://%2Frun%2Fapp.sock`, which is asked as localhost."""
+    if not authority:
+        hint = f"escape its slashes: {_UNIX}://%2Frun%2Fapp.sock/path"
+        raise UsageError(f"{url}: no socket is named", hint=hint)
+    try:
+        place = socket_place(unquote(authority))
+    except WrongValueError as error:
+        raise UsageError(f"{url}: {error.message}", hint=error.hint) from None
+    return AttachedServer(host="localhost", port=80, way=Access(connect=(place,)))
 
 
 def _split(url: str) -> tuple[str, str, str]:

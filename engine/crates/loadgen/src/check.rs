@@ -4,7 +4,6 @@
 //! received is recorded.
 
 use std::io::{self, BufRead};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -21,6 +20,7 @@ use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::ids::GlobalWorkerId;
 use crate::io::epoll::Epoll;
 use crate::job::{Job, bad, parse_check};
+use crate::peers::Peer;
 use crate::protocol::emit;
 use crate::stop::{INTERRUPTED, Stop};
 use crate::sys::process::{Signals, end_now};
@@ -63,7 +63,7 @@ fn end_on_signals() -> io::Result<()> {
 #[derive(Default)]
 struct Progress {
     /// The address that was reached.
-    address: Option<SocketAddr>,
+    address: Option<Peer>,
     tls: Option<TlsInfo>,
     /// Whether bytes arrived that nobody requested.
     has_surplus: bool,
@@ -84,25 +84,25 @@ fn check(job: &Arc<Job>, stop: &Arc<Stop>) -> io::Result<Checked> {
 fn exchange(job: &Arc<Job>, begun_ns: u64, stop: &Arc<Stop>) -> io::Result<Progress> {
     let end_ns = begun_ns.saturating_add(job.timeout_ns);
     let mut progress = Progress::default();
-    let addresses = match job.target.addresses() {
-        Ok(addresses) => addresses,
+    let peers = match job.target.peers() {
+        Ok(peers) => peers,
         Err(why) => {
             progress.activity.failures.note(Outcome::Connect, now_ns(), || Cause::words(why));
             return Ok(progress);
         }
     };
     let mut last = None;
-    for address in addresses {
+    for peer in peers.all() {
         let left_ns = end_ns.saturating_sub(now_ns()).max(1);
-        let mut client = Client::<Epoll>::new(job, GlobalWorkerId(0), address, 0, 1, stop)?;
+        let mut client = Client::<Epoll>::new(job, GlobalWorkerId(0), &peer.clone().into(), 0, 1, stop)?;
         let connected = client.connect_first(1, left_ns, stop, &mut progress.activity)?;
         progress.tls = connected.tls;
         if connected.open > 0 {
-            progress.address = Some(address);
+            progress.address = Some(peer.clone());
             (progress.activity, progress.has_surplus) = send(job, end_ns, client, progress.activity, stop)?;
             return Ok(progress);
         }
-        progress.address = matches!(connected.error, Some(OpenError::Tls(_))).then_some(address);
+        progress.address = matches!(connected.error, Some(OpenError::Tls(_))).then(|| peer.clone());
         last = connected.error.or(last);
         if progress.address.is_some() || now_ns() >= end_ns {
             break;

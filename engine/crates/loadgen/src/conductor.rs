@@ -166,6 +166,7 @@ pub fn started(workers: u32, processes: u32, job: &Job, connected: Connected, ep
         connect_ns: connected.connect_ns,
         epoch_unix_ns: unix_ns() + epoch_ns - now_ns(),
         tls: connected.tls,
+        addresses: connected.addresses,
     }
 }
 

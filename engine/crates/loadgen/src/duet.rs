@@ -11,7 +11,6 @@
 
 mod turns;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,6 +26,7 @@ use self::turns::{Turn, TurnResult, Turns, WorkerReport};
 use crate::client::ConnectResult;
 use crate::conductor::started;
 use crate::job::{Duet, Job};
+use crate::peers::Peers;
 use crate::processes::between;
 use crate::protocol::{Commands, emit};
 use crate::server_clocks::ServerClocks;
@@ -45,8 +45,8 @@ const EXCHANGES: u64 = 5;
 /// The random order of blocks, among other draws of the same seed.
 const ORDER: u64 = 0x6475_6574;
 
-/// A job for one target, and its address.
-pub type DuetTarget = (Arc<Job>, SocketAddr);
+/// A job for one target, and where its connections go.
+pub type DuetTarget = (Arc<Job>, Peers);
 
 /// Run a duet and emit its events. Returns how it ended; `None` when it was stopped before it started.
 ///
@@ -134,15 +134,22 @@ impl DuetRun<'_> {
             }
         }
         let mut sum = ConnectResult::default();
-        for (result, (job, address)) in all.into_iter().zip(targets) {
+        for (result, (job, peers)) in all.into_iter().zip(targets) {
             if result.open == 0 && self.stop.code().is_none() {
-                return Err(not_connected(job, *address, result.error.as_ref())
+                return Err(not_connected(job, peers, result.error.as_ref())
                     .unwrap_or_else(|| internal(&std::io::Error::other("a load without users has no duet"))));
             }
             sum.add(result);
         }
         let connections = sum.open as u64;
-        Ok(Connected { connections, connect_ns: 0, backend: name.to_owned(), tls: sum.tls, error: None })
+        Ok(Connected {
+            connections,
+            connect_ns: 0,
+            backend: name.to_owned(),
+            tls: sum.tls,
+            addresses: Vec::new(),
+            error: None,
+        })
     }
 
     /// Run blocks until the measurement is over, and emit them and the result.

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{GlobalWorkerId, WorkerId};
+use crate::peers::Peers;
 use crate::server_clocks::{RawClocks, RemoteClocks};
 use crate::shards::child::is_shard;
 
@@ -19,7 +20,7 @@ pub use check::parse_check;
 pub use duet::Duet;
 pub use load::{Load, Shape};
 pub use requests::Request;
-pub use target::{Http, Target};
+pub use target::{Addresses, Http, Target};
 
 /// The format of jobs that this engine reads.
 pub const JOB_FORMAT: &str = "redline.job/1";
@@ -87,14 +88,14 @@ struct RawPart {
 }
 
 /// The workers of this process among those of all processes of a job.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
     pub first_worker: u32,
     pub all_workers: u32,
-    /// The address of the target, the same for all processes.
+    /// Where connections go, the same for all processes.
     #[serde(default)]
-    pub target: Option<std::net::SocketAddr>,
+    pub target: Option<Peers>,
 }
 
 /// A valid job.
@@ -280,7 +281,7 @@ impl RawJob {
         if self.shard.is_some() && !is_shard() {
             return Err(bad("shard", "this key is the engine's own", "leave it out"));
         }
-        let (field, shard) = match (self.shard, self.part) {
+        let (field, shard) = match (self.shard.clone(), self.part) {
             (Some(shard), _) => ("shard", shard),
             (None, Some(RawPart { first_worker, all_workers })) => {
                 ("part", Shard { first_worker, all_workers, target: None })

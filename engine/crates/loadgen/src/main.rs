@@ -17,6 +17,7 @@ mod io;
 mod job;
 mod measure_start;
 mod merge;
+mod peers;
 mod processes;
 mod protocol;
 mod server_clocks;
@@ -29,15 +30,15 @@ mod window_clocks;
 mod worker;
 mod workers;
 
-use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use redline_traffic::{Ended, EngineError, ErrorKind, Event};
 
-use crate::job::{Backend, Duet, Http, Job, bad};
+use crate::job::{Addresses, Backend, Duet, Http, Job, bad};
 use crate::measure_start::MeasureStart;
+use crate::peers::Peers;
 use crate::protocol::{emit, read_job};
 use crate::shards::Plan;
 use crate::shards::child::{ShardControl, is_shard};
@@ -169,18 +170,18 @@ fn run(started_ns: u64) -> Result<u8, EngineError> {
     let ended = if is_shard() {
         raise_open_files().map_err(|error| limit(&error))?;
         let control = ShardControl::listen(Arc::clone(&stop)).map_err(|error| limit(&error))?;
-        let target = job.shard.target.map_or_else(|| resolve(&job), Ok)?;
-        run_workers(&job, target, &stop, Some(&control))?
+        let target = job.shard.target.clone().map_or_else(|| resolve(&job), Ok)?;
+        run_workers(&job, &target, &stop, Some(&control))?
     } else {
         let target = resolve(&job)?;
-        check_sources(&job, target)?;
-        let plan = plan(&job, target)?;
+        check_sources(&job, &target)?;
+        let plan = plan(&job, &target)?;
         if let Some(duet) = &job.duet {
             run_duet(&text, &job, target, duet, &stop)?
         } else if plan.processes == 1 {
-            run_workers(&job, target, &stop, None)?
+            run_workers(&job, &target, &stop, None)?
         } else {
-            let sharded = shards::ShardedJob { text: &text, job: &job, target, plan, deadline_at_ns };
+            let sharded = shards::ShardedJob { text: &text, job: &job, target: &target, plan, deadline_at_ns };
             shards::run(&sharded, &stop)?
         }
     };
@@ -196,16 +197,16 @@ fn run(started_ns: u64) -> Result<u8, EngineError> {
 fn run_duet(
     text: &str,
     job: &Arc<Job>,
-    target: SocketAddr,
+    target: Peers,
     duet: &Duet,
     stop: &Arc<Stop>,
 ) -> Result<Option<Ended>, EngineError> {
     let mut targets = vec![(Arc::clone(job), target)];
     for number in 1..duet.targets {
         let other = Arc::new(Job::parse_for(text, number)?);
-        let address = resolve(&other)?;
-        check_sources(&other, address)?;
-        targets.push((other, address));
+        let peers = resolve(&other)?;
+        check_sources(&other, &peers)?;
+        targets.push((other, peers));
     }
     duet::run(&targets, duet, stop)
 }
@@ -213,7 +214,7 @@ fn run_duet(
 /// Run a job with the worker threads of this process.
 fn run_workers(
     job: &Arc<Job>,
-    target: SocketAddr,
+    target: &Peers,
     stop: &Arc<Stop>,
     control: Option<&ShardControl>,
 ) -> Result<Option<Ended>, EngineError> {
@@ -241,7 +242,7 @@ fn take_cpus(job: &Job) -> Result<(), EngineError> {
 }
 
 /// Source addresses must have the target's address family.
-fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
+fn check_sources(job: &Job, target: &Peers) -> Result<(), EngineError> {
     let Some(i) = sources::unfit(target, &job.target.sources) else {
         return Ok(());
     };
@@ -250,7 +251,7 @@ fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
 }
 
 /// How many processes the job needs: one, as long as its connections fit.
-fn plan(job: &Job, target: SocketAddr) -> Result<Plan, EngineError> {
+fn plan(job: &Job, target: &Peers) -> Result<Plan, EngineError> {
     shards::plan(&shards::Needs {
         connections: job.own_connections(),
         workers: job.workers,
@@ -273,15 +274,17 @@ fn limit(error: &std::io::Error) -> EngineError {
     }
 }
 
-/// The address of the target: of several, the first that accepts a connection.
-fn resolve(job: &Job) -> Result<SocketAddr, EngineError> {
-    let addresses = job.target.addresses().map_err(|message| EngineError {
+/// Where the connections go: to all addresses of the target in turn, or to the first that accepts a connection.
+fn resolve(job: &Job) -> Result<Peers, EngineError> {
+    let peers = job.target.peers().map_err(|message| EngineError {
         kind: ErrorKind::Connect,
         message,
         hint: "check target.host; it is a name or an address, without scheme, port or path".to_owned(),
     })?;
+    if job.target.addresses == Addresses::All || peers.all().len() == 1 {
+        return Ok(peers);
+    }
     let timeout = Duration::from_nanos(job.timeout_ns);
-    let takes = |address: &&SocketAddr| TcpStream::connect_timeout(address, timeout).is_ok();
-    let chosen = if addresses.len() > 1 { addresses.iter().find(takes) } else { None };
-    Ok(*chosen.unwrap_or(&addresses[0]))
+    let chosen = peers.all().iter().find(|peer| peer.accepts(timeout)).unwrap_or(&peers.all()[0]);
+    Ok(chosen.clone().into())
 }

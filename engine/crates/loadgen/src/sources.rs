@@ -4,7 +4,9 @@
 //! local ports, and the kernel takes long to pick a free port well before they run out. On loopback every address of
 //! 127.0.0.0/8 is local, so there is always another.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::peers::Peers;
 
 /// The most connections from a loopback address. With 9 700 per address, 250 000 were connected in 13 s; with 19 000 in 166 s,
 /// because so many of the 28 232 ports that Linux allows by default were taken.
@@ -29,8 +31,9 @@ enum Choice {
 
 impl Sources {
     /// The sources of a job with this many connections in all processes.
-    pub fn new(target: SocketAddr, given: &[IpAddr], connections: u32) -> Self {
-        let has_many = matches!(target.ip(), IpAddr::V4(address) if address.is_loopback());
+    pub fn new(target: &Peers, given: &[IpAddr], connections: u32) -> Self {
+        let is_loopback = |ip| matches!(ip, IpAddr::V4(address) if address.is_loopback());
+        let has_many = target.unix().is_none() && target.ips().all(is_loopback);
         let choice = if !given.is_empty() {
             Choice::Given(given.to_vec())
         } else if has_many && connections > MOST_PER_LOOPBACK {
@@ -66,9 +69,10 @@ impl Sources {
     }
 }
 
-/// The index of the first given address whose family is not the target's.
-pub fn unfit(target: SocketAddr, given: &[IpAddr]) -> Option<usize> {
-    given.iter().position(|source| source.is_ipv4() != target.is_ipv4())
+/// The index of the first given address from which a peer cannot be reached: its family is another, or the peer is a Unix socket.
+pub fn unfit(target: &Peers, given: &[IpAddr]) -> Option<usize> {
+    let reaches = |source: &IpAddr| target.ips().all(|ip| ip.is_ipv4() == source.is_ipv4());
+    given.iter().position(|source| target.unix().is_some() || !reaches(source))
 }
 
 #[cfg(test)]
@@ -78,9 +82,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use std::net::SocketAddr;
 
-    fn at(address: &str) -> SocketAddr {
-        SocketAddr::new(address.parse().unwrap(), 8080)
+    fn at(address: &str) -> Peers {
+        SocketAddr::new(address.parse().unwrap(), 8080).into()
     }
 
     proptest! {
@@ -89,7 +94,7 @@ mod tests {
         /// Connections are numbered through the job or in each worker.
         #[test]
         fn loopback_is_spread_evenly_and_thinly(connections in 14_001_u32..300_000, workers in 1_u32..20) {
-            let sources = Sources::new(at("127.0.0.1"), &[], connections);
+            let sources = Sources::new(&at("127.0.0.1"), &[], connections);
             let mut from: HashMap<IpAddr, u32> = HashMap::new();
             for i in 0..connections {
                 *from.entry(sources.of(i).unwrap()).or_default() += 1;
@@ -97,7 +102,7 @@ mod tests {
             let (least, most) = (*from.values().min().unwrap(), *from.values().max().unwrap());
             prop_assert!(most <= MOST_PER_LOOPBACK && most - least <= 1);
             prop_assert_eq!(from.len() as u32, sources.count());
-            prop_assert!(from.keys().all(|source| source.is_loopback() && *source != at("127.0.0.1").ip()));
+            prop_assert!(from.keys().all(|source| source.is_loopback() && Some(*source) != at("127.0.0.1").ip()));
 
             let mut by_worker: HashMap<IpAddr, u32> = HashMap::new();
             for worker in 0..workers {
@@ -114,7 +119,7 @@ mod tests {
         for (address, connections) in
             [("127.0.0.1", 1), ("127.0.0.1", MOST_PER_LOOPBACK), ("::1", 1_000_000), ("192.0.2.1", 1_000_000)]
         {
-            let sources = Sources::new(at(address), &[], connections);
+            let sources = Sources::new(&at(address), &[], connections);
             assert_eq!((sources.of(0), sources.of(connections - 1), sources.count()), (None, None, 1));
         }
     }
@@ -123,11 +128,11 @@ mod tests {
     fn given_addresses_are_taken_in_turn() {
         let given: Vec<IpAddr> = ["192.0.2.7", "192.0.2.9", "192.0.2.7"].map(|text| text.parse().unwrap()).to_vec();
         for address in ["192.0.2.1", "127.0.0.1"] {
-            let sources = Sources::new(at(address), &given, 100_000);
+            let sources = Sources::new(&at(address), &given, 100_000);
             assert_eq!([sources.of(0), sources.of(1), sources.of(3)], [Some(given[0]), Some(given[1]), Some(given[0])]);
             assert_eq!(sources.count(), 2);
         }
-        assert_eq!(unfit(at("192.0.2.1"), &given), None);
-        assert_eq!(unfit(at("::1"), &given), Some(0));
+        assert_eq!(unfit(&at("192.0.2.1"), &given), None);
+        assert_eq!(unfit(&at("::1"), &given), Some(0));
     }
 }

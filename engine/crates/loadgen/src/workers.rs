@@ -1,7 +1,6 @@
 //! The worker threads of this process, as the members of its main thread.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -21,6 +20,7 @@ use crate::io::uring::Uring;
 use crate::job::{Backend, Job, Shape};
 use crate::measure_start::{IntervalGrid, MeasureStart};
 use crate::merge::Measured;
+use crate::peers::Peers;
 use crate::protocol::{OnMeasure, emit};
 use crate::shards::child::{is_shard, too_late};
 use crate::stop::Stop;
@@ -34,7 +34,7 @@ use crate::worker::{Worker, WorkerLoad};
 pub struct Workers {
     job: Arc<Job>,
     stop: Arc<Stop>,
-    target: SocketAddr,
+    target: Peers,
     handles: Vec<WorkerHandle>,
     inbox: Receiver<Message>,
     measure_start: Arc<MeasureStart>,
@@ -69,7 +69,7 @@ impl Workers {
     /// When a thread cannot be started.
     pub fn start(
         job: &Arc<Job>,
-        target: SocketAddr,
+        target: &Peers,
         stop: &Arc<Stop>,
         measure_start: Arc<MeasureStart>,
     ) -> Result<Self, EngineError> {
@@ -81,7 +81,7 @@ impl Workers {
                 worker: WorkerId(number),
                 job: Arc::clone(job),
                 stop: Arc::clone(stop),
-                target,
+                target: target.clone(),
                 messages: messages.clone(),
                 epoch: epoch_inbox,
                 measure_start: Arc::clone(&measure_start),
@@ -98,7 +98,7 @@ impl Workers {
         Ok(Self {
             job: Arc::clone(job),
             stop: Arc::clone(stop),
-            target,
+            target: target.clone(),
             handles,
             inbox,
             measure_start,
@@ -127,7 +127,7 @@ impl Workers {
 }
 
 /// The error when no connection could be opened, if some are needed at the start.
-pub fn not_connected(job: &Job, target: SocketAddr, why: Option<&OpenError>) -> Option<EngineError> {
+pub fn not_connected(job: &Job, target: &Peers, why: Option<&OpenError>) -> Option<EngineError> {
     let needs_some = match &job.load.shape {
         Shape::Closed { users, .. } => users.start() >= 1.0,
         Shape::Open { .. } => true,
@@ -136,10 +136,16 @@ pub fn not_connected(job: &Job, target: SocketAddr, why: Option<&OpenError>) -> 
         Some(OpenError::Tls(why)) if why.contains("the server's certificate") => {
             "check the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
         }
+        Some(OpenError::Tls(why)) if why.contains("it wants a certificate of the client") => {
+            "give the client's certificate and its key: `--cert` and `--key`, or `cert` and `key` of `tls`"
+        }
         Some(OpenError::Tls(why)) if why.contains("the server sent the alert") => {
             "see what the server's log says of the handshake"
         }
         Some(OpenError::Tls(_)) => "check that the port speaks TLS",
+        _ if target.unix().is_some() => {
+            "check that the server is running and listens on that socket, and that you may write to it"
+        }
         _ => "check that the server is running and listens on that address and port",
     };
     let why = why.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
@@ -176,12 +182,13 @@ impl Members for Workers {
             }
         }
         let none = all.open == 0;
-        let error = if none { not_connected(&self.job, self.target, all.error.as_ref()) } else { None };
+        let error = if none { not_connected(&self.job, &self.target, all.error.as_ref()) } else { None };
         Ok(stop.code().is_none().then(|| Connected {
             connections: all.open as u64,
             connect_ns: 0,
             backend: name.to_owned(),
             tls: all.tls,
+            addresses: self.target.all().iter().map(ToString::to_string).collect(),
             error,
         }))
     }
@@ -251,7 +258,7 @@ struct WorkerThread {
     worker: WorkerId,
     job: Arc<Job>,
     stop: Arc<Stop>,
-    target: SocketAddr,
+    target: Peers,
     messages: Sender<Message>,
     epoch: Receiver<u64>,
     measure_start: Arc<MeasureStart>,
@@ -317,7 +324,7 @@ impl WorkerThread {
         let mine = self.job.share_of(all, self.worker);
         // Connections are numbered through all workers, so that their source addresses are spread evenly.
         let first = all / u64::from(self.job.shard.all_workers) * u64::from(self.global().0);
-        Client::new(&self.job, self.global(), self.target, first as u32, mine as usize, &self.stop)
+        Client::new(&self.job, self.global(), &self.target, first as u32, mine as usize, &self.stop)
     }
 
     /// How many connections are opened before the epoch.

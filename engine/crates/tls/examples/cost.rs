@@ -164,6 +164,9 @@ fn main() {
             alpn: Vec::new(),
             versions: vec![version],
             resumption: false,
+            certificate_pem: None,
+            key_pem: None,
+            ciphers: Vec::new(),
         });
         let client = client.unwrap();
         cost(&format!("{version:?}"), &client, &config, &server, &vec![b'x'; length]);

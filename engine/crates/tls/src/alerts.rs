@@ -13,8 +13,10 @@ pub enum Progress {
     Offered,
     /// The server had chosen.
     Chosen,
-    /// The server had chosen, and servers of this target request a client certificate, which does not exist.
+    /// The server had chosen, and servers of this target request a client certificate, which this side does not have.
     CertificateRequested,
+    /// The server had chosen, and servers of this target request a client certificate, which this side has.
+    CertificateShown,
 }
 
 /// The name of an alert (RFC 8446, section 6), and what it means.
@@ -25,6 +27,18 @@ pub(crate) fn alert_words(alert: Alert, progress: Progress) -> String {
             Alert::HandshakeFailure | Alert::BadCertificate | Alert::CertificateUnknown | Alert::AccessDenied,
             Progress::CertificateRequested,
         ) => "it wants a certificate of the client",
+        (Alert::CertificateExpired, Progress::CertificateShown) => "it takes the certificate of the client for expired",
+        (Alert::UnknownCA, Progress::CertificateShown) => "it does not trust who signed the certificate of the client",
+        (
+            Alert::HandshakeFailure
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateUnknown
+            | Alert::AccessDenied
+            | Alert::DecryptError,
+            Progress::CertificateShown,
+        ) => "it does not accept the certificate of the client",
         (Alert::HandshakeFailure | Alert::InsufficientSecurity, Progress::Offered) => {
             return format!(
                 "the server sent the alert {}: it accepts no combination of what was offered: {OFFER}",
@@ -79,6 +93,13 @@ mod tests {
                 "it accepts no combination of what was offered: TLS 1.2 and 1.3",
             ),
             (Alert::HandshakeFailure, Progress::Chosen, "handshake_failure", ""),
+            (Alert::UnknownCA, Progress::CertificateShown, "unknown_ca", "it does not trust who signed"),
+            (
+                Alert::BadCertificate,
+                Progress::CertificateShown,
+                "bad_certificate",
+                "it does not accept the certificate",
+            ),
             (Alert::UnknownCA, Progress::Chosen, "unknown_ca", ""),
             (Alert::UnknownPSKIdentity, Progress::Chosen, "unknown_psk_identity", ""),
             (Alert::UnrecognisedName, Progress::Offered, "unrecognized_name", "it does not know the name"),

@@ -9,7 +9,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore, SupportedProtocolVersion, version};
 
-use crate::client_certificate::CertificateRequests;
+use crate::ciphers::permitted;
+use crate::client_certificate::ClientCertificate;
 use crate::insecure::AnyCertificate;
 use crate::own::CaOrOwn;
 use crate::session::{Error, Session};
@@ -23,7 +24,7 @@ pub struct Client {
     config: Arc<ClientConfig>,
     resumption: bool,
     name: ServerName<'static>,
-    requests: Arc<CertificateRequests>,
+    certificate: Arc<ClientCertificate>,
 }
 
 impl Client {
@@ -39,21 +40,24 @@ impl Client {
                 "give the name that the certificate is for, without scheme, port or path",
             )
         })?;
-        let provider = Arc::new(provider());
+        let mut provider = provider();
+        provider.cipher_suites = permitted(provider.cipher_suites, &settings.ciphers, &settings.versions)?;
+        let provider = Arc::new(provider);
         let verifier = verifier(settings, &provider)?;
-        let requests = Arc::new(CertificateRequests::default());
+        let (certificate, key) = (settings.certificate_pem.as_deref(), settings.key_pem.as_deref());
+        let certificate = Arc::new(ClientCertificate::read(certificate, key, &provider)?);
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(&settings.versions)?)
             .map_err(|e| Unusable::new("versions", e.to_string(), "allow TLS 1.2 or 1.3"))?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
-            .with_client_cert_resolver(Arc::clone(&requests) as _);
+            .with_client_cert_resolver(Arc::clone(&certificate) as _);
         // After the handshake, this crate seals and opens records, not rustls.
         config.enable_secret_extraction = true;
         config.alpn_protocols = alpn(&settings.alpn)?;
         config.resumption =
             if settings.resumption { Resumption::store(Arc::new(Tickets::default())) } else { Resumption::disabled() };
-        Ok(Self { config: Arc::new(config), resumption: settings.resumption, name, requests })
+        Ok(Self { config: Arc::new(config), resumption: settings.resumption, name, certificate })
     }
 
     /// Begins a connection; its first bytes are waiting in [`Session::output`].
@@ -62,7 +66,7 @@ impl Client {
     /// When the machine provides no random numbers.
     pub fn connect(&self) -> Result<Session, Error> {
         let tls = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
-        Session::begin(tls, self.resumption, Arc::clone(&self.requests))
+        Session::begin(tls, self.resumption, Arc::clone(&self.certificate))
     }
 }
 

@@ -12,6 +12,7 @@
 //! system from disk once.
 
 mod alerts;
+mod ciphers;
 mod client;
 mod client_certificate;
 mod handshake;

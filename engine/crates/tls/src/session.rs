@@ -7,7 +7,7 @@ use rustls::client::UnbufferedClientConnection;
 use rustls::{AlertDescription, CertificateError, CipherSuite, Error as TlsError, InvalidMessage};
 
 use crate::alerts::{Progress, alert_words};
-use crate::client_certificate::CertificateRequests;
+use crate::client_certificate::ClientCertificate;
 use crate::handshake::Handshake;
 use crate::own::is_ca_as_server;
 use crate::traffic::Traffic;
@@ -138,7 +138,7 @@ pub struct Session {
     outgoing: Vec<u8>,
     agreed: Agreed,
     tickets: bool,
-    requests: Arc<CertificateRequests>,
+    certificate: Arc<ClientCertificate>,
     /// This side has sent `close_notify`.
     close_sent: bool,
 }
@@ -153,7 +153,7 @@ impl Session {
     pub(crate) fn begin(
         tls: UnbufferedClientConnection,
         tickets: bool,
-        requests: Arc<CertificateRequests>,
+        certificate: Arc<ClientCertificate>,
     ) -> Result<Self, Error> {
         let mut handshake = Handshake::new(tls);
         let mut outgoing = Vec::new();
@@ -163,7 +163,7 @@ impl Session {
             outgoing,
             agreed: Agreed::default(),
             tickets,
-            requests,
+            certificate,
             close_sent: false,
         })
     }
@@ -197,7 +197,8 @@ impl Session {
         let Error::Tls(TlsError::AlertReceived(alert)) = error else { return error };
         let progress = match &self.stage {
             Stage::Handshake(handshake) if !handshake.has_chosen() => Progress::Offered,
-            _ if self.requests.were_seen() => Progress::CertificateRequested,
+            _ if self.certificate.was_requested() && self.certificate.is_given() => Progress::CertificateShown,
+            _ if self.certificate.was_requested() => Progress::CertificateRequested,
             _ => Progress::Chosen,
         };
         Error::Refused { alert, progress }

@@ -17,6 +17,12 @@ pub struct Settings {
     pub versions: Vec<Version>,
     /// Whether a connection may resume the session of an earlier connection.
     pub resumption: bool,
+    /// The text of a PEM file with the certificate of the client, its own first; `None` for a client without.
+    pub certificate_pem: Option<String>,
+    /// The text of a PEM file with the key of that certificate.
+    pub key_pem: Option<String>,
+    /// The names of the cipher suites that may be negotiated, as IANA or OpenSSL names them; empty for all.
+    pub ciphers: Vec<String>,
 }
 
 /// A version of TLS.

@@ -261,6 +261,10 @@ fn settings_that_cannot_be_used_name_their_field() {
         ("server_name", Settings { server_name: String::new(), ..good.clone() }),
         ("versions", Settings { versions: Vec::new(), ..good.clone() }),
         ("alpn", Settings { alpn: vec![Vec::new()], ..good.clone() }),
+        ("ciphers", Settings { ciphers: vec!["AES128-SHA".to_owned()], ..good.clone() }),
+        ("ciphers", Settings { ciphers: vec!["TLS_AES_128_GCM_SHA256".to_owned()], ..good.clone() }),
+        ("key_pem", Settings { certificate_pem: Some(unreadable.to_owned()), ..good.clone() }),
+        ("cert_pem", Settings { key_pem: Some(unreadable.to_owned()), ..good.clone() }),
     ];
     for (field, settings) in cases {
         let unusable = Client::new(&settings).unwrap_err();

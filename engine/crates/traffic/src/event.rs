@@ -57,6 +57,9 @@ pub struct Connected {
     /// The result of the first TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
+    /// Where the connections go, in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// Why the job cannot be done if the other shards have no connection either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<EngineError>,
@@ -78,6 +81,9 @@ pub struct Started {
     /// The result of the first TLS handshake; `None` without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
+    /// Where the connections go, in turn; empty in a duet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
 }
 
 /// The engine that drives the load.

@@ -253,6 +253,7 @@ fn what_is_not_a_distribution_is_read_back_too() {
         connect_ns: 8,
         backend: "epoll".into(),
         tls: Some(tls.clone()),
+        addresses: vec!["127.0.0.1:80".into()],
         error: Some(error.clone()),
     };
     assert_eq!(read(&Event::Connected(connected.clone())), OwnedEvent::Connected(connected));
@@ -272,6 +273,7 @@ fn what_is_not_a_distribution_is_read_back_too() {
             connect_ns: 2,
             epoch_unix_ns: 1_790_000_000_000_000_001,
             tls,
+            addresses: vec!["unix:/run/a.sock".into()],
         };
         assert_eq!(read(&Event::Started(started.clone())), OwnedEvent::Started(started));
     }

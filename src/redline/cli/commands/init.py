@@ -20,8 +20,9 @@ from redline.cli.origins import FromRepository
 from redline.cli.project_builds import run_builds
 from redline.cli.project_document import run_document
 from redline.cli.project_text import name_of, project_text
-from redline.cli.request_flags import scenarios
+from redline.cli.request_flags import reached, scenarios
 from redline.cli.show import Terminal
+from redline.cli.way_flags import OF_TLS
 from redline.cli.written import Given, named_by_flags, plain, read_written
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.files import mend, write_atomically
@@ -44,7 +45,7 @@ from redline.suite.project import JVM_READY_NS, PROJECT_FILE, read_project
 from redline.suite.schema.document import Document
 from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
-from redline.suite.urls import base_of, check_has_a_host, check_is_reachable, is_like_a_url, is_url, read_url
+from redline.suite.urls import base_of, check_has_a_host, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes; they may contain `{port}`."""
@@ -248,7 +249,9 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
         return _of_compose(*words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     if is_curl(words[0]):
         curl = read_curl(words[1:], read=referenced_files(Path(PROJECT_FILE)).body)
-        asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
+        # curl ignores these options of TLS over http://.
+        way = curl.way if is_secure(curl.url) else {key: text for key, text in curl.way.items() if key not in OF_TLS}
+        asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body, **way)
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
@@ -261,7 +264,9 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
     url = str(asked.url)
     if path is not None:
         raise UsageError(f"--path {path}: the URL names its path", hint="leave out --path")
-    return {"name": "server", "url": base_of(url)}, _request(asked, Given(url, read_url(url)[1]))
+    return {"name": "server", "url": base_of(url), **plain(reached(url, asked, str))}, _request(
+        asked, Given(url, read_url(url)[1])
+    )
 
 
 def _typed() -> str:

@@ -20,6 +20,7 @@ from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
+from redline.cli.way_flags import OF_WAYS
 from redline.errors import UsageError
 from redline.model import Verdict
 from redline.plugins.launchers.variables import check_variables
@@ -28,7 +29,7 @@ from redline.running.searching import SearchSession
 from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE, Project
 
-_OF_REQUESTS = {"headers", "method", "body", "status", "requests", "path", "http2", "insecure", "cacert"}
+_OF_REQUESTS = {"headers", "method", "body", "status", "requests", "path", "http2", *OF_WAYS}
 _OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "loads", "options", "quick", "on"}
 _WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "openmetrics", "otlp", "json"}

@@ -14,6 +14,7 @@ from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, read_workers
+from redline.cli.following import followed
 from redline.cli.line_stream import LineStream
 from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_panel import LoadPanel
@@ -25,11 +26,12 @@ from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, Interval, PlannedTrial, Recording
+from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
-from redline.running.record import failure_of, record_load
+from redline.running.record import failure_of, new_recording, record_load, verify
 from redline.running.session import Source, new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
@@ -95,6 +97,8 @@ def measure(
     `project`: a redline.yaml with the server, in place of that of the current folder, where the flags name none.
     """
     project = project or (project_here() if flags.url is None else None)
+    if flags.follow:
+        flags = followed(flags, outputs.console)
     suite, text = load_suite(flags, project)
     check_targets(suite, flags.mine)
     check_variables(suite.variants)
@@ -107,7 +111,7 @@ def measure(
     store.create(new_manifest(folder.resolve().name, source, plan, bench))
     (cell,) = plan.cells.values()
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
-        shown = _Shown(cell, panel, outputs.stream, outputs.meter)
+        shown = _Shown(cell, panel, outputs.console, outputs.stream, outputs.meter)
         recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=flags.output is not None)
     recording, asked_again = recorded
     if flags.output is not None:
@@ -122,6 +126,7 @@ class _Shown:
 
     cell: Cell
     panel: LoadPanel
+    console: Console
     stream: LineStream | None
     meter: Meter | None
 
@@ -176,7 +181,11 @@ def _record(
     asked_again = ""
     try:
         with tools.launcher.running(launch) as server:
-            recording = record_load(cell, planned, server, tools, options)
+            if (wrong := verify(cell, server, tools.driver)) is not None:
+                recording = new_recording(planned).failed(wrong, server.facts)
+            else:
+                _say_cookies(tools.driver, shown.console)
+                recording = record_load(cell, planned, server, tools, options)
             asked_again = _asked_again(cell, recording, tools.driver, server.endpoint)
     except LaunchError as error:  # keep the measurement, since only the server's end failed
         if recording is None:
@@ -187,6 +196,14 @@ def _record(
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
     return recording, asked_again
+
+
+def _say_cookies(driver: Driver, console: Console) -> None:
+    """Say that a server sets cookies, which no request of the load sends back."""
+    if isinstance(driver, EngineDriver) and driver.cookies:
+        names = ", ".join(driver.cookies)
+        said = f"the answers set cookies ({names}), which no request sends back; to send some, give -H 'Cookie: …'"
+        console.print(said, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def _asked_again(cell: Cell, recording: Recording, driver: Driver, endpoint: Endpoint) -> str:

@@ -33,6 +33,8 @@ class EngineDriver:
 
     def __init__(self, engine: Path) -> None:
         self._engine = engine
+        self.cookies: tuple[str, ...] = ()
+        """The cookies that the answers of the last `verify` set, by name."""
 
     def version(self) -> str:
         """Return the output of `redline-engine --version`. Raises DriveError if it cannot be run."""
@@ -61,7 +63,9 @@ class EngineDriver:
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """Send each request once, as under load, and compare the whole answer. Raises DriveError."""
-        return verify(self._engine, cell, endpoint)
+        verified = verify(self._engine, cell, endpoint)
+        self.cookies = verified.cookies
+        return verified.wrong
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
         """Return where the answers of two servers first differ. Raises DriveError."""

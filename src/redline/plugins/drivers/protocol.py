@@ -7,6 +7,7 @@ is an error, never a guess.
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -23,9 +24,11 @@ from redline.model import (
     Load,
     Open,
     Request,
+    Tls,
     Traffic,
     Variant,
 )
+from redline.model.catalogue import sha256_of
 from redline.model.template import for_engine, has_placeholders
 from redline.plugins.drivers.intervals import KeptIntervals
 from redline.plugins.engine_process import INSTALL
@@ -146,8 +149,37 @@ def _without_none(**keys: Any) -> dict[str, Any]:
 
 
 def _target(variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
-    tls = variant.tls and variant.tls.model_dump(mode="json") | {"ca_pem": variant.tls.ca_pem or endpoint.ca_pem}
-    return _without_none(host=endpoint.host, port=endpoint.port, http=variant.http, tls=tls)
+    way, tls = endpoint.way, None
+    if variant.tls is not None:
+        given = variant.tls.model_dump(mode="json", exclude={"cert"})
+        tls = given | {"ca_pem": variant.tls.ca_pem or endpoint.ca_pem} | certificate_of(variant.tls)
+    return _without_none(
+        host=endpoint.host,
+        port=endpoint.port,
+        http=variant.http,
+        tls=tls,
+        connect=[
+            {"unix": place.socket} if place.socket else {"tcp": {"host": place.host, "port": place.port}}
+            for place in way.connect
+        ]
+        or None,
+        addresses=None if way.addresses == "first" else way.addresses,
+        sources=[*way.sources] or None,
+    )
+
+
+def certificate_of(tls: Tls) -> dict[str, str]:
+    """Read the client's certificate and its key, which no recording holds. Raises DriveError."""
+    if tls.cert is None:
+        return {}
+    try:
+        texts = [Path(file).read_text() for file in (tls.cert.file, tls.cert.key_file)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DriveError(f"the client's certificate cannot be read: {error}", hint="see --cert and --key") from error
+    if sha256_of(texts[0]) != tls.cert.sha256:
+        hint = "begin anew: what is measured belongs to one certificate"
+        raise DriveError(f"{tls.cert.file} is another certificate than when this was planned", hint=hint)
+    return {"cert_pem": texts[0], "key_pem": texts[1]}
 
 
 def _request(request: Request) -> dict[str, Any]:

@@ -2,34 +2,77 @@
 
 import json
 import re
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from redline.model import Cell, Expected, Request, Timestamp
+from redline.errors import DriveError
+from redline.model import Cell, Expected, Request, Timestamp, Tls
 from redline.model.template import first_of
 from redline.plugins.checks import Checked, CheckProcess, checking
 from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check
 from redline.ports import Endpoint
+from redline.quantities import clip
 
 VERIFY_WITHIN_S = (5.0, 30.0)
 SHOWN_BYTES = 120
 DIFFERING_BYTES = 40
 GRPC = "application/grpc"
+_REDIRECTION = 3
+_BEGUN = "bytes of it"
+_ENDLESS = "; it began and did not end, as a stream of events does: load a request whose answer ends"
+_SAFE = ("GET", "HEAD", "OPTIONS")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
-def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> str | None:
-    """Return the first wrong answer in one line, or None. Raises DriveError if the engine cannot send the request.
+@dataclass
+class Verified:
+    """How a server answered: its first wrong answer in one line, or None, and the cookies that its answers set."""
+
+    wrong: str | None = None
+    cookies: tuple[str, ...] = ()
+
+
+def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
+    """Send each request once. Raises DriveError if the engine cannot send the request.
 
     Each answer has to be complete within the cell's timeout, but that is at least 5 s and at most 30 s here.
     """
+    cookies: list[str] = []
     with checking(engine) as checks:
         for request in cell.scenario.requests:
             answer = _ask(checks, cell, request, endpoint, _compared_bytes(request))
             if (wrong := difference(request, answer)) is not None:
-                return f"{_request_line(cell, request)}: {wrong}"
-    return None
+                meant = _other_scheme(checks, cell, endpoint, answer)
+                return Verified(f"{_request_line(cell, request)}: {wrong}{meant and f'; {meant}'}")
+            if not any(name.lower() == "cookie" for name, _ in request.header_lines):
+                cookies += _cookies_of(answer)
+    return Verified(None, tuple(dict.fromkeys(cookies)))
+
+
+def _cookies_of(answer: Checked) -> list[str]:
+    """The names of the cookies that an answer sets (RFC 6265, section 4.1)."""
+    return [value.partition("=")[0].strip() for name, value in answer.headers or () if name == "set-cookie"]
+
+
+def _other_scheme(checks: CheckProcess, cell: Cell, endpoint: Endpoint, answer: Checked) -> str:
+    """Say that the port speaks TLS and was asked without, or the other way round; empty if neither is so."""
+    variant, request = cell.variant, cell.scenario.request
+    without = variant.tls is None
+    if answer.status not in (None, HTTPStatus.BAD_REQUEST) if without else answer.outcome != "tls":
+        return ""
+    other = variant.over(Tls(insecure=True) if without else None)
+    timeout_ns = int(VERIFY_WITHIN_S[0] * 1e9)
+    probe = Request(headers=request.headers) if request.method not in _SAFE else request
+    try:
+        seen = checks.ask(check(other, endpoint, probe, cell.scenario.picks, timeout_ns=timeout_ns, keep_bytes=0))
+    except DriveError:  # it only explains what is known to be wrong
+        return ""
+    if without:
+        return "this port speaks TLS: write https://" if seen.tls is not None else ""
+    return "this port speaks HTTP without TLS: write http://" if seen.status is not None else ""
 
 
 def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
@@ -87,21 +130,39 @@ def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint,
     wanted = request.checked_entirely
     timeout_ns = int(verify_within_s(cell) * 1e9)
     picks = cell.scenario.picks
-    return checks.ask(check(cell.variant, endpoint, wanted, picks, timeout_ns=timeout_ns, keep_bytes=keep_bytes))
+    try:
+        return checks.ask(check(cell.variant, endpoint, wanted, picks, timeout_ns=timeout_ns, keep_bytes=keep_bytes))
+    except DriveError as error:
+        raise DriveError(_with_files(error.message, cell.variant.tls), hint=error.hint) from error
+
+
+def _with_files(message: str, tls: Tls | None) -> str:
+    """A message of the engine with the files of the client's certificate in place of fields of the check."""
+    if tls is None or tls.cert is None:
+        return message
+    return message.replace("target.tls.cert_pem", tls.cert.file).replace("target.tls.key_pem", tls.cert.key_file)
 
 
 def difference(request: Request, answer: Checked) -> str | None:
     """Say how an answer differs from the expected answer, on one line; None if it does not."""
     if answer.status is None:
-        return answer.wrong
+        is_endless = answer.outcome == "timeout" and answer.failure is not None and _BEGUN in answer.failure.reason
+        return f"{answer.wrong}{_ENDLESS if is_endless else ''}"
     expect, body = request.expect, answer.body
     if answer.header("content-type").startswith(GRPC) and answer.grpc_status is None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"
     if answer.status != expect.status:
-        return f"status {answer.status} in place of {expect.status}, body {shown(body)}"
+        return f"status {status_of(answer)} in place of {expect.status}, body {shown(body)}"
     # Any other error that the engine reports would be an error under load too.
     differences = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
     return next(filter(None, differences), None)
+
+
+def status_of(answer: Checked) -> str:
+    """The status of an answer; of a redirect also where it leads: `302 to /login`."""
+    location = answer.header("location")
+    is_redirect = answer.status is not None and answer.status // 100 == _REDIRECTION
+    return f"{answer.status} to {clip(location)}" if is_redirect and location else str(answer.status)
 
 
 def _body_of(expect: Expected, answer: Checked) -> str | None:

@@ -10,7 +10,7 @@ from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
 from redline.plugins.launchers import observed
 from redline.plugins.linux.cgroup import started_by
-from redline.plugins.linux.owners import owner_of
+from redline.plugins.linux.owners import Owner, owner_of
 from redline.plugins.linux.runtimes import runtimes_of
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, RunningServer
 
@@ -27,11 +27,12 @@ class RunningElsewhere:
     @property
     def runtimes(self) -> frozenset[str]:
         """The runtimes of its processes, if they run on this machine."""
-        return runtimes_of(owner_of(self.endpoint.host, self.endpoint.port).pids)
+        return runtimes_of(owner_at(self.endpoint).pids)
 
     def death(self) -> Failure | None:
         """A message if nothing listens at its address any more: nothing else can be observed."""
-        address = self.endpoint.host, self.endpoint.port
+        if (address := self.endpoint.address) is None:
+            return self._death_of_socket()
         try:
             socket.create_connection(address, timeout=_ASKED_WITHIN_S).close()
         except OSError as error:
@@ -44,6 +45,34 @@ class RunningElsewhere:
                     hint="see whether the server still runs, and what it printed",
                 )
         return None
+
+    def _death_of_socket(self) -> Failure | None:
+        """A message if nobody accepts connections to its Unix socket; None where it is reached otherwise."""
+        path = self.endpoint.way.socket
+        if not path:
+            return None
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.settimeout(_ASKED_WITHIN_S)
+            try:
+                asked.connect(path)
+            except (ConnectionRefusedError, FileNotFoundError, PermissionError) as error:
+                return Failure(
+                    stage="load",
+                    kind="died",
+                    message=f"nothing can be reached at {path}: {(error.strerror or '').lower()}",
+                    hint="see whether the server still runs, listens on that socket, and lets you write to it",
+                )
+            except OSError:
+                return None
+        return None
+
+
+def owner_at(endpoint: Endpoint) -> Owner:
+    """Return the processes that provably answer at an endpoint, or why they are unknown."""
+    if endpoint.address is None:
+        why = "of a Unix socket" if endpoint.way.socket else "of several addresses"
+        return Owner(unknown=f"the processes {why} are not known")
+    return owner_of(*endpoint.address)
 
 
 def processes_of(server: RunningServer) -> tuple[int, ...]:
@@ -68,4 +97,4 @@ class AttachedLauncher:
         if not isinstance(entry, AttachedServer):
             hint = "this is an error in Redline"
             raise LaunchError(f"{launch.variant.slug} is to be started, and is not running", hint=hint)
-        yield RunningElsewhere(Endpoint(entry.host, entry.port))
+        yield RunningElsewhere(Endpoint(entry.host, entry.port, way=entry.way))

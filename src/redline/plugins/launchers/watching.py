@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from redline.model.duet import CpuOwner
-from redline.plugins.launchers.attached import processes_of
+from redline.plugins.launchers.attached import owner_at, processes_of
 from redline.plugins.launchers.route import RoutedServer
 from redline.plugins.linux import procfs
 from redline.plugins.linux.cgroup import started_by
@@ -119,8 +119,8 @@ class AttachedWatch:
     @classmethod
     def of(cls, server: RunningServer) -> "AttachedWatch":
         """The watch for a server at its address."""
-        host, port = server.endpoint.host, server.endpoint.port
-        return cls(host, port, owner_of(host, port))
+        host, port = server.endpoint.address or (server.endpoint.host, server.endpoint.port)
+        return cls(host, port, owner_at(server.endpoint))
 
     def look(self) -> None:
         """Check, a few times if need be, whether the processes answer the server's connections, and whom they ask."""

@@ -6,18 +6,17 @@ The options follow the manual of curl 8. Options that concern only curl's own ou
 import argparse
 import base64
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 from redline.errors import UsageError
 from redline.quantities import clip
-from redline.suite.importing import curl_form
+from redline.suite.importing import curl_form, curl_way
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.source import RequestSource
 from redline.suite.pasted import read_pasted, read_script
-from redline.suite.urls import is_secure
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _OF_HEADERS = {
@@ -29,31 +28,23 @@ _SHOWN = (
     "-s --silent -S --show-error -v --verbose -i --include -f --fail --fail-with-body -L --location "
     "--location-trusted -N --no-buffer --http1.1 -# --progress-bar --no-progress-meter -O --remote-name "
     "-J --remote-header-name --create-dirs --path-as-is --tcp-nodelay --no-keepalive -4 --ipv4 -6 --ipv6 --basic "
-    "--retry-all-errors --retry-connrefused --raw --tlsv1 --tlsv1.2 --tlsv1.3"
+    "--retry-all-errors --retry-connrefused --raw"
 )
 _SHOWN_WITH_VALUE = (
     "-o --output --output-dir -w --write-out -m --max-time --connect-timeout --retry --retry-delay --retry-max-time "
     "--max-redirs -c --cookie-jar -D --dump-header --stderr --trace --trace-ascii --proto --proto-default "
     "--keepalive-time"
 )
-_SUITE = "write a suite, whose servers have `tls` and `http`: docs/reference/suite.md"
 _FILE = "save the body in a file, and give it as --data-binary @FILE"
-_ADDRESS = "give the server's own address in the URL, and -H 'Host: …'"
 _SIGNED = "only Basic and Bearer are sent: give the header that the server wants, with -H 'Authorization: …'"
 _REFUSED = {
     "-T --upload-file": _FILE,
     "--url-query": "write the query into the URL",
-    "--cacert": _SUITE,
-    "-E --cert": "a client certificate cannot be given to the engine",
-    "--key": "a client certificate cannot be given to the engine",
+    "--pass": "write the key without a password: openssl pkey -in KEY -out plain.pem",
     "--http1.0 -0": "the engine speaks HTTP/1.1 and HTTP/2",
-    "--http2": _SUITE,
-    "--http2-prior-knowledge": _SUITE,
     "--http3 --http3-only": "the engine speaks HTTP/1.1 and HTTP/2",
-    "--unix-socket --abstract-unix-socket": "let the server listen on a port of 127.0.0.1",
+    "--abstract-unix-socket": "let the server listen on a socket with a path, for --unix-socket",
     "-x --proxy": "give the URL of the proxy itself",
-    "--resolve": _ADDRESS,
-    "--connect-to": _ADDRESS,
     "--digest --ntlm --negotiate --anyauth --aws-sigv4": _SIGNED,
     "-n --netrc --netrc-file": "give the user and the password with -u",
     "-K --config": "write its options into the command",
@@ -62,9 +53,6 @@ _REFUSED = {
     "-z --time-cond": "give the header: -H 'If-Modified-Since: …'",
     "--request-target": "write the path into the URL",
 }
-_INSECURE = "-k --insecure"
-_ABOUT_THE_CONNECTION = frozenset({_INSECURE, "--http2", "--http2-prior-knowledge"})
-"""Options about the connection to the server, which a list of requests does not describe."""
 ALONE = "a URL is given alone, with its path, and flags of init stand before it"
 _SCHEME = re.compile(r"\w+://")
 _GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
@@ -87,12 +75,16 @@ class _CurlParser(argparse.ArgumentParser):
 
 @dataclass(frozen=True)
 class CurlRequest:
-    """The request of a curl command: `headers` are lines, `body` is text or @FILE; `method` is None unless given."""
+    """The request of a curl command: `headers` are lines, `body` is text or @FILE; `method` is None unless given.
+
+    `way` says how the server is reached, by names of Redline's flags; a list of requests does not describe that.
+    """
 
     url: str
     method: str | None
     headers: list[str]
     body: str | None
+    way: dict[str, Any] = field(default_factory=dict)
 
 
 def is_curl(word: str) -> bool:
@@ -113,18 +105,16 @@ def split_curl(text: str) -> tuple[str, ...]:
     return read_pasted(text.lstrip().removeprefix("$ "), "curl").commands[0]
 
 
-def read_curl(
-    words: Sequence[str], ignored: Collection[str] = (), read: Callable[[str], bytes] = _no_file
-) -> CurlRequest:
+def read_curl(words: Sequence[str], read: Callable[[str], bytes] = _no_file) -> CurlRequest:
     """The URL, method, headers and body of a request. Raises UsageError for an option that has no counterpart.
 
-    `ignored` are options without a counterpart that do not change the request. `read` reads the files of a form.
+    `read` reads the files of a form.
     """
     if any(map(_NO_TEXT.search, words)):
         hint = "write the character itself, or save the body in a file, for --data-binary @FILE"
         raise UsageError("curl: half of a character, or a NUL, stands in the command", hint=hint)
-    values = _values(words, ignored)
-    url, headers, body = _url(values, ignored), list(values.headers or ()), _body(values)
+    values = _values(words)
+    url, headers, body = _url(values), list(values.headers or ()), _body(values)
     for header in headers:
         _check_header(header)
     described = _described(values)
@@ -153,7 +143,9 @@ def read_curl(
     named = set(map(_name_of, headers))
     headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
-    return CurlRequest(url=url, method=method, headers=[*filter(_is_sent, headers)], body=body)
+    return CurlRequest(
+        url=url, method=method, headers=[*filter(_is_sent, headers)], body=body, way=curl_way.way_of(values)
+    )
 
 
 def _name_of(header: str) -> str:
@@ -178,7 +170,7 @@ def _part(kind: str) -> Callable[[str], tuple[str, str]]:
     return lambda text: (kind, text)
 
 
-def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespace:
+def _values(words: Sequence[str]) -> argparse.Namespace:
     parser = _CurlParser(prog="curl", add_help=False, allow_abbrev=False)
     parser.add_argument("-X", "--request", dest="method")
     parser.add_argument("-H", "--header", dest="headers", action="append")
@@ -196,7 +188,7 @@ def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespac
     parser.add_argument("--oauth2-bearer", dest="bearer")
     parser.add_argument("-I", "--head", dest="head", action="store_true")
     parser.add_argument("-g", "--globoff", dest="literal", action="store_true")
-    parser.add_argument(*_INSECURE.split(), dest="insecure", action="store_true")
+    curl_way.add_options(parser)
     parser.add_argument("--compressed", dest="compressed", action="store_true")
     parser.add_argument("--url", dest="urls", action="append")
     for options, dest in _OF_HEADERS.items():
@@ -204,10 +196,7 @@ def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespac
     parser.add_argument(*_SHOWN.split(), dest="shown", action="store_true")
     parser.add_argument(*_SHOWN_WITH_VALUE.split(), dest="shown_with")
     for options in _REFUSED:
-        if options in ignored:
-            parser.add_argument(*options.split(), dest=options, action="store_const", const=None)
-        else:
-            parser.add_argument(*options.split(), dest=options, nargs="?", const="")
+        parser.add_argument(*options.split(), dest=options, nargs="?", const="")
     values, rest = parser.parse_known_args(list(words))
     for options, instead in _REFUSED.items():
         if getattr(values, options) is not None:
@@ -228,7 +217,7 @@ def _written(options: str, words: Sequence[str]) -> str:
     return next((option for option in options.split() if option in words), options.split(maxsplit=1)[0])
 
 
-def _url(values: argparse.Namespace, ignored: Collection[str]) -> str:
+def _url(values: argparse.Namespace) -> str:
     if len(values.urls) != 1:
         has = "several URLs" if values.urls else "no URL"
         raise UsageError(f"this curl command has {has}", hint="give one, such as http://127.0.0.1:8080/items")
@@ -236,8 +225,6 @@ def _url(values: argparse.Namespace, ignored: Collection[str]) -> str:
     if not values.literal and (several := _GLOB.search(url)):
         hint = "give one of them, or -g if it is meant literally"
         raise UsageError(f"curl makes several URLs of `{clip(several[0])}`", hint=hint)
-    if values.insecure and _INSECURE not in ignored and is_secure(url):
-        raise UsageError("curl -k has no counterpart here", hint=_SUITE)
     return url
 
 
@@ -310,7 +297,7 @@ def read_commands(source: RequestSource, into: Gathering) -> None:
             into.leave_out(f"with {needs}", f"line {line}")
             continue
         try:
-            request = read_curl(rest, _ABOUT_THE_CONNECTION, source.body)
+            request = read_curl(rest, source.body)
         except UsageError as error:
             into.leave_out(f"that cannot be sent: {error.message}", f"line {line}")
             continue

@@ -15,8 +15,8 @@ from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
 from redline.suite.schema.setup import COMMANDS, SetupSchema
 from redline.suite.schema.shell import CommandLine
-from redline.suite.schema.suite import OWN_NAME, RouteNames, Routes
-from redline.suite.schema.types import Budget
+from redline.suite.schema.suite import OWN_NAME, RouteNames, Routes, TlsSchema, WaySchema
+from redline.suite.schema.types import Budget, Http
 
 MIX = "mix"
 """The scenario of all requests by their weights."""
@@ -86,13 +86,13 @@ _FIT = {
     "start": {"build", "runtime", "ready", "stop", *SetupSchema.model_fields},
     "image": {"build", "runtime", "ready", "stop", "port", "cpus", "memory", *SetupSchema.model_fields},
     "compose": {"build", "runtime", "ready", "stop", "service", "port", "fresh", *COMMANDS},
-    "url": set[str](),
+    "url": {"http", "tls", *WaySchema.model_fields},
 }
 """The further keys of an item of `servers`, by its kind."""
 _ONE_KIND = "write one of `start: ./server --port {port}`, `image: shop:1`, `compose: compose.yaml` and `url: http://…`"
 
 
-class ProjectServerSchema(StartedSchema, ContainedSchema):
+class ProjectServerSchema(StartedSchema, ContainedSchema, WaySchema):
     """An item of `servers`: a command that starts it, its image, a service, or the URL of a running server."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in _KINDS]})
@@ -104,6 +104,10 @@ class ProjectServerSchema(StartedSchema, ContainedSchema):
         default=None,
         description="a running server: its scheme, host and port",
         examples=["http://127.0.0.1:8080"],
+    )
+    http: Http = Field(default="1.1", description="the version of HTTP of a `url`, 1.1 or 2", examples=[2])
+    tls: TlsSchema | None = Field(
+        default=None, description="the TLS settings of a `url` of https://", examples=[{"ca": "ca.pem"}]
     )
 
     route: RouteNames = Field(

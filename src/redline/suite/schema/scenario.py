@@ -69,10 +69,12 @@ def check_header_name(name: str) -> str:
     return name
 
 
-def _header_name(name: str) -> str:
-    if name.lower() == "connection":
-        raise WrongValueError(f"the engine sets `{name}`", "remove it")
-    return check_header_name(name)
+def _headers(headers: dict[str, object]) -> dict[str, object]:
+    """Check that a request asks at most to close the connection, which is its last then."""
+    for name, value in headers.items():
+        if name.lower() == "connection" and value != "close":
+            raise WrongValueError(f"the engine sets `{name}`", "remove it, or write `close`", field=name)
+    return headers
 
 
 def check_header_text(text: str) -> str:
@@ -87,7 +89,7 @@ HeaderTexts = Annotated[list[HeaderText], Field(min_length=1)]
 
 
 HeaderItem = Annotated[Annotated[HeaderText, PLAIN] | Annotated[HeaderTexts, LIST], BY_FORM]
-Headers = dict[Annotated[str, AfterValidator(_header_name)], HeaderItem]
+Headers = Annotated[dict[Annotated[str, AfterValidator(check_header_name)], HeaderItem], AfterValidator(_headers)]
 PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^/[!"$-~]*$'})]
 
 

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -17,6 +18,8 @@ from pydantic_core import CoreSchema
 from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.variant import DIRECT
+from redline.model.way import Addresses
+from redline.suite.places import read_place, read_source
 from redline.suite.schema.container import ContainedSchema, PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
@@ -75,6 +78,64 @@ class TlsSchema(Schema):
         default=["1.2", "1.3"], min_length=1, description="versions that may be negotiated", examples=[[1.3]]
     )
     resumption: bool = Field(default=True, description="whether a connection may resume an earlier session")
+    ciphers: Annotated[list[str], BeforeValidator(as_list), one_or_several({"type": "string"})] = Field(
+        default=[],
+        description="cipher suites that may be negotiated, as IANA or OpenSSL name them; default: all",
+        examples=[["TLS_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"]],
+    )
+    cert: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a PEM file: the certificate that the load shows to a server that asks for it",
+        examples=["client.pem"],
+    )
+    key: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a PEM file with the key of `cert`; default: the file of `cert`",
+        examples=["client.key"],
+    )
+
+    @model_validator(mode="after")
+    def _key_of_a_certificate(self) -> Self:
+        if self.key is not None and self.cert is None:
+            raise WrongValueError("a key without its certificate", "write `cert` too", field="key")
+        return self
+
+
+def _place(text: str) -> str:
+    read_place(text)
+    return text
+
+
+def _source(text: str) -> str:
+    return read_source(text)
+
+
+_TEXTS = one_or_several({"type": "string"}, minItems=1)
+Places = Annotated[list[Annotated[str, AfterValidator(_place)]], BeforeValidator(as_list), Field(min_length=1), _TEXTS]
+Sources = Annotated[
+    list[Annotated[str, AfterValidator(_source)]], BeforeValidator(as_list), Field(min_length=1), _TEXTS
+]
+
+
+class WaySchema(Schema):
+    """How connections reach a running server, where its URL does not say it."""
+
+    connect: Places | None = Field(
+        default=None,
+        description="where connections go in place of the URL's host and port: a host with a port, or a Unix socket; "
+        "the URL's host stays the name in `Host` and in the certificate",
+        examples=["127.0.0.1:8443", "unix:/run/app.sock", ["10.0.0.1:8080", "10.0.0.2:8080"]],
+    )
+    addresses: Addresses = Field(
+        default="first", description="of several addresses: the first that answers, or all of them in turn"
+    )
+    sources: Sources | None = Field(
+        default=None,
+        description="local addresses that connections start from, in turn; default: as the kernel chooses",
+        examples=["127.0.0.2"],
+    )
 
 
 class HopSchema(PlacedSchema):
@@ -112,13 +173,13 @@ _FIT = {
         *("name", "folder", "service", "port", "fresh", "ready", "stop", "runtime", "http", "tls", "route"),
         *COMMANDS,
     },
-    "url": {"name", "http", "tls", "route"},
+    "url": {"name", "http", "tls", "route", *WaySchema.model_fields},
     "revision": {"name", "http", "tls", "route"},
 }
 """The further keys of a server, by its kind."""
 
 
-class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
+class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema, WaySchema):
     """A server: a catalogue entry, a command, an image, a service, a URL, or a revision; a list of values is an axis.
 
     A name alone names a server of the catalogue.
@@ -134,8 +195,8 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
     )
     url: str | None = Field(
         default=None,
-        description="a server that is running: its scheme, host and port",
-        examples=["http://127.0.0.1:8080"],
+        description="a server that is running: its scheme, host and port; or `http+unix://` and the path of a socket",
+        examples=["http://127.0.0.1:8080", "http+unix://%2Frun%2Fapp.sock"],
     )
     revision: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,

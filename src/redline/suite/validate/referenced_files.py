@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
+from os.path import abspath
 from typing import NoReturn, TypeVar
 
 from redline.errors import Location, UsageError, WrongValueError
@@ -32,10 +33,14 @@ def _unreadable(name: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Files:
-    """Readers of files by name, relative to the file that names them: as texts, and as bodies. Raise UsageError."""
+    """Readers of files by name, relative to the file that names them: as texts, and as bodies. Raise UsageError.
+
+    `place` is the absolute path of a file.
+    """
 
     text: Callable[[str], str] = _unreadable
     body: Callable[[str], bytes] = _unreadable
+    place: Callable[[str], str] = abspath
 
     def replay(self, name: str) -> Replay:
         """The recorded arrivals of a file, by `read_replay`."""

@@ -10,10 +10,12 @@ from posixpath import normpath
 
 from redline.errors import UsageError
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
-from redline.model.catalogue import certificates, has_tls, http_of, leg_of
+from redline.model.catalogue import certificates, has_tls, http_of, leg_of, sha256_of
 from redline.model.variant import DIRECT
+from redline.model.way import Access, ClientCertificate
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
+from redline.suite.places import read_place
 from redline.suite.project import Origins, Own, ready_of, setup_of
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema, TlsSchema
@@ -119,7 +121,7 @@ def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names
         check_option(sheet, (*path, "with", name), entry, name, values)
     chosen = routes_of(sheet, path, entry, written, names.routes, names.catalogue)
     places = places_of(sheet, path, written)
-    settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
+    settings = _tls(sheet, path, written, names) if written.tls else Tls()
     fronts = [_front(entry, written, route) for route in chosen]
     _check_tls(sheet, path, written, entry.name, [leg for _, leg in fronts])
     if len(sheet.problems) > known_before:
@@ -151,7 +153,7 @@ def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[
     chosen = routes_of(sheet, path, None, written, names.routes, names.catalogue)
     direct = leg_of(written.http, tls=written.tls is not None)
     legs = [(route.legs[0], route.legs[-1]) if route else (direct, direct) for route in chosen]
-    settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
+    settings = _tls(sheet, path, written, names) if written.tls else Tls()
     _check_tls(sheet, path, written, name, [front for front, _ in legs])
     made = _entries(sheet, path, written, names, name)
     if made is None or len(sheet.problems) > known_before:
@@ -217,11 +219,12 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
     if asked != "/":
         hint = f"move it to `scenarios`, such as `get: {clip(asked)}`"
         sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", hint)
+    way = _way(sheet, path, written, server)
     has_tls_ = is_url(url) and is_secure(url)
     chosen = _routes_to_running(sheet, path, written, names, secure=has_tls_)
     fronts = [route.legs[0] if route else leg_of(written.http, tls=has_tls_) for route in chosen]
     _check_tls(sheet, path, written, clip(url), fronts)
-    settings = _tls(sheet, path, written, names.files) if any(map(has_tls, fronts)) else Tls()
+    settings = _tls(sheet, path, written, names) if any(map(has_tls, fronts)) else Tls()
     if len(sheet.problems) > known_before:
         return []
     first = names.asked or Scenario(name="root", request=Request())
@@ -232,6 +235,7 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
                 port=server.port,
                 label=written.name or "",
                 ready=None if route is None else ready_of(first),
+                way=way,
             ),
             http=http_of(leg),
             tls=_served_by(settings, route.hops[0].catalogued if route and route.hops else None)
@@ -260,6 +264,29 @@ def _routes_to_running(
     return chosen
 
 
+def _way(sheet: Sheet, path: Path, written: ServerSchema, server: AttachedServer) -> Access:
+    """How connections reach the server behind a URL; problems are noted."""
+    connect = tuple(map(read_place, written.connect or ()))
+    if connect and server.way.connect:
+        sheet.wrong((*path, "connect"), "the URL names the Unix socket already", "remove `connect`")
+    way = Access(
+        connect=connect or server.way.connect, addresses=written.addresses, sources=tuple(written.sources or ())
+    )
+    if way.socket and (way.sources or way.addresses == "all"):
+        key = "sources" if way.sources else "addresses"
+        sheet.wrong((*path, key), "a Unix socket has no addresses", f"remove `{key}`")
+    if way != Access() and written.route != [DIRECT]:
+        key = (
+            "url" if server.way.connect else next(key for key in _OF_WAY if getattr(way, key) != getattr(Access(), key))
+        )
+        message = "the proxies of a route reach a server by the host and port of its URL alone"
+        sheet.wrong((*path, key), message, f"remove `{key}`, or `route`")
+    return way
+
+
+_OF_WAY = ("connect", "addresses", "sources")
+
+
 def _check_tls(sheet: Sheet, path: Path, written: ServerSchema, name: str, fronts: list[Leg]) -> None:
     if written.tls is not None and fronts and not any(map(has_tls, fronts)):
         sheet.wrong((*path, "tls"), f"{name} does not serve TLS", "remove `tls`", key=True)
@@ -278,8 +305,9 @@ def _served_by(settings: Tls, entry: ServerEntry | None) -> Tls:
     return settings.named(settings.server_name or served)
 
 
-def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
+def _tls(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> Tls:
     """The TLS settings as written."""
+    files = names.files
     settings, where = written.tls or TlsSchema(), (*path, "tls")
     ca = settings.ca
     ca_pem = noted(sheet, (*where, "ca"), lambda: certificates(files.text(ca))) if ca else None
@@ -291,4 +319,22 @@ def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
         server_name=settings.server_name,
         versions=tuple(dict.fromkeys(settings.versions)),
         resumption=settings.resumption,
+        ciphers=tuple(dict.fromkeys(settings.ciphers)),
+        cert=_certificate(sheet, where, settings, names) if settings.cert else None,
     )
+
+
+def _certificate(sheet: Sheet, where: Path, settings: TlsSchema, names: Names) -> ClientCertificate | None:
+    """The client's certificate, by its files; None after noting a problem."""
+    file, key = settings.cert or "", settings.key or settings.cert or ""
+    pem = noted(sheet, (*where, "cert"), lambda: names.files.text(file))
+    key_is_there = noted(sheet, (*where, "key" if settings.key else "cert"), lambda: names.files.text(key))
+    if pem is None or key_is_there is None:
+        return None
+    digest = sha256_of(pem)
+    if digest is None:
+        sheet.wrong(
+            (*where, "cert"), f"{file} contains no certificate", "name a PEM file with the client's certificate"
+        )
+        return None
+    return ClientCertificate(file=names.files.place(file), key_file=names.files.place(key), sha256=digest)

@@ -15,7 +15,6 @@ mod requests;
 mod scenario;
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use redline_traffic::Outcome;
@@ -34,6 +33,7 @@ use crate::first_failures::{OVER, in_words};
 use crate::ids::{ConnectionId, GlobalWorkerId, PendingId};
 use crate::io::{Event, Io};
 use crate::job::Job;
+use crate::peers::Peers;
 use crate::stop::Stop;
 
 /// The connections of one worker, and the requests in flight on them.
@@ -58,7 +58,7 @@ impl<I: Io> Client<I> {
     pub fn new(
         job: &Arc<Job>,
         worker: GlobalWorkerId,
-        target: SocketAddr,
+        target: &Peers,
         first: u32,
         connections: usize,
         stop: &Stop,

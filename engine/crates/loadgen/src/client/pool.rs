@@ -5,7 +5,6 @@ mod opening;
 mod states;
 
 use std::io;
-use std::net::SocketAddr;
 
 use redline_traffic::TlsInfo;
 
@@ -19,6 +18,7 @@ use crate::demand::NEVER;
 use crate::ids::ConnectionId;
 use crate::io::{Chunk, Event, Io, Sending};
 use crate::job::{Job, Target};
+use crate::peers::Peers;
 use crate::sources::Sources;
 use crate::stop::Stop;
 use crate::sys::socket::{Address, new_socket};
@@ -30,7 +30,8 @@ pub struct Pool<I> {
     states: ConnectionStates,
     /// The result of the first TLS handshake.
     tls: Option<TlsInfo>,
-    address: Address,
+    /// Where connections go, in turn. The kernel may be reading them: they stay where they are.
+    addresses: Vec<Address>,
     target: Target,
     /// Record answers, with up to this many bytes of their bodies.
     records: Option<usize>,
@@ -54,7 +55,7 @@ impl<I: Io> Pool<I> {
     pub fn new(
         job: &Job,
         tapes: Vec<Tape>,
-        target: SocketAddr,
+        target: &Peers,
         first: u32,
         connections: usize,
         stop: &Stop,
@@ -64,7 +65,7 @@ impl<I: Io> Pool<I> {
             connections: (0..connections).map(|_| Connection::new()).collect(),
             states: ConnectionStates::new(connections),
             tls: None,
-            address: Address::new(target),
+            addresses: target.all().iter().map(Address::new).collect::<io::Result<_>>()?,
             target: job.target.clone(),
             records: job.records,
             sources: Sources::new(target, &job.target.sources, job.load.connections()),
@@ -291,9 +292,10 @@ impl<I: Io> Pool<I> {
         // Whatever the result, the connection goes to the back of a queue, so that others have their turn.
         self.states.change(connection, ConnectionState::Down);
         self.backoff.started(now_ns);
-        let source = self.sources.of(self.first + connection.0);
-        new_socket(&self.address, source, I::NONBLOCKING)
-            .and_then(|socket| self.io.connect(connection, socket, &self.address))
+        let number = self.first + connection.0;
+        let address = &self.addresses[number as usize % self.addresses.len()];
+        new_socket(address, self.sources.of(number), I::NONBLOCKING)
+            .and_then(|socket| self.io.connect(connection, socket, address))
             .map_err(|error| (connection, error))?;
         let opening = &mut self.connections[connection.index()];
         opening.begin(now_ns);

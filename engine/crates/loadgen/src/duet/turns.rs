@@ -159,11 +159,11 @@ impl Turns {
 
     /// A client for each target.
     fn clients<I: Io>(&self) -> io::Result<Vec<Client<I>>> {
-        let new = |(job, address): &(Arc<Job>, _)| {
+        let new = |(job, peers): &DuetTarget| {
             let all = u64::from(job.load.connections());
             let mine = job.share_of(all, self.worker);
             let first = all / u64::from(job.workers) * u64::from(self.worker.0);
-            Client::new(job, GlobalWorkerId(self.worker.0), *address, first as u32, mine as usize, &self.stop)
+            Client::new(job, GlobalWorkerId(self.worker.0), peers, first as u32, mine as usize, &self.stop)
         };
         self.targets.iter().map(new).collect()
     }

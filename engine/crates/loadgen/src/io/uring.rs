@@ -387,7 +387,7 @@ mod tests {
             }
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let target = Address::new(listener.local_addr().unwrap());
+        let target = Address::of_tcp(listener.local_addr().unwrap());
         uring.connect(ConnectionId(0), new_socket(&target, None, false).unwrap(), &target).unwrap();
         let (peer, _) = listener.accept().unwrap();
         loop {

@@ -1,12 +1,15 @@
 //! The target of a job: its address and protocol.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
 
 use redline_tls::{Client, Settings, Version};
 use redline_traffic::EngineError;
 use serde::Deserialize;
 
 use super::bad;
+use crate::peers::{Peer, Peers};
+use crate::sys::socket::LONGEST_PATH;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +22,29 @@ pub struct RawTarget {
     tls: Option<RawTls>,
     #[serde(default)]
     sources: Vec<IpAddr>,
+    #[serde(default)]
+    connect: Vec<RawPlace>,
+    #[serde(default)]
+    addresses: Addresses,
+}
+
+/// Where connections go instead of the host and port of the target.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum RawPlace {
+    Tcp { host: String, port: u16 },
+    Unix(PathBuf),
+}
+
+/// Which of several addresses connections go to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Addresses {
+    /// The first that accepts a connection.
+    #[default]
+    First,
+    /// All of them, in turn.
+    All,
 }
 
 /// The version of HTTP.
@@ -44,6 +70,12 @@ struct RawTls {
     versions: Vec<String>,
     #[serde(default = "yes")]
     resumption: bool,
+    #[serde(default)]
+    cert_pem: Option<String>,
+    #[serde(default)]
+    key_pem: Option<String>,
+    #[serde(default)]
+    ciphers: Vec<String>,
 }
 
 fn both_versions() -> Vec<String> {
@@ -62,6 +94,15 @@ pub struct Target {
     pub http: Http,
     pub tls: Option<Tls>,
     pub sources: Vec<IpAddr>,
+    places: Vec<Place>,
+    pub addresses: Addresses,
+}
+
+/// A host and a port, or the file of a Unix socket.
+#[derive(Clone, Debug)]
+enum Place {
+    Tcp(String, u16),
+    Unix(PathBuf),
 }
 
 /// The TLS settings of a target.
@@ -72,37 +113,86 @@ pub struct Tls {
 }
 
 impl Target {
-    /// Its addresses, at least one.
+    /// Where its connections may go: all addresses of its places.
     ///
     /// # Errors
-    /// Why it has no address, in words.
-    pub fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
-        let host = self.host.as_str();
-        let unknown = |why: String| format!("the host {host:?} is not known: {why}");
-        let resolved = (host, self.port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-        let addresses: Vec<_> = resolved.collect();
-        if addresses.is_empty() { Err(unknown("it has no address".to_owned())) } else { Ok(addresses) }
+    /// Why a place has no address, in words.
+    pub fn peers(&self) -> Result<Peers, String> {
+        let mut peers = Vec::new();
+        for place in &self.places {
+            match place {
+                Place::Unix(path) => peers.push(Peer::Unix(path.clone())),
+                Place::Tcp(host, port) => {
+                    let unknown = |why: String| format!("the host {host:?} is not known: {why}");
+                    let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+                    let known = peers.len();
+                    peers.extend(found.map(Peer::Tcp));
+                    if peers.len() == known {
+                        return Err(unknown("it has no address".to_owned()));
+                    }
+                }
+            }
+        }
+        Peers::new(peers).ok_or_else(|| "there is nowhere to connect to".to_owned())
+    }
+}
+
+/// A host without the brackets of an IPv6 address in a URL.
+fn checked_host(host: &str, field: &str) -> Result<String, EngineError> {
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let host = inner.unwrap_or(host);
+    if host.is_empty() || host.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'/') {
+        return Err(bad(field, "is not a host", "give a name or an address, without scheme or port"));
+    }
+    Ok(host.to_owned())
+}
+
+fn checked_port(port: u16, field: &str) -> Result<u16, EngineError> {
+    if port == 0 {
+        return Err(bad(field, "0 is not a port", "give the port that the server listens on"));
+    }
+    Ok(port)
+}
+
+impl RawPlace {
+    fn check(self, field: &str) -> Result<Place, EngineError> {
+        match self {
+            Self::Tcp { host, port } => Ok(Place::Tcp(
+                checked_host(&host, &format!("{field}.tcp.host"))?,
+                checked_port(port, &format!("{field}.tcp.port"))?,
+            )),
+            Self::Unix(path) => {
+                if path.as_os_str().is_empty() || path.as_os_str().len() > LONGEST_PATH {
+                    let message = format!("a path of a Unix socket has 1 to {LONGEST_PATH} bytes");
+                    return Err(bad(&format!("{field}.unix"), &message, "give the path of the server's socket"));
+                }
+                Ok(Place::Unix(path))
+            }
+        }
     }
 }
 
 impl RawTarget {
     /// `field` is the target's field in the job.
     pub fn check(self, field: &str) -> Result<Target, EngineError> {
-        // An IPv6 address may be in brackets, as in URLs; they are removed here.
-        let inner = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let host = inner.unwrap_or(&self.host).to_owned();
-        if host.is_empty() || host.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'/') {
-            return Err(bad(
-                &format!("{field}.host"),
-                "is not a host",
-                "give a name or an address, without scheme or port",
-            ));
-        }
-        if self.port == 0 {
-            return Err(bad(&format!("{field}.port"), "0 is not a port", "give the port that the server listens on"));
+        let host = checked_host(&self.host, &format!("{field}.host"))?;
+        checked_port(self.port, &format!("{field}.port"))?;
+        let places = self.connect.into_iter().enumerate();
+        let mut places =
+            places.map(|(i, place)| place.check(&format!("{field}.connect[{i}]"))).collect::<Result<Vec<_>, _>>()?;
+        if places.is_empty() {
+            places.push(Place::Tcp(host.clone(), self.port));
         }
         let tls = self.tls.map(|tls| tls.check(&host, self.http, field)).transpose()?;
-        Ok(Target { host, port: self.port, http: self.http, tls, sources: self.sources })
+        Ok(Target {
+            host,
+            port: self.port,
+            http: self.http,
+            tls,
+            sources: self.sources,
+            places,
+            addresses: self.addresses,
+        })
     }
 }
 
@@ -123,6 +213,9 @@ impl RawTls {
             alpn: vec![if http == Http::V2 { b"h2".to_vec() } else { b"http/1.1".to_vec() }],
             versions: versions.collect::<Result<_, _>>()?,
             resumption: self.resumption,
+            certificate_pem: self.cert_pem,
+            key_pem: self.key_pem,
+            ciphers: self.ciphers,
         };
         let client =
             Client::new(&settings).map_err(|why| bad(&format!("{field}.tls.{}", why.field), &why.problem, why.hint))?;

@@ -1,10 +1,12 @@
 //! The limits of this machine, read from the kernel. A limit that cannot be read is unknown, and is not checked.
 
 use std::fs;
-use std::net::{IpAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use crate::peers::Peers;
 
 /// The present limits of this machine; `None` if unknown.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +26,12 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn read(target: IpAddr) -> Self {
+    pub fn read(target: &Peers) -> Self {
         let memory = [memory_of_machine(), memory_of_cgroup()];
         let threads = [threads_of_user(), threads_of_cgroup()];
         Self {
             // Only an address of this machine can be bound to.
-            target_is_local: UdpSocket::bind((target, 0)).is_ok(),
+            target_is_local: target.ips().all(|ip| UdpSocket::bind((ip, 0)).is_ok()),
             open_files_left: open_files_left(),
             local_ports: local_ports(),
             memory_available: memory.into_iter().flatten().min(),
@@ -165,9 +167,13 @@ mod tests {
         assert_eq!(valued::<u64>(text, "MemFree"), None);
     }
 
+    fn at(ip: [u8; 4]) -> Peers {
+        std::net::SocketAddr::from((ip, 80)).into()
+    }
+
     #[test]
     fn this_machine_has_the_limits_that_every_linux_has() {
-        let facts = Facts::read([127, 0, 0, 1].into());
+        let facts = Facts::read(&at([127, 0, 0, 1]));
         assert!(facts.target_is_local);
         assert!(facts.open_files_left.is_some_and(|left| left > 0));
         assert!(facts.local_ports.is_some_and(|ports| ports > 0));
@@ -177,6 +183,6 @@ mod tests {
     #[test]
     fn an_address_of_nobody_is_not_local() {
         // 192.0.2.0/24 is for documentation (RFC 5737).
-        assert!(!Facts::read([192, 0, 2, 1].into()).target_is_local);
+        assert!(!Facts::read(&at([192, 0, 2, 1])).target_is_local);
     }
 }

@@ -1,11 +1,10 @@
 //! Whether this machine allows the connections of a job, computed from [`Facts`] before the first is opened.
 
-use std::net::SocketAddr;
-
 use redline_traffic::{EngineError, ErrorKind};
 
 use super::facts::Facts;
 use super::split::{Plan, Room};
+use crate::peers::Peers;
 
 /// Kernel memory for one end of a connection: measured with 250 000 idle connections, rounded up.
 const SOCKET_BYTES: u64 = 5_000;
@@ -14,10 +13,10 @@ const SOCKET_BYTES: u64 = 5_000;
 const OTHER_THREADS: u64 = 5;
 
 /// What a job needs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Need {
     pub connections: u32,
-    pub target: SocketAddr,
+    pub target: Peers,
     /// Different source addresses of connections.
     pub sources: u32,
     /// Memory of the engine per connection, in bytes.
@@ -99,7 +98,9 @@ fn ports(need: &Need, facts: &Facts) -> Option<Obstacle> {
     let ports = facts.local_ports?;
     let Need { target, sources, .. } = need;
     let from = if *sources == 1 { "one local address".to_owned() } else { format!("{sources} local addresses") };
-    let more = if target.ip().is_loopback() && target.is_ipv6() {
+    // A connection to a Unix socket takes no port.
+    let ip = target.ip()?;
+    let more = if ip.is_loopback() && ip.is_ipv6() {
         "reach the server at 127.0.0.1, where there are many addresses to connect from (IPv6 has one, ::1)"
     } else {
         "name more local addresses in target.sources"

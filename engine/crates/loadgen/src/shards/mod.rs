@@ -13,7 +13,7 @@ mod numbering;
 mod processes;
 mod split;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use redline_traffic::{Ended, EngineError, ErrorKind};
@@ -25,6 +25,7 @@ pub use self::split::Plan;
 use self::split::{JobSplit, Room};
 use crate::conductor;
 use crate::job::Job;
+use crate::peers::Peers;
 use crate::sources::Sources;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
@@ -42,7 +43,7 @@ pub struct Needs<'a> {
     pub workers: u32,
     /// Whether the number of workers is fixed, because other engines number their workers after it.
     pub workers_are_fixed: bool,
-    pub target: SocketAddr,
+    pub target: &'a Peers,
     pub sources: &'a [IpAddr],
     /// How many descriptors a process may have.
     pub descriptors: u64,
@@ -61,8 +62,8 @@ pub fn plan(needs: &Needs<'_>) -> Result<Plan, EngineError> {
     let room = Room { descriptors, others: OTHER_DESCRIPTORS, per_worker: WORKER_DESCRIPTORS };
     let plan = Plan::new(connections, workers, room);
     let sources = Sources::new(target, sources, connections).count();
-    let need = Need { connections, target, sources, engine_bytes, watched, room, plan };
-    limits::check(&need, &Facts::read(target.ip()))?;
+    let need = Need { connections, target: target.clone(), sources, engine_bytes, watched, room, plan };
+    limits::check(&need, &Facts::read(target))?;
     let plan = plan.ok_or_else(|| internal("no limit is reached, and yet no number of processes is enough"))?;
     if workers_are_fixed && plan.workers > workers {
         let message = format!(
@@ -79,7 +80,7 @@ pub struct ShardedJob<'a> {
     /// The job as it was read. It is valid.
     pub text: &'a str,
     pub job: &'a Job,
-    pub target: SocketAddr,
+    pub target: &'a Peers,
     pub plan: Plan,
     /// When all processes must have ended, in nanoseconds of the monotonic clock.
     pub deadline_at_ns: u64,

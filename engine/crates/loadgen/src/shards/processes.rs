@@ -241,6 +241,7 @@ fn merge_connected(all: Connected, other: Connected) -> Connected {
         connect_ns: all.connect_ns.max(other.connect_ns),
         backend: all.backend,
         tls: all.tls.or(other.tls),
+        addresses: all.addresses,
         error: all.error.or(other.error),
     }
 }

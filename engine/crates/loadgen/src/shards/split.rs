@@ -3,12 +3,11 @@
 //! A shard gets the complete job and the numbers of its workers among all workers. A worker takes its share of users, rate,
 //! count and request numbers by its number, so the load does not depend on the number of processes.
 
-use std::net::SocketAddr;
-
 use redline_pacing::MOST_WORKERS;
 use serde_json::Value;
 
 use crate::job::Shard;
+use crate::peers::Peers;
 
 /// How many descriptors a process may have.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +78,7 @@ impl Plan {
 pub struct JobSplit {
     job: Value,
     plan: Plan,
-    target: SocketAddr,
+    target: Peers,
     /// The number of this engine's first worker, and the number of all workers of the job.
     first_worker: u32,
     all_workers: u32,
@@ -94,14 +93,14 @@ impl JobSplit {
     pub fn new(
         text: &str,
         plan: Plan,
-        target: SocketAddr,
+        target: &Peers,
         deadline_ns: u64,
         numbers: Option<(u32, u32)>,
     ) -> serde_json::Result<Self> {
         let mut job: Value = serde_json::from_str(text)?;
         job["deadline_ns"] = deadline_ns.into();
         let (first_worker, all_workers) = numbers.unwrap_or((0, plan.workers));
-        Ok(Self { job, plan, target, first_worker, all_workers })
+        Ok(Self { job, plan, target: target.clone(), first_worker, all_workers })
     }
 
     /// The job of a shard, as a line: the complete job, with the workers of that process. Made one at a time, because bodies
@@ -112,7 +111,7 @@ impl JobSplit {
     pub fn line_of(&mut self, process: u32) -> String {
         let (first, workers) = self.plan.workers_of(process);
         let first_worker = self.first_worker + first;
-        let shard = Shard { first_worker, all_workers: self.all_workers, target: Some(self.target) };
+        let shard = Shard { first_worker, all_workers: self.all_workers, target: Some(self.target.clone()) };
         self.job["workers"] = workers.into();
         self.job["shard"] = serde_json::to_value(shard).expect("numbers and an address are JSON");
         format!("{}\n", self.job)
@@ -127,6 +126,10 @@ mod tests {
     use super::*;
 
     const ROOM: Room = Room { descriptors: 20_000, others: 12, per_worker: 2 };
+
+    fn at(address: &str) -> Peers {
+        address.parse::<std::net::SocketAddr>().unwrap().into()
+    }
 
     fn plan(connections: u32, workers: u32) -> Option<(u32, u32)> {
         Plan::new(connections, workers, ROOM).map(|plan| (plan.processes, plan.workers))
@@ -184,11 +187,11 @@ mod tests {
     fn a_shard_has_the_complete_job_and_its_own_workers() {
         let job = json!({"load": {"closed": {"users": 250_000}}, "workers": 1, "deadline_ns": 9, "body": "a\nb"});
         let plan = Plan { processes: 2, workers: 3 };
-        let mut deal = JobSplit::new(&format!("{job:#}"), plan, "127.0.0.1:80".parse().unwrap(), 7, None).unwrap();
+        let mut deal = JobSplit::new(&format!("{job:#}"), plan, &at("127.0.0.1:80"), 7, None).unwrap();
         let lines = [deal.line_of(0), deal.line_of(1)];
         assert!(lines.iter().all(|line| line.matches('\n').count() == 1 && line.ends_with('\n')));
         let read: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let shard = |first| json!({"first_worker": first, "all_workers": 3, "target": "127.0.0.1:80"});
+        let shard = |first| json!({"first_worker": first, "all_workers": 3, "target": [{"tcp": "127.0.0.1:80"}]});
         for (line, workers, first) in [(&read[0], 2, 0), (&read[1], 1, 2)] {
             assert_eq!(line["load"], job["load"]);
             assert_eq!(line["body"], job["body"]);
@@ -199,9 +202,9 @@ mod tests {
     #[test]
     fn the_workers_of_a_part_are_numbered_among_those_of_all() {
         let (job, plan) = (json!({"part": {"first_worker": 4, "all_workers": 9}}), Plan { processes: 2, workers: 3 });
-        let target = "10.0.0.1:80".parse().unwrap();
-        let mut split = JobSplit::new(&job.to_string(), plan, target, 7, Some((4, 9))).unwrap();
+        let target = at("10.0.0.1:80");
+        let mut split = JobSplit::new(&job.to_string(), plan, &target, 7, Some((4, 9))).unwrap();
         let read: Value = serde_json::from_str(&split.line_of(1)).unwrap();
-        assert_eq!(read["shard"], json!({"first_worker": 6, "all_workers": 9, "target": "10.0.0.1:80"}));
+        assert_eq!(read["shard"], json!({"first_worker": 6, "all_workers": 9, "target": [{"tcp": "10.0.0.1:80"}]}));
     }
 }

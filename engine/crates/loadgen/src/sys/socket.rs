@@ -4,45 +4,76 @@ use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use super::checked;
+use crate::peers::Peer;
 
-/// An address in the kernel's layout.
+/// The longest path of a Unix socket, in bytes: `sun_path` without its end.
+pub const LONGEST_PATH: usize = 107;
+
+/// The end of a connection in the kernel's layout.
 #[derive(Clone, Copy)]
 pub struct Address {
     name: Name,
-    pub socket: SocketAddr,
+    length: libc::socklen_t,
 }
 
 #[derive(Clone, Copy)]
 #[repr(C)]
 union Name {
+    any: libc::sockaddr,
     v4: libc::sockaddr_in,
     v6: libc::sockaddr_in6,
+    unix: libc::sockaddr_un,
 }
 
 impl Address {
-    pub fn new(socket: SocketAddr) -> Self {
-        let name = match socket {
-            SocketAddr::V4(address) => Name {
-                v4: libc::sockaddr_in {
+    /// # Errors
+    /// For a path of a Unix socket that is too long for the kernel.
+    pub fn new(peer: &Peer) -> io::Result<Self> {
+        match peer {
+            Peer::Tcp(address) => Ok(Self::of_tcp(*address)),
+            Peer::Unix(path) => Self::of_unix(path),
+        }
+    }
+
+    pub fn of_tcp(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(address) => {
+                let v4 = libc::sockaddr_in {
                     sin_family: libc::AF_INET as libc::sa_family_t,
                     sin_port: address.port().to_be(),
                     sin_addr: libc::in_addr { s_addr: u32::from(*address.ip()).to_be() },
                     sin_zero: [0; 8],
-                },
-            },
-            SocketAddr::V6(address) => Name {
-                v6: libc::sockaddr_in6 {
+                };
+                Self { name: Name { v4 }, length: size_of::<libc::sockaddr_in>() as libc::socklen_t }
+            }
+            SocketAddr::V6(address) => {
+                let v6 = libc::sockaddr_in6 {
                     sin6_family: libc::AF_INET6 as libc::sa_family_t,
                     sin6_port: address.port().to_be(),
                     sin6_flowinfo: address.flowinfo(),
                     sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
                     sin6_scope_id: address.scope_id(),
-                },
-            },
-        };
-        Self { name, socket }
+                };
+                Self { name: Name { v6 }, length: size_of::<libc::sockaddr_in6>() as libc::socklen_t }
+            }
+        }
+    }
+
+    fn of_unix(path: &Path) -> io::Result<Self> {
+        let bytes = path.as_os_str().as_bytes();
+        let mut unix = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
+        if bytes.len() > LONGEST_PATH {
+            let message = format!("a path of more than {LONGEST_PATH} bytes is too long for a Unix socket");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        for (place, byte) in unix.sun_path.iter_mut().zip(bytes) {
+            *place = *byte as libc::c_char;
+        }
+        Ok(Self { name: Name { unix }, length: size_of::<libc::sockaddr_un>() as libc::socklen_t })
     }
 
     pub fn name(&self) -> *const libc::sockaddr {
@@ -50,23 +81,28 @@ impl Address {
     }
 
     pub fn length(&self) -> libc::socklen_t {
-        let length =
-            if self.socket.is_ipv4() { size_of::<libc::sockaddr_in>() } else { size_of::<libc::sockaddr_in6>() };
-        length as libc::socklen_t
+        self.length
+    }
+
+    fn family(&self) -> libc::c_int {
+        // SAFETY: every kind of address begins with its family.
+        libc::c_int::from(unsafe { self.name.any.sa_family })
     }
 }
 
-/// A socket with `TCP_NODELAY`, to be connected to `target` from the local address `source`, or from an address that the kernel
+/// A stream socket, over TCP with `TCP_NODELAY`, to be connected to `target` from the local address `source`, or from an address that the kernel
 /// chooses. The port is chosen when it connects, so that a port serves many targets.
 pub fn new_socket(target: &Address, source: Option<IpAddr>, nonblocking: bool) -> io::Result<TcpStream> {
-    let family = if target.socket.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let family = target.family();
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if nonblocking { libc::SOCK_NONBLOCK } else { 0 };
     // SAFETY: no memory is passed; the returned descriptor has no other owner.
     let stream = unsafe { TcpStream::from_raw_fd(checked(libc::socket(family, kind, 0))?) };
-    stream.set_nodelay(true)?;
+    if family != libc::AF_UNIX {
+        stream.set_nodelay(true)?;
+    }
     if let Some(source) = source {
         let on: libc::c_int = 1;
-        let source = Address::new(SocketAddr::new(source, 0));
+        let source = Address::of_tcp(SocketAddr::new(source, 0));
         // SAFETY: the option takes an integer, whose size is given; the name is valid for the length that is passed.
         unsafe {
             checked(libc::setsockopt(
@@ -121,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_connection_to_itself_is_detected() {
-        let address = |port: u16| Address::new(SocketAddr::from(([127, 0, 0, 1], port)));
+        let address = |port: u16| Address::of_tcp(SocketAddr::from(([127, 0, 0, 1], port)));
         let stream = new_socket(&address(0), None, true).unwrap();
         let any = address(0);
         // SAFETY: the name is valid for the length that is passed.
@@ -135,9 +171,24 @@ mod tests {
     #[test]
     fn a_connection_starts_from_the_source_that_it_is_given() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let target = Address::new(listener.local_addr().unwrap());
+        let target = Address::of_tcp(listener.local_addr().unwrap());
         let stream = new_socket(&target, Some([127, 0, 0, 7].into()), true).unwrap();
         begin_connect(&stream, &target).unwrap();
         assert_eq!(listener.accept().unwrap().1.ip(), IpAddr::from([127, 0, 0, 7]));
+    }
+
+    #[test]
+    fn a_unix_socket_is_reached_by_its_path() {
+        let folder = std::env::temp_dir().join(format!("redline-socket-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("server.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let target = Address::new(&Peer::Unix(path)).unwrap();
+        let stream = new_socket(&target, None, true).unwrap();
+        begin_connect(&stream, &target).unwrap();
+        listener.accept().unwrap();
+        assert!(!is_to_itself(&stream));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(Address::new(&Peer::Unix("x".repeat(LONGEST_PATH + 1).into())).is_err());
     }
 }

@@ -33,7 +33,7 @@ fn a_worker_that_learns_late_of_the_end_has_measured_until_then() {
     let crowd = Crowd::new(&Profile::constant(1.0), 0, 1);
     let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 1, worker: 0, workers: 1 };
     let target = listener.local_addr().unwrap();
-    let mut client = Client::<Epoll>::new(&job, GlobalWorkerId(0), target, 0, 1, &stop).unwrap();
+    let mut client = Client::<Epoll>::new(&job, GlobalWorkerId(0), &target.into(), 0, 1, &stop).unwrap();
     client.grow();
     let tally = Tally::new(window, job.interval_ns, sender_of_intervals);
     let load = WorkerLoad::new(Demand::closed(users, epoch_ns, window.end_ns), tally, None, &job);

@@ -105,6 +105,9 @@ pub fn settings(certificates: &Certificates, versions: &[Version]) -> Settings {
         alpn: Vec::new(),
         versions: versions.to_vec(),
         resumption: true,
+        certificate_pem: None,
+        key_pem: None,
+        ciphers: Vec::new(),
     }
 }
 

@@ -16,11 +16,11 @@ fn facts() -> Facts {
 }
 
 fn need(connections: u32, target: &str) -> Need {
-    let target = target.parse().unwrap();
+    let target = target.parse::<std::net::SocketAddr>().unwrap().into();
     Need {
         connections,
+        sources: Sources::new(&target, &[], connections).count(),
         target,
-        sources: Sources::new(target, &[], connections).count(),
         engine_bytes: 2048,
         watched: true,
         room: ROOM,
@@ -89,7 +89,7 @@ fn other_limits_are_named_too() {
     stands_in_the_way(&need, &files, "fs.file-max", 150_000, "fs.file-max");
     let watches = few(|facts| facts.epoll_watches = Some(1000));
     stands_in_the_way(&need, &watches, "max_user_watches", 1000, "io_uring");
-    check(&Need { watched: false, ..need }, &watches).unwrap();
+    check(&Need { watched: false, ..need.clone() }, &watches).unwrap();
     let tracked = few(|facts| facts.tracked_left = Some(65_536));
     stands_in_the_way(&need, &tracked, "nf_conntrack_max", 65_536, "NOTRACK");
     let threads = few(|facts| facts.threads_left = Some(60));

@@ -1,0 +1,73 @@
+"""Follow redirects once before a load, so that the load asks for what they lead to."""
+
+import copy
+from http import HTTPStatus
+from urllib.parse import urljoin
+
+from rich.console import Console
+
+from redline.cli.command_line import LoadFlags
+from redline.cli.load_flags import load_suite
+from redline.cli.targets import check_targets
+from redline.errors import UsageError
+from redline.model import AttachedServer, Cell
+from redline.plugins.checks import Checked, checking
+from redline.plugins.drivers.protocol import check
+from redline.plugins.engine_process import find_engine
+from redline.ports import Endpoint
+from redline.suite import make_plan
+from redline.suite.urls import read_url
+
+_MOST = 10
+_REDIRECTS = (
+    HTTPStatus.MOVED_PERMANENTLY,
+    HTTPStatus.FOUND,
+    HTTPStatus.SEE_OTHER,
+    HTTPStatus.TEMPORARY_REDIRECT,
+    HTTPStatus.PERMANENT_REDIRECT,
+)
+_METHODS = ("GET", "HEAD")
+
+
+def followed(flags: LoadFlags, console: Console) -> LoadFlags:
+    """Return the flags with the URL to which redirects lead, and say so. Raises UsageError and DriveError."""
+    if flags.url is None:
+        raise UsageError("--follow: no URL is given", hint="give the URL, or write what is requested into redline.yaml")
+    for _ in range(_MOST):
+        suite, _ = load_suite(flags)
+        check_targets(suite, flags.mine)
+        (cell,) = make_plan(suite).cells.values()
+        answer = _asked(cell)
+        location = answer.header("location")
+        if answer.status not in _REDIRECTS or not location:
+            return flags
+        url = _next(str(flags.url), location, answer.status)
+        console.print(f"{answer.status}: {flags.url} leads to {url}", highlight=False, markup=False, soft_wrap=True)
+        flags = copy.copy(flags)
+        vars(flags)["url"] = url
+    raise UsageError(f"--follow: more than {_MOST} redirects, at last to {flags.url}", hint="see them with `curl -vL`")
+
+
+def _asked(cell: Cell) -> Checked:
+    """Send the request once. Raises UsageError for one that is not to be sent twice, and DriveError."""
+    entry, request = cell.variant.entry, cell.scenario.request
+    assert isinstance(entry, AttachedServer), "a URL names it"
+    if request.method not in _METHODS or cell.scenario.others:
+        what = "several requests" if cell.scenario.others else request.method
+        hint = "leave out --follow, and give the final URL"
+        raise UsageError(f"--follow is for a single GET or HEAD, and not for {what}", hint=hint)
+    endpoint = Endpoint(entry.host, entry.port, way=entry.way)
+    with checking(find_engine()) as checks:
+        picks = cell.scenario.picks
+        asked = check(cell.variant, endpoint, request, picks, timeout_ns=cell.timeout_ns, keep_bytes=0)
+        return checks.ask(asked)
+
+
+def _next(url: str, location: str, status: int) -> str:
+    """The URL of a redirect on the same host. Raises UsageError for another host."""
+    meant = urljoin(url if "://" in url else f"http://{url}", location)
+    server, _ = read_url(meant)
+    if server.host.lower() != read_url(url)[0].host.lower():
+        message = f"--follow: {url} leads to another host ({status} to {meant})"
+        raise UsageError(message, hint="if that is what you mean to load, give its URL")
+    return meant
