@@ -130,10 +130,10 @@ def scenarios_at(document: Document, paths: Sequence[Path]) -> list[object]:
     alone: list[object] = [_request(document, path, "weight") for path in paths]
     if len(alone) < 2:
         return alone
-    return [*alone, {"name": MIX, "requests": [_request(document, path, "name") for path in paths]}]
+    return [*alone, {"name": MIX, "requests": [_request(document, path) for path in paths]}]
 
 
-def _request(document: Document, path: Path, without: str) -> Given:
+def _request(document: Document, path: Path, without: str = "") -> Given:
     values = {key: value for key, value in _mapping(document, path).items() if key != without}
     return Given(str(document.place(path)), values)
 

@@ -263,7 +263,7 @@ class Cell(Frozen):
         """The slug and eight hex digits of the hash of everything that affects the measurement."""
         content = {
             **self.variant.content,
-            "scenario": self.scenario.model_dump(mode="json", exclude={"against"}),
+            "scenario": self.scenario.asked(),
             "load": self.load.model_dump(mode="json"),
             "warmup_ns": self.warmup_ns,
             "timeout_ns": self.timeout_ns,

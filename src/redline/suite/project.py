@@ -233,7 +233,7 @@ def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: 
         if picks is not None:
             scenarios.append(Scenario(name=entry.name, request=entry.request(), picks=picks))
     if len(scenarios) == len(written) > 1:
-        first, *others = (entry.request(entry.weight) for entry in written)
+        first, *others = (entry.request(entry.weight, entry.name) for entry in written)
         picks = {name: entries for scenario in scenarios for name, entries in scenario.picks.items()}
         scenarios.append(Scenario(name=MIX, request=first, others=tuple(others), picks=picks))
     return tuple(scenarios)
