@@ -143,6 +143,11 @@ class Scenario(Frozen):
         """All requests."""
         return (self.request, *self.others)
 
+    @property
+    def told_apart(self) -> tuple[str, ...]:
+        """The labels of several requests; empty for a single request, whose measurements are the scenario's."""
+        return self.labels if self.others else ()
+
     def asked(self) -> dict[str, JsonValue]:
         """What is asked, as JSON: all but the names of its requests, and the scenario that it is compared with."""
         return self.model_dump(

@@ -30,7 +30,7 @@ until no backlog was left; Spring Boot under 128 users became faster for 12 s.""
 
 
 class Objective(Frozen):
-    """A condition such as p99 < 200 ms or errors < 0.1%, for all cells, or the cells of a load or scenario."""
+    """A condition such as p99 < 200 ms or errors < 0.1%, for all cells, or those of a load, scenario or request."""
 
     metric: Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved"]
     below: bool
@@ -38,12 +38,16 @@ class Objective(Frozen):
     text: str
     load: str | None = omitted_if_default(None, "the load that it applies to; absent: all loads")
     scenario: str | None = omitted_if_default(None, "the scenario that it applies to; absent: all scenarios")
+    request: str | None = omitted_if_default(
+        None, "the one of a scenario's several requests that it applies to, by its name or as `GET /items`; absent: all"
+    )
 
     def applies_to(self, cell: "Cell") -> bool:
         """Whether the cell has to meet it. Only an open load has a rate to achieve."""
         return (
             self.load in (None, cell.load.name)
             and self.scenario in (None, cell.scenario.name)
+            and (self.request is None or self.request in cell.scenario.told_apart)
             and (self.metric != "achieved" or not isinstance(cell.load.shape, Closed))
         )
 

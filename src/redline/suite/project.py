@@ -217,7 +217,7 @@ def setup_of(written: SetupSchema, folder: PurePath = PurePath()) -> SetupSchema
 
 def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[Scenario]) -> None:
     """Note the problems of the objectives."""
-    known = Selectable(tuple(written.loads or ()), tuple(scenario.name for scenario in scenarios))
+    known = Selectable.of(written.loads or (), scenarios)
     for name, texts in (written.objective or {}).items():
         try:
             parse_objectives(", ".join(texts), known)

@@ -109,7 +109,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
 
 def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) -> dict[str, tuple[Objective, ...]]:
     """The sets of objectives, after noting their problems."""
-    known = Selectable(tuple(schema.loads), tuple(scenario.name for scenario in scenarios))
+    known = Selectable.of(schema.loads, scenarios)
     has_names, sets = "" not in schema.objective, {}
     for name, texts in schema.objective.items():
         try:
