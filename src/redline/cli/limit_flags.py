@@ -224,6 +224,10 @@ def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, .
     """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
     if flags.objective:
         return read_sets(flags.objective)
+    if suite.abort_when:
+        raise UsageError(
+            "`abort_when` ends loads of `redline run`, and a search ends hopeless probes itself", hint="leave it out"
+        )
     if by_request := [objective.text for objective in suite.objectives if objective.request]:
         raise UsageError(f"the objective `{by_request[0]}`: {_WHOLE}", hint=_BY_ITSELF)
     if suite.objective_sets:

@@ -37,7 +37,7 @@ def load_result(
 ) -> LoadResult:
     """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
-    if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
+    if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
     findings, completed = judge(cell, recording), traffic.counts.completed
     valid = traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings)
@@ -111,10 +111,10 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
 
 
 def _is_shown(result: LoadResult) -> bool:
-    """Whether to show the numbers of a load: it is valid, or was only interrupted."""
+    """Whether to show the numbers of a load: it is valid, or was only interrupted or aborted."""
     grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
-    interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
-    return result.valid or interrupted
+    cut = result.ended in ("interrupted", "aborted") and result.measured_ns > 0 and grave <= {cut_short.kind}
+    return result.valid or cut
 
 
 def spectrum_section(result: LoadResult, recording: Recording) -> Section:
@@ -155,7 +155,7 @@ def _levels(result: LoadResult) -> str:
 
 def _throughput(result: LoadResult) -> str:
     """`18.3 k/s, p50 1.24 ms, p99 8.30 ms`."""
-    so_far = " (interrupted)" if result.ended == "interrupted" else ""
+    so_far = f" ({result.ended})" if result.ended in ("interrupted", "aborted") else ""
     if result.throughput is None:
         return "not known: no right answers"
     shown = [f"{quantile_name(point.q)} {duration(point.ns)}" for point in result.response if point.q in _SAID]

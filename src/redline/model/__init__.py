@@ -37,6 +37,7 @@ from redline.model.hosts import ROLES, ClockReading, HostFacts, LoadShare, Role,
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
 from redline.model.percentile import Percentile
 from redline.model.plan import (
+    AbortRule,
     AutoTrials,
     Cell,
     Design,

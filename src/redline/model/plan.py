@@ -52,6 +52,15 @@ class Objective(Frozen):
         )
 
 
+class AbortRule(Frozen):
+    """A condition such as errors > 5% that ends a load once it has held for a time."""
+
+    metric: Literal["errors", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"]
+    limit: float = Field(description="a share (0 to 1) for errors, nanoseconds for the others")
+    for_ns: int = Field(gt=0)
+    text: str
+
+
 class AutoTrials(Frozen):
     """From `at_least` to `Suite.trials` rounds, until comparisons are precise enough or the budget is spent.
 
@@ -90,6 +99,7 @@ class Suite(Frozen):
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
+    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends the loads of trials early")
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
     profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
     engine: EngineMode = omitted_if_default(EngineMode())
@@ -207,6 +217,7 @@ class Cell(Frozen):
     timeout_ns: int
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
+    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends its load early, in a trial")
 
     def under(self, load: Load, *, warmup_ns: int | None = None) -> "Cell":
         """The same server and scenario under another load, which with `warmup_ns` is also the warm-up."""

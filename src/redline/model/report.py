@@ -127,6 +127,7 @@ class TrialReport(Frozen):
         None, "of the server's cores: 1.4 if they were 40% faster than in the median trial; absent if not measured"
     )
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
+    aborted_by: str = omitted_if_default("", "the condition of `abort_when` that ended its load")
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 

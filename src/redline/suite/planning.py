@@ -362,6 +362,7 @@ def _cell(
         timeout_ns=suite.timeout_ns,
         engine=suite.engine,
         role=role,
+        abort_when=suite.abort_when,
     )
 
 
