@@ -28,9 +28,8 @@ def perturbed(trial: Trial) -> Observation | None:
 def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Missing part of a measurement that was interrupted, or ran into the engine's deadline (always **invalid**).
 
-    A measurement that `--abort-when` ended has the same finding, which names the condition; it is always **invalid**.
-
-    Half a measurement has less weight than it seems. At the deadline something hung.
+    Half a measurement has less weight than it seems. At the deadline something hung. A condition of `--abort-when` that
+    ended it is named.
 
     Advice: Run it again, in full.
     """
