@@ -18,17 +18,17 @@ class AbortJudge:
     """
 
     def __init__(self, rules: Sequence[AbortRule]) -> None:
-        self._stretches = [_Stretch(rule) for rule in rules]
+        self._conditions = [_HeldCondition(rule) for rule in rules]
 
     def seen(self, interval: Interval) -> str:
         """Take in the next interval; why the load is to end, or an empty text."""
         if interval.phase != "measure":
             return ""
-        said = [stretch.seen(interval) for stretch in self._stretches]
+        said = [condition.seen(interval) for condition in self._conditions]
         return next(filter(None, said), "")
 
 
-class _Stretch:
+class _HeldCondition:
     """The successive intervals in which the condition of a rule held."""
 
     def __init__(self, rule: AbortRule) -> None:
