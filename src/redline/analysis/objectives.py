@@ -111,11 +111,7 @@ def _measured(cell_result: CellResult, trials: Sequence[TrialNumbers]) -> LoadTo
     # Errors are those of all trials, but times are those of these trials.
     counted = merged_requests(traffic.requests for traffic in used)
     all_counted = merged_requests(traffic.requests for traffic in made)
-    return totals.with_requests(cell_result.cell.scenario, tuple(map(_timed_by, all_counted, counted)))
-
-
-def _timed_by(counted: RequestTraffic, timed: RequestTraffic) -> RequestTraffic:
-    return counted.model_copy(update={"response": timed.response})
+    return totals.with_requests(cell_result.cell.scenario, tuple(map(RequestTraffic.timed_by, all_counted, counted)))
 
 
 def _not_seen(cell_result: CellResult, results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:

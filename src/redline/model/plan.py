@@ -42,6 +42,11 @@ class Objective(Frozen):
         None, "the one of a scenario's several requests that it applies to, by its name or as `GET /items`; absent: all"
     )
 
+    @property
+    def on_everything(self) -> "Objective":
+        """The same condition, for all requests together."""
+        return self.model_copy(update={"request": None})
+
     def applies_to(self, cell: "Cell") -> bool:
         """Whether the cell has to meet it. Only an open load has a rate to achieve."""
         return (

@@ -280,6 +280,10 @@ class RequestTraffic(Frozen):
         """Complete answers, right or wrong."""
         return sum(self.status.values())
 
+    def timed_by(self, other: "RequestTraffic") -> "RequestTraffic":
+        """The same counts with the response times of another load."""
+        return self.model_copy(update={"response": other.response})
+
     def by_status(self, expected: int) -> dict[str, int]:
         """Complete answers by status, as `Counts.by_status` gives them; `expected` is the request's status."""
         return Counts(status=self.status, outcomes=self.outcomes).by_status([expected])

@@ -103,7 +103,7 @@ def _evaluate_by_request(objective: Objective, request: str, measured: LoadTotal
     counted = measured.of_request(request)
     if counted is None:
         return EvaluatedObjective("not known", None, "the load was not counted by request")
-    evaluated = evaluate_objective(objective.model_copy(update={"request": None}), counted)
+    evaluated = evaluate_objective(objective.on_everything, counted)
     lacked = measured.counts.exhausted
     if lacked and evaluated.state == "missed" and objective.metric == "errors":
         # Whose requests these were is not known.
