@@ -138,6 +138,7 @@ class MeasuredTraffic:
     response: Histogram
     service: Histogram
     lateness: Histogram
+    first_byte: Histogram | None
     handshakes: Histogram | None
     one_way: OneWay | None
     tls: AgreedTls | None
@@ -167,6 +168,7 @@ class MeasuredTraffic:
             response=traffic.response,
             service=traffic.service,
             lateness=traffic.lateness,
+            first_byte=traffic.first_byte,
             handshakes=traffic.all_handshakes,
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
@@ -181,8 +183,9 @@ class MeasuredTraffic:
     def compress(self) -> None:
         """Free the decoded histograms, which are large."""
         by_request = (request.response for request in self.requests)
-        for histogram in (self.response, self.service, self.lateness, *self.responses, *by_request):
-            histogram.compress()
+        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses, *by_request):
+            if histogram is not None:
+                histogram.compress()
 
     @property
     def rate_per_s(self) -> float:
