@@ -39,7 +39,7 @@ def write_files(folder: Path) -> None:
     (folder / "openapi.yaml").write_text("openapi: 3.1.0\npaths: {/items: {get: {responses: {'200': {}}}}}\n")
     (folder / "recorded.yaml").write_text("- {name: a, get: /a}\n- {name: b, get: /b}\n")
     (folder / "recorded.txt").write_text("0 1\n0.1 2\n0.15 1\n")
-    (folder / "shop.yaml").write_text("- {name: a, get: /a}\n- {name: b, get: /b, weight: 2}\n")
+    (folder / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
 
 
 @pytest.mark.parametrize("command", TRAFFIC)

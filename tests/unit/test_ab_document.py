@@ -122,7 +122,7 @@ def test_a_list_of_requests_is_a_scenario_for_each_and_their_mix(tmp_path: Path)
     assert made["scenarios"] == [
         {"name": "items", "get": "/items"},
         {"name": "add", **add},
-        {"name": "mix", "requests": [{"get": "/items", "weight": 3}, add]},
+        {"name": "mix", "requests": [{"name": "items", "get": "/items", "weight": 3}, {"name": "add", **add}]},
     ]
     assert document(requests=file, scenarios=["it*"])["scenarios"] == [{"name": "items", "get": "/items"}]
     with pytest.raises(UsageError, match="-m item: there is no such request") as refused:

@@ -1,5 +1,6 @@
 """Judging objectives: lateness of the client only lengthens, and excuses no more than it explains."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,11 +8,23 @@ import pytest
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
 from redline.cli.load_view import load_result, load_section
-from redline.model import Counts, Failure, Histogram, ObjectiveResult, Open, Outcomes
+from redline.errors import WrongValueError
+from redline.model import (
+    Counts,
+    Failure,
+    Histogram,
+    ObjectiveResult,
+    Open,
+    Outcomes,
+    Request,
+    RequestTraffic,
+    Scenario,
+)
 from redline.model.recording import FailureKind
 from redline.quantities import duration
 from redline.stats.objectives import LoadTotals, evaluate_objective, surely_missed
 from redline.suite import parse_objectives
+from redline.suite.schema.objectives import Selectable
 from tests.fakes.behaviour import GOOD
 from tests.fakes.probed import cell
 from tests.fakes.recordings import simulated_recording
@@ -199,3 +212,64 @@ def test_what_is_not_known_is_no_pass(valid: bool, states: list[str], code: int)
         ObjectiveResult(objective=objective, actual=None, met=one == "met", known=one != "not known") for one in states
     ]
     assert exit_code(loaded(valid=valid).model_copy(update={"objectives": tuple(results)})) == code
+
+
+MIX = Scenario(
+    name="mix", request=Request(name="items", path="/items"), others=(Request(path="/a?b=1"), Request(path="/a?b=1"))
+)
+NAMES = Selectable.of(("steady",), (MIX, Scenario(name="alone", request=Request(path="/alone"))))
+
+
+@pytest.mark.parametrize(
+    ("text", "request_", "scenario"),
+    [
+        ("items: p99 < 20ms", "items", None),
+        ("GET /a?b=1: p99 < 20ms", "GET /a?b=1", None),
+        ("GET /a?b=1 #2: errors < 1%", "GET /a?b=1 #2", None),
+        ("mix/items: p99 < 20ms", "items", "mix"),
+        ("mix/GET /a?b=1: p99 < 20ms", "GET /a?b=1", "mix"),
+        ("mix: p99 < 20ms", None, "mix"),
+    ],
+)
+def test_an_objective_names_a_request(text: str, request_: str | None, scenario: str | None) -> None:
+    (objective,) = parse_objectives(text, NAMES)
+    assert (objective.request, objective.scenario, objective.text) == (request_, scenario, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("GET /nothing: p99 < 20ms", "there is no request `GET /nothing`"),
+        ("GET /alone: p99 < 20ms", "there is no request `GET /alone`"),
+        ("itms: p99 < 20ms", "there is no scenario, load or request `itms`"),
+        ("items: achieved > 99%", "the rate of a whole load"),
+        ("items: p99 < 20ms, p99 < 30ms", "more than one condition"),
+    ],
+)
+def test_a_request_that_is_not_there_is_refused(text: str, says: str) -> None:
+    with pytest.raises(WrongValueError, match=re.escape(says)):
+        parse_objectives(text, NAMES)
+
+
+def test_a_request_is_judged_by_its_own_numbers() -> None:
+    quick = RequestTraffic(outcomes=Outcomes(ok=2000), response=Histogram.of([1e6] * 2000))
+    slow = RequestTraffic(outcomes=Outcomes(ok=1990, timeout=10), response=Histogram.of([50e6] * 2000))
+    made = measured(10).with_requests(MIX, (quick, slow, quick))
+
+    def state_of(text: str) -> str:
+        return evaluate_objective(parse_objectives(text, NAMES)[0], made).state
+
+    assert state_of("items: p99 < 20ms") == "met"
+    assert state_of("GET /a?b=1: p99 < 20ms") == "missed"
+    assert state_of("items: errors < 0.1%") == "met"
+    assert state_of("GET /a?b=1: errors < 0.1%") == "missed"
+    lacking = replace(made, counts=made.counts.model_copy(update={"exhausted": 3}))
+    assert evaluate_objective(parse_objectives("GET /a?b=1: errors < 0.1%", NAMES)[0], lacking).state == "not known"
+    unknown = evaluate_objective(parse_objectives("items: p99 < 20ms", NAMES)[0], measured(10))
+    assert (unknown.state, unknown.reason) == ("not known", "the load was not counted by request")
+
+
+def test_a_late_engine_excuses_a_request_too() -> None:
+    slow = RequestTraffic(outcomes=Outcomes(ok=2000), response=Histogram.of([30e6] * 2000))
+    made = measured(30, service_ms=6, late_ms=25).with_requests(MIX, (slow, slow, slow))
+    assert evaluate_objective(parse_objectives("items: p99 < 20ms", NAMES)[0], made).state == "not known"

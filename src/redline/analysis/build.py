@@ -14,6 +14,7 @@ from redline.analysis.own_servers import servers_said
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
+from redline.analysis.request_ratios import request_ratios
 from redline.analysis.resolution import resolutions
 from redline.analysis.results import CellResult, cell_results
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
@@ -47,7 +48,8 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         by_id[cell_id] = cell
         reports[cell_id] = cell_report(cell, plan.suite, shown, sliced.get(cell_id))
     results = {cell_id: by_id[cell_id] for cell_id in plan.cells}
-    comparisons = compare_with_baseline(results, plan.suite, duets_of(run))
+    duets = duets_of(run)
+    comparisons = compare_with_baseline(results, plan.suite, duets)
     layers = waterfalls(results, plan, comparisons)
     steps = () if plan.suite.screened else effects(results, plan.suite, comparisons)
     by_axis = main_effects(results, plan.suite)
@@ -69,6 +71,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         pairs=pairs,
         cells=cells,
         comparisons=comparisons,
+        request_ratios=tuple(request_ratios(duets, plan)),
         layers=layers,
         effects=steps,
         rankings=rankings(results, cells, plan.suite, comparisons, _of_other_pairs(layers, steps)),

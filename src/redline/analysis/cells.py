@@ -5,6 +5,7 @@ from typing import Literal
 
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
+from redline.analysis.percentiles import LoadedRequests, percentiles, request_reports
 from redline.analysis.results import CellResult
 from redline.model import (
     Cell,
@@ -16,7 +17,7 @@ from redline.model import (
     OneWay,
     OtherTime,
     PartReport,
-    Percentile,
+    RequestReport,
     Signed,
     Suite,
     TooFew,
@@ -25,9 +26,6 @@ from redline.model.traffic import earlier_first_byte
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
 from redline.suite.load_text import load_text, warmed_by
-
-_COARSE = (0.0, 0.25, 0.5, 0.75)
-_DEEPEST = 9
 
 
 def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], sliced: SlicedCell | None) -> CellReport:
@@ -63,6 +61,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
+        requests=_requests(result, sliced),
         too_few=too_few(response),
         other_times=other_times(
             earlier_first_byte(used),
@@ -81,6 +80,16 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         findings=tuple(sliced.findings()) if sliced else result.findings,
         objectives=() if sliced else objective_results(result, suite.objectives),
     )
+
+
+def _requests(result: CellResult, sliced: SlicedCell | None) -> tuple[RequestReport, ...]:
+    """What was counted by request over the used trials, or over the starts of duets, which give no rates."""
+    scenario = result.cell.scenario
+    if sliced:
+        loads = [LoadedRequests(target.requests, 0, 0.0) for target in sliced.traffic]
+        return request_reports(scenario, loads, has_rates=False)
+    used = [trial.traffic for trial in result.used if trial.traffic]
+    return request_reports(scenario, [LoadedRequests(load.requests, load.in_window, load.seconds) for load in used])
 
 
 def _warmed_up_before(cell: Cell) -> str:
@@ -115,17 +124,6 @@ def _parts(result: CellResult) -> Iterator[PartReport]:
         )
 
 
-def percentiles(times: Histogram | Signed) -> tuple[Percentile, ...]:
-    """The distribution on a grid of nines, as deep as its count supports, and its maximum; empty without requests."""
-    count = times.count
-    if count == 0:
-        return ()
-    shares = [q for q in _nines() if enough_beyond(count, q)]
-    values = times.quantiles_ns(shares)
-    points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, values, strict=True)]
-    return (*points, Percentile(q=1.0, ns=times.max_ns))
-
-
 def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
     """The percentiles that need more requests, lowest first, with how many; empty for an empty histogram."""
     count = histogram.count
@@ -144,14 +142,6 @@ def server_facts(result: CellResult, fact: Literal["build", "runtime_version"]) 
 
 def _distinct(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, texts)))
-
-
-def _nines() -> Iterator[float]:
-    """0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999 and so on."""
-    yield from _COARSE
-    for nines in range(1, _DEEPEST + 1):
-        yield round(1 - 10**-nines, nines)
-        yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
 
 
 def _clock_bound_ns(result: CellResult) -> int | None:

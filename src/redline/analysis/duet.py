@@ -33,7 +33,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
-from redline.stats import QUANTILE_OF, LogRatios, decide
+from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 
@@ -68,6 +68,20 @@ class Duet:
         """
         ratio = self._contrast(metric, self._against_baseline)
         return ratio and replace(ratio, bias=self._to_come)
+
+    def of_request(self, at: int, q: float) -> LogRatio | None:
+        """The ratio of a request's response time at a quantile (0 to 1) to both copies of the baseline.
+
+        `at` is the request's place in its scenario. None if fewer than three starts have enough of its requests.
+        """
+        contrast, ratios = self._against_baseline, list[StartRatio]()
+        for start, out in zip(self.starts, self._left_out, strict=True):
+            requests = [target.requests[at] for target in traffic_of(start).targets if at < len(target.requests)]
+            made = [request.response for request in requests]
+            times = [own.quantile_ns(q) for own in made if enough_beyond(own.count, q)]
+            if not out and len(times) == self._servers and all(times):
+                ratios.append(StartRatio(float(contrast @ np.log(times)), None))
+        return replace(over_starts(ratios), bias=self._to_come) if len(ratios) >= FEWEST_TRIALS else None
 
     def logs(self, metric: Metric) -> LogRatios:
         """The log ratios of all starts that have the metric."""

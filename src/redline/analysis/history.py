@@ -214,7 +214,7 @@ def _comparison_id(cell: Cell, baseline: Cell, *, by_command: bool) -> str:
         variant.content | {"own": _own(variant) if by_command else ""} for variant in (cell.variant, baseline.variant)
     ]
     workload = [
-        cell.scenario.model_dump(mode="json", exclude={"against"}),
+        cell.scenario.asked(),
         cell.load.model_dump(mode="json", exclude={"duration_ns"}),
         cell.engine.model_dump(mode="json"),
     ]

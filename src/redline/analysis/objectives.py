@@ -4,7 +4,19 @@ from collections.abc import Iterable, Sequence
 
 from redline.analysis.results import CellResult
 from redline.findings import of_engine, only_lengthened, servers_doing
-from redline.model import Cell, Counts, Failure, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
+from redline.model import (
+    Cell,
+    Counts,
+    Failure,
+    Finding,
+    Grade,
+    Histogram,
+    Objective,
+    ObjectiveResult,
+    RequestTraffic,
+    Traffic,
+)
+from redline.model.traffic import merged_requests
 from redline.stats import TrialNumbers
 from redline.stats.objectives import DEPTHS, LoadTotals, evaluate_objective
 
@@ -37,7 +49,10 @@ def load_objectives(
     failure: Failure | None = None,
 ) -> tuple[ObjectiveResult, ...]:
     """The results of all objectives of a load; `failure`: why it failed, if it did."""
-    applying, made = [objective for objective in objectives if objective.applies_to(cell)], LoadTotals.of_load(traffic)
+    applying, made = (
+        [objective for objective in objectives if objective.applies_to(cell)],
+        LoadTotals.of_load(traffic, cell.scenario),
+    )
     if kinds := servers_doing(findings, failure):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
     if traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings):
@@ -84,7 +99,7 @@ def _measured(cell_result: CellResult, trials: Sequence[TrialNumbers]) -> LoadTo
     """The response times of these trials; counts, and the lateness that excuses them, are those of all trials."""
     made = [trial.numbers.traffic for trial in cell_result.trials if trial.numbers.traffic]
     used = [trial.traffic for trial in trials if trial.traffic]
-    return LoadTotals(
+    totals = LoadTotals(
         Counts.merged(traffic.counts for traffic in made),
         sum(traffic.in_window for traffic in made),
         Histogram.merged(traffic.response for traffic in used),
@@ -93,6 +108,10 @@ def _measured(cell_result: CellResult, trials: Sequence[TrialNumbers]) -> LoadTo
         max((traffic.lateness.max_ns for traffic in made), default=0),
         sum(traffic.seconds for traffic in made) / max(len(made), 1),
     )
+    # Errors are those of all trials, but times are those of these trials.
+    counted = merged_requests(traffic.requests for traffic in used)
+    all_counted = merged_requests(traffic.requests for traffic in made)
+    return totals.with_requests(cell_result.cell.scenario, tuple(map(RequestTraffic.timed_by, all_counted, counted)))
 
 
 def _not_seen(cell_result: CellResult, results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:

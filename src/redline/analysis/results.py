@@ -228,6 +228,7 @@ def _judge_trial(cell: Cell, trial: Trial) -> TrialResult:
             cpu_per_request_ns=trial.cpu_per_request_ns,
             warm_up=warm_up(cell, trial),
             failures=traffic.failures if traffic else (),
+            aborted_by=traffic.aborted_by if traffic else "",
             failure=f"{failure.stage}: {failure.message}" if failure else "",
             log_tail=failure.log_tail if failure else "",
         ),

@@ -235,6 +235,9 @@ class LoadFlags(RequestFlags):
     stages: list[str] = repeated("--stage", "TO:TIME", "Change to this many users, or this rate, over this time.")
     count: int | None = flag("--count", "N", "Stop when this many requests were due.")
     objective: list[str] = repeated("--objective", "'p99 < 50ms, …'", "What has to be met; exit with 3 when missed.")
+    abort_when: list[str] = repeated(
+        "--abort-when", "'errors > 5% for 3s'", "What ends the load early, with 3; or a percentile: 'p99 > 1s for 10s'."
+    )
     requests_per_connection: int | None = flag(
         "--requests-per-connection", "N", "Replace a connection after N requests."
     )

@@ -22,6 +22,7 @@ from redline.model import (
     OtherTime,
     Percentile,
     Plan,
+    RequestReport,
     Role,
     Share,
     Skipped,
@@ -108,6 +109,9 @@ class LoadResult(Frozen):
     )
     failures: tuple[FirstFailure, ...] = omitted_if_default(
         (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
+    )
+    requests: tuple[RequestReport, ...] = omitted_if_default(
+        (), description="by request, if there are several, in the order of the scenario"
     )
     asked_again: str = omitted_if_default(
         "", "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"

@@ -169,12 +169,16 @@ def _exit(code: int) -> None:
 
 
 def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missing: Sequence[str] = ()) -> int:
-    """1 if a subject of any part could not be run; 3 for a missed objective of the last part, or an unwanted verdict.
+    """3 for an aborted load; 1 if a subject of any part could not be run; else 3 if the last part missed what is asked.
+
+    That is an objective, or a wanted verdict.
 
     Also 1 if a verdict may fail the command and one could not be given, or cells are `missing` that should have been
     compared: what was not compared has not passed.
     Objectives are for the suite's own loads: a server whose capacity is sought gets as much load as it can take.
     """
+    if any(trial.aborted_by for report in reports for cell in _subjects(report) for trial in cell.trials):
+        return exits.MISSED
     if any(map(_could_not_run, reports)):
         return exits.COULD_NOT_RUN
     last = reports[-1]

@@ -1,5 +1,6 @@
 """Read the flags of `redline limit` as a search: of suites, or of servers that the flags name."""
 
+import re
 import string
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
@@ -180,6 +181,8 @@ def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
     sets: dict[str, tuple[Objective, ...]] = {}
     for text in texts:
         name, colon, conditions = text.partition(":")
+        if re.match(r"[A-Z]+ /", text):
+            raise UsageError(f"--objective '{text}': {_WHOLE}", hint=_BY_ITSELF)
         with naming("--objective"):
             parsed = parse_objectives(conditions if colon else text)
         name = (name if colon else text).strip()
@@ -187,6 +190,10 @@ def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
             raise UsageError(f"--objective: `{name}` is given twice", hint="write both in one objective, with a comma")
         sets[name] = parsed
     return _with_few_errors(sets)
+
+
+_WHOLE = "a search finds the rate of all requests of a mix together"
+_BY_ITSELF = "leave the request out; to search for its own rate, select it by name: -m items"
 
 
 def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
@@ -217,6 +224,12 @@ def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, .
     """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
     if flags.objective:
         return read_sets(flags.objective)
+    if suite.abort_when:
+        raise UsageError(
+            "`abort_when` ends loads of `redline run`, and a search ends hopeless probes itself", hint="leave it out"
+        )
+    if by_request := [objective.text for objective in suite.objectives if objective.request]:
+        raise UsageError(f"the objective `{by_request[0]}`: {_WHOLE}", hint=_BY_ITSELF)
     if suite.objective_sets:
         return _with_few_errors(suite.objective_sets)
     if suite.objectives:

@@ -85,6 +85,8 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
         "engine": {"backend": flags.backend, "spin": flags.spin},
     }
     document |= settings(flags, "timeout")
+    if flags.abort_when:
+        document["abort_when"] = Given("--abort-when", flags.abort_when)
     if flags.objective:
         document["objective"] = Given("--objective", flags.objective)
     return document

@@ -1,6 +1,6 @@
 """Show a load: its speed so far, its published result, and the result as a section."""
 
-from redline.analysis import load_objectives, other_times, percentiles
+from redline.analysis import LoadedRequests, load_objectives, other_times, percentiles, request_reports
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
@@ -13,6 +13,7 @@ from redline.report.document import Column, Item, Items, Prose, Section, Table, 
 from redline.report.format import agreed, amount, by_status, duration, integer, other_time, quantile_name, rate
 from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
+from redline.report.sections.by_request import outcomes_table, request_tables
 from redline.report.sections.histogram import histogram_table
 from redline.report.sections.trials import trial_text
 from redline.stats import Trial, enough_beyond
@@ -37,7 +38,7 @@ def load_result(
 ) -> LoadResult:
     """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
-    if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
+    if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
     findings, completed = judge(cell, recording), traffic.counts.completed
     valid = traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings)
@@ -69,6 +70,7 @@ def load_result(
         counts=traffic.counts,
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
+        requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
         asked_again=asked_again,
         engine=traffic.engine,
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
@@ -105,6 +107,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     blocks = filled(
         histogram_table(times) if shown and times is not None else None,
         _percentiles(result) if shown else None,
+        *(request_tables(result.requests) if shown else [outcomes_table(result.requests)]),
         Prose.of((*lines, outcomes, *why, warm)),
         Items(tuple(findings)),
         Prose((line((f"throughput  {_throughput(result)}", "strong")),) if shown else ()),
@@ -114,10 +117,10 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
 
 
 def _is_shown(result: LoadResult) -> bool:
-    """Whether to show the numbers of a load: it is valid, or was only interrupted."""
+    """Whether to show the numbers of a load: it is valid, or was only interrupted or aborted."""
     grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
-    interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
-    return result.valid or interrupted
+    cut = result.ended in ("interrupted", "aborted") and result.measured_ns > 0 and grave <= {cut_short.kind}
+    return result.valid or cut
 
 
 def spectrum_section(result: LoadResult, recording: Recording) -> Section:
@@ -158,7 +161,7 @@ def _levels(result: LoadResult) -> str:
 
 def _throughput(result: LoadResult) -> str:
     """`18.3 k/s, p50 1.24 ms, p99 8.30 ms`."""
-    so_far = " (interrupted)" if result.ended == "interrupted" else ""
+    so_far = f" ({result.ended})" if result.ended in ("interrupted", "aborted") else ""
     if result.throughput is None:
         return "not known: no right answers"
     shown = [f"{quantile_name(point.q)} {duration(point.ns)}" for point in result.response if point.q in _SAID]

@@ -135,10 +135,10 @@ def scenarios_at(document: Document, paths: Sequence[Path]) -> list[object]:
     alone: list[object] = [_request(document, path, "weight") for path in paths]
     if len(alone) < 2:
         return alone
-    return [*alone, {"name": MIX, "requests": [_request(document, path, "name") for path in paths]}]
+    return [*alone, {"name": MIX, "requests": [_request(document, path) for path in paths]}]
 
 
-def _request(document: Document, path: Path, without: str) -> Given:
+def _request(document: Document, path: Path, without: str = "") -> Given:
     values = {key: value for key, value in _mapping(document, path).items() if key != without}
     return Given(str(document.place(path)), values)
 
@@ -170,21 +170,26 @@ def parts_of(written: object, globs: Sequence[str]) -> int:
 
 
 def searched_objectives(project: Project) -> object:
-    """The objectives of a search, without conditions on loads of the file, which `redline run` uses. Raises UsageError.
+    """The objectives of a search, without conditions on loads of the file and on requests. Raises UsageError.
 
-    A search makes its own load.
+    `redline run` uses those. A search makes its own load, and finds the rate of all requests together.
     """
     written, path = project.written.objective or {}, ("objective",)
-    names = Selectable(tuple(project.written.loads or ()), tuple(scenario.name for scenario in project.scenarios))
+    names = Selectable.of(project.written.loads or (), project.scenarios)
     parsed = {name: parse_objectives(", ".join(texts), names) for name, texts in written.items()}
-    if not any(condition.load for conditions in parsed.values() for condition in conditions):
+    if not any(c.load or c.request for conditions in parsed.values() for c in conditions):
         return of_file(project.document, path)
-    left = {name: [c.text for c in conditions if c.load is None] for name, conditions in parsed.items()}
+    left = {
+        name: [c.text for c in conditions if c.load is None and c.request is None]
+        for name, conditions in parsed.items()
+    }
     left = {name: texts for name, texts in left.items() if texts}
     place = str(project.document.place(path))
     if not left:
-        hint = "add one without a load, such as `p99 < 200ms`, or give --objective"
-        raise UsageError(f"{place}: each condition is for a load of `redline run`, and a search has its own", hint=hint)
+        hint = "add one without a load or request, such as `p99 < 200ms`, or give --objective"
+        raise UsageError(
+            f"{place}: each condition is for a load or request of `redline run`; a search has its own load", hint=hint
+        )
     return Given(place, left.get("", left))
 
 

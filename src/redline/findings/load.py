@@ -28,13 +28,17 @@ def perturbed(trial: Trial) -> Observation | None:
 def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Missing part of a measurement that was interrupted, or ran into the engine's deadline (always **invalid**).
 
-    Half a measurement has less weight than it seems. At the deadline something hung.
+    Half a measurement has less weight than it seems. At the deadline something hung. A condition of `--abort-when` that
+    ended it is named.
 
     Advice: Run it again, in full.
     """
     if traffic.ended in ("complete", "failing"):  # a failure has its own reason
         return None
     planned = cell.load.duration_ns / 1e9
+    if traffic.aborted_by:
+        why = f"The load was aborted by {traffic.aborted_by}; {traffic.seconds:.3g} s of {planned:.3g} s were measured."
+        return Observation(1.0, why)
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
     failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
     deadline = "The load was cut off" if failed else "The engine ran into its deadline"

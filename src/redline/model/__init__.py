@@ -1,6 +1,7 @@
 """Redline's terms as frozen values. Import them from here; GLOSSARY.md defines them."""
 
 from redline.model.base import Frozen
+from redline.model.by_request import RequestRatio, RequestReport
 from redline.model.catalogue import (
     AttachedServer,
     Build,
@@ -34,7 +35,9 @@ from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable
 from redline.model.hosts import ROLES, ClockReading, HostFacts, LoadShare, Role, UsedHost
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
+from redline.model.percentile import Percentile
 from redline.model.plan import (
+    AbortRule,
     AutoTrials,
     Cell,
     Design,
@@ -98,7 +101,6 @@ from redline.model.report import (
     PairSpeed,
     PartReport,
     PauseMark,
-    Percentile,
     Place,
     Precision,
     Ranking,

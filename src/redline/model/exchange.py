@@ -86,6 +86,7 @@ class Request(Frozen):
     """
 
     weight: int = omitted_if_default(1, "among the requests of the scenario", ge=1)
+    name: str = omitted_if_default("", "in results, where the scenario has several requests")
     method: str = Field(default="GET", pattern=r"^[A-Z]+$")
     path: str = Field(default="/", pattern=r"^/[!-~]*$")
     headers: dict[str, str | tuple[str, ...]] = {}
@@ -141,6 +142,24 @@ class Scenario(Frozen):
     def requests(self) -> tuple[Request, ...]:
         """All requests."""
         return (self.request, *self.others)
+
+    @property
+    def told_apart(self) -> tuple[str, ...]:
+        """The labels of several requests; empty for a single request, whose measurements are the scenario's."""
+        return self.labels if self.others else ()
+
+    def asked(self) -> dict[str, JsonValue]:
+        """What is asked, as JSON: all but the names of its requests, and the scenario that it is compared with."""
+        return self.model_dump(
+            mode="json", exclude={"against": True, "request": {"name"}, "others": {"__all__": {"name"}}}
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What results call each request: its name, else `GET /items`; with a number where that is not unique."""
+        plain = [request.name or f"{request.method} {request.path}" for request in self.requests]
+        earlier = [plain[: at + 1].count(label) for at, label in enumerate(plain)]
+        return tuple(label if nth == 1 else f"{label} #{nth}" for label, nth in zip(plain, earlier, strict=True))
 
     @property
     def statuses(self) -> frozenset[int]:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate, Metric, Verdict
-from redline.model.report import Percentile
+from redline.model.percentile import Percentile
 
 HISTORY_FORMAT: Literal["redline.history/1"] = "redline.history/1"
 

@@ -30,7 +30,7 @@ until no backlog was left; Spring Boot under 128 users became faster for 12 s.""
 
 
 class Objective(Frozen):
-    """A condition such as p99 < 200 ms or errors < 0.1%, for all cells, or the cells of a load or scenario."""
+    """A condition such as p99 < 200 ms or errors < 0.1%, for all cells, or those of a load, scenario or request."""
 
     metric: Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved"]
     below: bool
@@ -38,14 +38,32 @@ class Objective(Frozen):
     text: str
     load: str | None = omitted_if_default(None, "the load that it applies to; absent: all loads")
     scenario: str | None = omitted_if_default(None, "the scenario that it applies to; absent: all scenarios")
+    request: str | None = omitted_if_default(
+        None, "the one of a scenario's several requests that it applies to, by its name or as `GET /items`; absent: all"
+    )
+
+    @property
+    def on_everything(self) -> "Objective":
+        """The same condition, for all requests together."""
+        return self.model_copy(update={"request": None})
 
     def applies_to(self, cell: "Cell") -> bool:
         """Whether the cell has to meet it. Only an open load has a rate to achieve."""
         return (
             self.load in (None, cell.load.name)
             and self.scenario in (None, cell.scenario.name)
+            and (self.request is None or self.request in cell.scenario.told_apart)
             and (self.metric != "achieved" or not isinstance(cell.load.shape, Closed))
         )
+
+
+class AbortRule(Frozen):
+    """A condition such as errors > 5% that ends a load once it has held for a time."""
+
+    metric: Literal["errors", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"]
+    limit: float = Field(description="a share (0 to 1) for errors, nanoseconds for the others")
+    for_ns: int = Field(gt=0)
+    text: str
 
 
 class AutoTrials(Frozen):
@@ -86,6 +104,7 @@ class Suite(Frozen):
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
+    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends the loads of trials early")
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
     profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
     engine: EngineMode = omitted_if_default(EngineMode())
@@ -203,6 +222,7 @@ class Cell(Frozen):
     timeout_ns: int
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
+    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends its load early, in a trial")
 
     def under(self, load: Load, *, warmup_ns: int | None = None) -> "Cell":
         """The same server and scenario under another load, which with `warmup_ns` is also the warm-up."""
@@ -263,7 +283,7 @@ class Cell(Frozen):
         """The slug and eight hex digits of the hash of everything that affects the measurement."""
         content = {
             **self.variant.content,
-            "scenario": self.scenario.model_dump(mode="json", exclude={"against"}),
+            "scenario": self.scenario.asked(),
             "load": self.load.model_dump(mode="json"),
             "warmup_ns": self.warmup_ns,
             "timeout_ns": self.timeout_ns,

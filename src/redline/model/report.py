@@ -6,12 +6,14 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.by_request import RequestRatio, RequestReport
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
+from redline.model.percentile import Percentile
 from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
 from redline.model.run import Kind
@@ -21,13 +23,6 @@ from redline.model.traffic import AgreedTls, Counts
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
 ObjectiveState = Literal["met", "missed", "not known"]
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
-
-
-class Percentile(Frozen):
-    """A point of a latency distribution: a share `q` of requests took no longer than `ns`."""
-
-    q: float
-    ns: int
 
 
 class TooFew(Frozen):
@@ -132,6 +127,7 @@ class TrialReport(Frozen):
         None, "of the server's cores: 1.4 if they were 40% faster than in the median trial; absent if not measured"
     )
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
+    aborted_by: str = omitted_if_default("", "the condition of `abort_when` that ended its load")
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
@@ -207,6 +203,9 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
+    requests: tuple[RequestReport, ...] = omitted_if_default(
+        (), "by request, over the used trials, if the scenario has several; absent in earlier reports"
+    )
     too_few: tuple[TooFew, ...] = omitted_if_default((), "omitted percentiles, and the requests that they need")
     other_times: tuple[OtherTime, ...] = omitted_if_default(
         (), "first byte, if it differs from the response time; handshakes; one-way times"
@@ -429,6 +428,9 @@ class Report(Frozen):
     pairs: tuple[PairSpeed, ...] = omitted_if_default((), "how pairs of hosts compared before the run")
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
+    request_ratios: tuple[RequestRatio, ...] = omitted_if_default(
+        (), "response times by request as ratios to the baseline's, of mixes in duets; they are no verdicts"
+    )
     layers: tuple[Waterfall, ...] = omitted_if_default((), "only if baselines have baselines themselves")
     effects: tuple[Effect, ...] = omitted_if_default(())
     rankings: tuple[Ranking, ...] = omitted_if_default(())

@@ -34,8 +34,8 @@ _TELLING = (0.5, 0.9, 0.99)
 _PAUSED = "how long the engine's workers were paused: the sum over the workers"
 
 Phase = Literal["warmup", "measure", "drain"]
-Ended = Literal["complete", "interrupted", "deadline", "failing"]
-"""How a load ended. `failing`: early, by the lab, because every request failed from the first on."""
+Ended = Literal["complete", "interrupted", "deadline", "failing", "aborted"]
+"""How a load ended. By the lab: `failing`, because every request failed from the first on; `aborted`: as asked."""
 
 
 class Outcomes(Frozen):
@@ -310,6 +310,10 @@ class RequestTraffic(Frozen):
         """Complete answers, right or wrong."""
         return sum(self.status.values())
 
+    def timed_by(self, other: "RequestTraffic") -> "RequestTraffic":
+        """The same counts with the response times of another load."""
+        return self.model_copy(update={"response": other.response})
+
     def by_status(self, expected: int) -> dict[str, int]:
         """Complete answers by status, as `Counts.by_status` gives them; `expected` is the request's status."""
         return Counts(status=self.status, outcomes=self.outcomes).by_status([expected])
@@ -393,6 +397,7 @@ class Traffic(Frozen):
     paused_ns: int = omitted_if_default(0, _PAUSED)
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     requests: Requests = omitted_if_default((), BY_REQUEST)
+    aborted_by: str = omitted_if_default("", "if aborted: the condition, and what was measured of it")
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")
@@ -415,6 +420,10 @@ class Traffic(Frozen):
     def ended_failing(self) -> "Traffic":
         """The same traffic, which the lab ended because every request failed."""
         return self.model_copy(update={"ended": "failing"})
+
+    def ended_as_asked(self, why: str) -> "Traffic":
+        """The same traffic, which the lab ended because a condition held that the user had given."""
+        return self.model_copy(update={"ended": "aborted", "aborted_by": why})
 
     @property
     def all_handshakes(self) -> Histogram | None:

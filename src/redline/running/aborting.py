@@ -8,9 +8,10 @@ from typing import Generic, TypeVar
 
 from redline.analysis.search_state import slice_of
 from redline.findings.failed import failures_text, listed
-from redline.model import Counts, DuetBlock, DuetTraffic, Failure, Interval, Outcomes, Traffic
+from redline.model import AbortRule, Counts, DuetBlock, DuetTraffic, Failure, Interval, Outcomes, Traffic
 from redline.quantities import duration
 from redline.search import ProbeSlice, hopeless
+from redline.stats.abort import AbortJudge
 
 Seen = TypeVar("Seen")
 
@@ -80,6 +81,24 @@ class FailingAbort(LoadAbort[Interval]):
         text = failures_text(traffic.failures) or listed(self._outcomes)
         seconds = duration(max(interval.end_ns for interval in traffic.intervals)) if traffic.intervals else "moments"
         return traffic.ended_failing(), _failed(f"all {self._outcomes.errors:,} requests of the first {seconds}", text)
+
+
+class AskedAbort(FailingAbort):
+    """Ends a load if a condition holds that the user gave, or if every request has failed."""
+
+    def __init__(self, rules: Sequence[AbortRule]) -> None:
+        super().__init__()
+        self._judge, self._why = AbortJudge(rules), ""
+
+    def _is_enough(self, interval: Interval) -> bool:
+        self._why = self._judge.seen(interval)
+        return bool(self._why) or super()._is_enough(interval)
+
+    def ended(self, traffic: Traffic) -> tuple[Traffic, Failure | None]:
+        """Return the traffic, which says what aborted it, or why the load failed if every request had."""
+        if self.done and self._why:
+            return traffic.ended_as_asked(self._why), None
+        return super().ended(traffic)
 
 
 class FailingDuetAbort(LoadAbort[DuetBlock]):

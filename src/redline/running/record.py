@@ -37,7 +37,7 @@ from redline.ports import (
     RunningServer,
     ServerWatch,
 )
-from redline.running.aborting import FailingAbort, LoadAbort
+from redline.running.aborting import AskedAbort, FailingAbort, LoadAbort
 
 DYING_S = 0.5
 
@@ -93,15 +93,16 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
 ) -> Recording:
     """Load a running server as its cell says, watched by monitors.
 
-    It ends early by `abort` or, by default, if all requests fail. A failed load, or a dead server, is in
-    the recording's `failure`. Raises KeyboardInterrupt, and StoreError if the engine's log cannot be written.
+    It ends early by `abort` or, by default, if all requests fail or a condition of the cell's `abort_when` holds. A
+    failed load, or a dead server, is in the recording's `failure`. Raises KeyboardInterrupt, and StoreError if the
+    engine's log cannot be written.
     """
     if cell.warmup_by is not None:
         drive = _drive(cell, planned, server, tools, options)
         if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
             return new_recording(planned).failed(failure, server.facts)
         cell = cell.settling
-    return _record(cell, planned, server, tools, options, abort=abort or FailingAbort())
+    return _record(cell, planned, server, tools, options, abort=abort or AskedAbort(cell.abort_when))
 
 
 def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:

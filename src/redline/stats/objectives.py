@@ -1,8 +1,10 @@
 """Whether a load met an objective: met, missed, or not known. Shared by loads, runs and searches. Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from redline.model import Counts, Histogram, Metric, Objective, ObjectiveState, Traffic
+from redline.model import Counts, Histogram, Metric, Objective, ObjectiveState, RequestTraffic, Scenario, Traffic
+from redline.model.traffic import Requests
 from redline.quantities import duration, percent
 from redline.stats.trials import QUANTILE_OF, enough_beyond
 
@@ -41,12 +43,34 @@ class LoadTotals:
     lateness: Histogram
     latest_ns: int
     seconds: float
+    requests: Mapping[str, RequestTraffic] = field(default_factory=dict)
 
     @classmethod
-    def of_load(cls, traffic: Traffic) -> "LoadTotals":
-        """The totals of a load."""
+    def of_load(cls, traffic: Traffic, scenario: Scenario | None = None) -> "LoadTotals":
+        """The totals of a load; by request too, if the scenario has several."""
         counts, late = traffic.counts, traffic.lateness
-        return cls(counts, traffic.answered, traffic.response, traffic.service, late, late.max_ns, traffic.seconds)
+        totals = cls(counts, traffic.answered, traffic.response, traffic.service, late, late.max_ns, traffic.seconds)
+        return totals if scenario is None else totals.with_requests(scenario, traffic.requests)
+
+    def with_requests(self, scenario: Scenario, requests: Requests) -> "LoadTotals":
+        """The same totals, with those by request, unless they are not known."""
+        labels = scenario.told_apart
+        return (
+            replace(self, requests=dict(zip(labels, requests, strict=True))) if len(labels) == len(requests) else self
+        )
+
+    def of_request(self, label: str) -> "LoadTotals | None":
+        """The totals of a request; None if they are not known.
+
+        Service times are not counted by request. A request may have met any lateness that a load had.
+        """
+        counted = self.requests.get(label)
+        if counted is None:
+            return None
+        counts = Counts(due=counted.outcomes.total, completed=counted.completed, outcomes=counted.outcomes)
+        return replace(
+            self, counts=counts, answered=counted.completed, response=counted.response, service=Histogram(), requests={}
+        )
 
 
 @dataclass(frozen=True)
@@ -63,6 +87,8 @@ def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedO
 
     A late client only lengthens response times: a met objective stays met, and a missed one must be missed by more.
     """
+    if objective.request is not None:
+        return _evaluate_by_request(objective, objective.request, measured)
     actual = _actual(objective.metric, measured)
     if actual is None:
         return _too_few(objective, measured.response)
@@ -70,6 +96,19 @@ def evaluate_objective(objective: Objective, measured: LoadTotals) -> EvaluatedO
         return EvaluatedObjective("met", actual)
     reason = excused(objective, measured)
     return EvaluatedObjective("not known" if reason else "missed", actual, reason)
+
+
+def _evaluate_by_request(objective: Objective, request: str, measured: LoadTotals) -> EvaluatedObjective:
+    """Judge an objective for a request, by what was counted of it alone."""
+    counted = measured.of_request(request)
+    if counted is None:
+        return EvaluatedObjective("not known", None, "the load was not counted by request")
+    evaluated = evaluate_objective(objective.on_everything, counted)
+    lacked = measured.counts.exhausted
+    if lacked and evaluated.state == "missed" and objective.metric == "errors":
+        # Whose requests these were is not known.
+        return EvaluatedObjective("not known", evaluated.actual, nothing_left(lacked))
+    return evaluated
 
 
 def excused(objective: Objective, measured: LoadTotals) -> str:

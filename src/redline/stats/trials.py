@@ -23,6 +23,7 @@ from redline.model import (
     Traffic,
 )
 from redline.model.hosts import one_way_bound_ns
+from redline.model.traffic import Requests
 from redline.stats.samples import BATCHES, Floats, Merged, Quantiles, Ratios, Sample, batch_sums
 
 QUANTILE_OF = {
@@ -149,6 +150,7 @@ class MeasuredTraffic:
     """The numbers of every measured interval; answers after the window's end belong to the last interval."""
     threads: int
     """The number of the engine's threads."""
+    requests: Requests = ()
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":
@@ -175,11 +177,13 @@ class MeasuredTraffic:
             lasted_s=tuple(interval.lasts_ns / 1e9 for interval in measured),
             responses=tuple(responses),
             threads=traffic.engine.workers,
+            requests=traffic.requests,
         )
 
     def compress(self) -> None:
         """Free the decoded histograms, which are large."""
-        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses):
+        by_request = (request.response for request in self.requests)
+        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses, *by_request):
             if histogram is not None:
                 histogram.compress()
 

@@ -246,8 +246,8 @@ def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
 
 
 def unweighted(scenario: Scenario) -> frozenset[str]:
-    """The requests of a scenario, as JSON without their weights."""
-    return frozenset(request.model_dump_json(exclude={"weight"}) for request in scenario.requests)
+    """The requests of a scenario, as JSON without their weights and names."""
+    return frozenset(request.model_dump_json(exclude={"weight", "name"}) for request in scenario.requests)
 
 
 def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:
@@ -362,6 +362,7 @@ def _cell(
         timeout_ns=suite.timeout_ns,
         engine=suite.engine,
         role=role,
+        abort_when=suite.abort_when,
     )
 
 

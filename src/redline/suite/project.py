@@ -217,7 +217,7 @@ def setup_of(written: SetupSchema, folder: PurePath = PurePath()) -> SetupSchema
 
 def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[Scenario]) -> None:
     """Note the problems of the objectives."""
-    known = Selectable(tuple(written.loads or ()), tuple(scenario.name for scenario in scenarios))
+    known = Selectable.of(written.loads or (), scenarios)
     for name, texts in (written.objective or {}).items():
         try:
             parse_objectives(", ".join(texts), known)
@@ -233,7 +233,7 @@ def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: 
         if picks is not None:
             scenarios.append(Scenario(name=entry.name, request=entry.request(), picks=picks))
     if len(scenarios) == len(written) > 1:
-        first, *others = (entry.request(entry.weight) for entry in written)
+        first, *others = (entry.request(entry.weight, entry.name) for entry in written)
         picks = {name: entries for scenario in scenarios for name, entries in scenario.picks.items()}
         scenarios.append(Scenario(name=MIX, request=first, others=tuple(others), picks=picks))
     return tuple(scenarios)

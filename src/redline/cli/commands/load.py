@@ -139,10 +139,14 @@ class _Shown:
 
 
 def exit_code(result: LoadResult) -> int:
-    """3 for a missed objective; else 1 if nothing is known, as for an invalid load; else 3 for an unknown objective.
+    """3 for an aborted load or a missed objective; else 1 if nothing is known, as for an invalid load.
+
+    Else 3 for an unknown objective.
 
     An invalid load that shows all objectives to be met has answered the question.
     """
+    if result.ended == "aborted":
+        return exits.MISSED
     states = {objective.state for objective in result.objectives}
     if "missed" in states:
         return exits.MISSED

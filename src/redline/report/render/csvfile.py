@@ -119,7 +119,7 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             for q in PERCENTILES:
                 metric_name = f"{time.name.replace(' ', '-')}-{quantile_name(q)}"
                 yield about | {"metric": metric_name, "unit": "ns", "value": known.get(q), "method": _POOLED}
-        for name, unit, number in _memory(cell.memory) if cell.valid and cell.memory else ():
+        for name, unit, number in _pooled(cell) if cell.valid else ():
             yield about | {"metric": name, "unit": unit, "value": number, "method": _POOLED}
     for skipped in report.skipped:
         yield {
@@ -128,6 +128,24 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             "valid": False,
             "findings": f"skipped: {skipped.reason}",
         }
+
+
+def _pooled(cell: CellReport) -> Iterator[tuple[str, str, Field]]:
+    """Yield the numbers that are of all used trials together."""
+    yield from _by_request(cell)
+    yield from _memory(cell.memory) if cell.memory else ()
+
+
+def _by_request(cell: CellReport) -> Iterator[tuple[str, str, Field]]:
+    """Yield what was counted by request: `throughput:GET /items`, `p99:GET /items`."""
+    for request in cell.requests:
+        known = {point.q: point.ns for point in request.response}
+        yield f"{Metric.THROUGHPUT.value}:{request.request}", Metric.THROUGHPUT.unit, request.rate_per_s
+        for q in PERCENTILES:
+            yield f"{quantile_name(q)}:{request.request}", "ns", known.get(q)
+        yield f"requests:{request.request}", "1", request.outcomes.total
+        yield f"errors:{request.request}", "1", request.outcomes.errors
+        yield f"body:{request.request}", "B", request.body_bytes
 
 
 def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:

@@ -7,6 +7,7 @@ from redline.model import Grade, Report
 from redline.report.document import Figures, Head, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
+from redline.report.sections.by_request import request_sections
 from redline.report.sections.doubt import caveats_section
 from redline.report.sections.explorer import explorer_payload, explorer_section
 from redline.report.sections.findings import findings_section
@@ -40,6 +41,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(main_effect_sections),
     Chapter(effect_sections),
     Chapter(results_section, on=Medium.TEXT),
+    Chapter(request_sections),
     Chapter(profile_sections),
     Chapter(findings_section),
     Chapter(plots_section, on=Medium.PAGE),

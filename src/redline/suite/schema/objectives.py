@@ -1,32 +1,71 @@
-"""Parse objectives: `p99 < 200ms, errors < 0.1%`, and `items: p95 < 50ms` for a scenario or load."""
+"""Parse objectives: `p99 < 200ms, errors < 0.1%`, and `items: p95 < 50ms` for a scenario, load or request."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from redline.errors import WrongValueError
-from redline.model import Objective
+from redline.model import Objective, Scenario
 from redline.quantities import clip, did_you_mean, parse_duration, parse_share, quoted
 
 _LATENCY_METRICS = ("p50", "p75", "p90", "p95", "p99", "p99.9", "max")
 _SHARE_METRICS = ("errors", "achieved")
 _METRICS = (*_LATENCY_METRICS, *_SHARE_METRICS)
 _HINT = "write conditions such as `p99 < 200ms, errors < 0.1%, achieved > 99%`"
-_CONDITION = re.compile(r"(?:([^:<>=]+):)?\s*([^\s<>=]+)\s*([<>]=?|=+)\s*(.+)", re.DOTALL)
+_CONDITION = re.compile(
+    r"(?:((?:[^:<>=]+/)?[A-Z]+ /\S*(?: #\d+)?|[^:<>=]+):)?\s*([^\s<>=]+)\s*([<>]=?|=+)\s*(.+)", re.DOTALL
+)
+
+_LOOKS_SENT = re.compile(r"[A-Z]+ /\S*(?: #\d+)?")
+"""`GET /items`: no load or scenario has such a name."""
 
 
 @dataclass(frozen=True)
 class Selectable:
-    """The loads and the scenarios to which an objective may apply."""
+    """The loads, scenarios and requests to which an objective may apply.
+
+    `requests` are the labels of requests by scenario, for scenarios that have several.
+    """
 
     loads: Sequence[str] = ()
     scenarios: Sequence[str] = ()
+    requests: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def meant(self, written: str) -> tuple[str | None, str | None]:
-        """Resolve `LOAD/SCENARIO`, or the name of a load or a scenario. Raises WrongValueError."""
+    @classmethod
+    def of(cls, loads: Iterable[str], scenarios: Sequence[Scenario]) -> "Selectable":
+        """What a suite with these loads and scenarios has."""
+        several = {scenario.name: scenario.told_apart for scenario in scenarios if scenario.told_apart}
+        return cls(tuple(loads), tuple(scenario.name for scenario in scenarios), several)
+
+    def meant(self, written: str) -> dict[str, str]:
+        """Resolve the name of a load, scenario or request, `LOAD/SCENARIO` or `SCENARIO/REQUEST`: keys of an objective.
+
+        A scenario comes before a request of the same name. Raises WrongValueError.
+        """
+        if request := self._request(written):
+            return request
+        load, scenario = self._place(written)
+        return {key: name for key, name in (("load", load), ("scenario", scenario)) if name is not None}
+
+    def _request(self, written: str) -> dict[str, str]:
+        """The request that is meant, with its scenario if that is written too; empty if it is none."""
+        scenario, slash, request = written.partition("/")
+        if slash and request.strip() in self.requests.get(scenario.strip(), ()):
+            return {"scenario": scenario.strip(), "request": request.strip()}
+        known = [label for labels in self.requests.values() for label in labels]
+        if written in known and written not in (*self.loads, *self.scenarios):
+            return {"request": written}
+        if _LOOKS_SENT.fullmatch(written):
+            hint = did_you_mean(written, tuple(known)) or (
+                f"there is: {', '.join(known)}" if known else "a scenario of several requests has results by request"
+            )
+            raise WrongValueError(f"there is no request `{clip(written)}` for an objective", hint)
+        return {}
+
+    def _place(self, written: str) -> tuple[str | None, str | None]:
         load, slash, scenario = (part.strip() for part in written.partition("/"))
         if slash:
             return self._known(load, self.loads, "load"), self._known(scenario, self.scenarios, "scenario")
@@ -35,7 +74,9 @@ class Selectable:
             raise WrongValueError(f"`{clip(load)}` is both a load and a scenario", hint)
         if load in self.loads:
             return load, None
-        return None, self._known(load, (*self.scenarios, *self.loads), "scenario or load")
+        known = [label for labels in self.requests.values() for label in labels]
+        what = "scenario, load or request" if known else "scenario or load"
+        return None, self._known(load, (*self.scenarios, *self.loads, *known), what)
 
     def _known(self, name: str, among: Sequence[str], what: str) -> str:
         if name not in among:
@@ -52,7 +93,8 @@ def parse_objectives(text: str, names: Selectable = NOTHING) -> tuple[Objective,
 
     p50, p75, p90, p95, p99, p99.9 and max are upper bounds of the response time; `errors` is an upper bound of the
     share of failed requests; `achieved` is a lower bound of the share of an open load's rate that was answered. A name
-    and a colon apply a condition, and the conditions after it, to that entry of `names`: `items: p99 < 20ms`.
+    and a colon apply a condition, and the conditions after it, to that entry of `names`: `items: p99 < 20ms`,
+    `GET /items: p99 < 20ms`.
     Raises WrongValueError (a ValueError) for anything else, for a limit that nothing can meet, and for a metric that
     is named twice.
     """
@@ -65,8 +107,8 @@ def parse_objectives(text: str, names: Selectable = NOTHING) -> tuple[Objective,
     return tuple(objectives)
 
 
-def _key(objective: Objective) -> tuple[str, str | None, str | None]:
-    return objective.metric, objective.load, objective.scenario
+def _key(objective: Objective) -> tuple[str | None, ...]:
+    return objective.metric, objective.load, objective.scenario, objective.request
 
 
 def _objective(text: str, before: str, names: Selectable) -> tuple[Objective, str]:
@@ -87,7 +129,9 @@ def _objective(text: str, before: str, names: Selectable) -> tuple[Objective, st
     limit = float(parse_duration(limit_text)) if metric in _LATENCY_METRICS else parse_share(limit_text)
     if (sign == "<" and limit == 0) or (sign == ">" and limit == 1):
         raise WrongValueError(f"{quoted(text)} can never be met", _HINT)
-    load, scenario = names.meant(selector) if selector else (None, None)
+    meant = names.meant(selector) if selector else {}
+    if metric == "achieved" and "request" in meant:
+        raise WrongValueError("`achieved` is about the rate of a whole load", "leave out the request")
     plain = f"{metric} {sign} {limit_text.strip()}"
     objective = Objective.model_validate(
         {
@@ -95,8 +139,7 @@ def _objective(text: str, before: str, names: Selectable) -> tuple[Objective, st
             "below": sign == "<",
             "limit": limit,
             "text": f"{selector}: {plain}" if selector else plain,
-            "load": load,
-            "scenario": scenario,
+            **meant,
         }
     )
     return objective, selector

@@ -246,12 +246,13 @@ class RequestSchema(Schema):
             raise WrongValueError(f"`method` and `path` belong together, and `{missing}` is missing", hint)
         return self
 
-    def request(self, weight: int = 1) -> Request:
+    def request(self, weight: int = 1, name: str = "") -> Request:
         """The value of the model."""
         (key,) = self.methods
         method, path = (key.upper(), getattr(self, key)) if key in METHODS else (self.method, self.path)
         return Request(
             weight=weight,
+            name=name,
             method=method or "",
             path=path or "",
             headers={name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()},
@@ -277,10 +278,18 @@ class OneRequestSchema(RequestSchema):
 
 
 class WeightedSchema(OneRequestSchema):
-    """A request of a scenario, with its weight."""
+    """A request with its weight."""
 
     weight: int = Field(
         default=1, ge=1, le=1_000_000, description="how often it is drawn, relative to the other weights"
+    )
+
+
+class MixedSchema(WeightedSchema):
+    """A request of a scenario that has several."""
+
+    name: Annotated[str, Field(pattern=NAME)] | None = Field(
+        default=None, description="its name in results and objectives; default: `GET /items`", examples=["items"]
     )
 
 
@@ -290,7 +299,7 @@ class ScenarioSchema(RequestSchema):
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in (*_KEYS, "requests")]})
 
     about: str = Field(default="", description="one line for the reports")
-    requests: list[WeightedSchema] = Field(
+    requests: list[MixedSchema] = Field(
         default=[],
         description="several requests instead of a single request",
         examples=[[{"weight": 3, "get": "/path0"}, {"get": "/path1"}]],
@@ -311,13 +320,18 @@ class ScenarioSchema(RequestSchema):
             problem = f"has {' and '.join(named)}" if named else "has no method"
             hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`"
             raise WrongValueError(f"this scenario {problem}", hint)
+        names = [request.name for request in self.requests if request.name]
+        if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
+            raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
         if self.requests and (outside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
             raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it in every request")
         return self
 
     def all_requests(self) -> tuple[Request, ...]:
         """All requests as values of the model."""
-        return tuple(request.request(request.weight) for request in self.requests) or (self.request(),)
+        return tuple(request.request(request.weight, request.name or "") for request in self.requests) or (
+            self.request(),
+        )
 
     def scenario(self, name: str, picks: Mapping[str, tuple[str, ...]]) -> Scenario:
         """The value of the model, with the lines of the files that its requests pick from."""

@@ -20,6 +20,7 @@ from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.variant import DIRECT
 from redline.model.way import Addresses
 from redline.suite.places import read_place, read_source
+from redline.suite.schema.abort_when import AbortRules
 from redline.suite.schema.container import ContainedSchema, PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
@@ -546,6 +547,13 @@ class SuiteSchema(Schema):
         description="the smallest relative difference that matters; default: 2%",
         examples=["2%"],
         json_schema_extra={"default": "2%"},
+    )
+    abort_when: AbortRules = Field(
+        default=(),
+        description="conditions that end the load of a trial early once they have held for a time: errors, or a "
+        "percentile of the response time",
+        examples=["errors > 5% for 3s", ["p99 > 1s for 10s"]],
+        json_schema_extra=_no_default,
     )
     objective: ObjectiveSets = Field(
         default={},

@@ -59,6 +59,9 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         baseline = variants[0].slug
     design = schema and read_design(sheet, schema, Compared(tuple(variants), baseline, baselines), loads)
     objectives = _objectives(sheet, schema, scenarios) if schema else {}
+    if schema is not None and schema.abort_when and schema.budget is not None:
+        hint = "leave out either: within a budget servers are compared in duets, which nothing ends early"
+        sheet.wrong(("abort_when",), "`abort_when` ends the loads of trials, and a `budget` has none", hint)
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     assert design is not None, "a file without problems was read"
@@ -88,6 +91,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         threshold=schema.threshold,
         objectives=tuple(dict.fromkeys(chain.from_iterable(objectives.values()))),
         objective_sets={name: conditions for name, conditions in objectives.items() if name},
+        abort_when=schema.abort_when,
         profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
         load_hosts=schema.hosts.load if schema.hosts else 1,
@@ -111,7 +115,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
 
 def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) -> dict[str, tuple[Objective, ...]]:
     """The sets of objectives, after noting their problems."""
-    known = Selectable(tuple(schema.loads), tuple(scenario.name for scenario in scenarios))
+    known = Selectable.of(schema.loads, scenarios)
     has_names, sets = "" not in schema.objective, {}
     for name, texts in schema.objective.items():
         try:

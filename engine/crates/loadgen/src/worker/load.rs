@@ -1,5 +1,7 @@
 //! A worker's share of a load: which requests are due, how requests end, and when phases end.
 
+use std::sync::Arc;
+
 use redline_pacing::{Weights, random_bits};
 use redline_traffic::{Outcome, RequestTally};
 
@@ -33,6 +35,8 @@ pub struct WorkerLoad {
 /// Which request of the job a request is that is not on a connection.
 struct Mix {
     weights: Weights,
+    /// The requests of a replay, by the number of what is due.
+    replayed: Option<Arc<[u32]>>,
     seed: u64,
     /// How many requests ended without having been written.
     unwritten: u64,
@@ -42,6 +46,9 @@ impl Mix {
     /// A request that was written stays what it is. One that never was has not been drawn yet; it counts as one that is drawn
     /// now, because otherwise the response times of no request would tell that it waited.
     fn index_of(&mut self, due: &DueRequest) -> u32 {
+        if let Some(requests) = &self.replayed {
+            return requests[due.user as usize];
+        }
         if due.written_ns.is_some() {
             return self.weights.pick(self.seed, due.seq) as u32;
         }
@@ -65,7 +72,7 @@ impl WorkerLoad {
             drain_end_ns: end_ns.saturating_add(job.drain_ns),
             expires_from_ns: 0,
             was_cut: false,
-            mix: Mix { weights: job.weights.clone(), seed: job.seed, unwritten: 0 },
+            mix: Mix { weights: job.weights.clone(), replayed: job.load.replayed.clone(), seed: job.seed, unwritten: 0 },
         };
         if count == Some(0) {
             // Other workers have all requests.

@@ -1,0 +1,73 @@
+"""Distributions of times on a grid of nines, and what a load says of each of its requests."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from redline.model import Histogram, Percentile, RequestReport, RequestTraffic, Scenario, Signed
+from redline.model.traffic import Requests, merged_requests
+from redline.stats import enough_beyond
+
+_COARSE = (0.0, 0.25, 0.5, 0.75)
+_DEEPEST = 9
+
+
+def percentiles(times: Histogram | Signed) -> tuple[Percentile, ...]:
+    """The distribution on a grid of nines, as deep as its count supports, and its maximum; empty without requests."""
+    count = times.count
+    if count == 0:
+        return ()
+    shares = [q for q in _nines() if enough_beyond(count, q)]
+    values = times.quantiles_ns(shares)
+    points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, values, strict=True)]
+    return (*points, Percentile(q=1.0, ns=times.max_ns))
+
+
+def _nines() -> Iterator[float]:
+    """0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999 and so on."""
+    yield from _COARSE
+    for nines in range(1, _DEEPEST + 1):
+        yield round(1 - 10**-nines, nines)
+        yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
+
+
+@dataclass(frozen=True)
+class LoadedRequests:
+    """What a load counted by request. `answered` are its right answers that its rate counts, in `seconds`."""
+
+    requests: Requests
+    answered: int
+    seconds: float
+
+
+def request_reports(
+    scenario: Scenario, loads: Iterable[LoadedRequests], *, has_rates: bool = True
+) -> tuple[RequestReport, ...]:
+    """What loads together counted by request; empty if one of them did not. Without rates for slices of duets."""
+    made = list(loads)
+    merged = merged_requests(load.requests for load in made)
+    if len(merged) != len(scenario.requests):
+        return ()
+    rates = _rates(merged, made) if has_rates else [None] * len(merged)
+    return tuple(
+        RequestReport(
+            request=label,
+            name=request.name,
+            method=request.method,
+            path=request.path,
+            rate_per_s=rate,
+            response=percentiles(traffic.response),
+            outcomes=traffic.outcomes,
+            answers=traffic.by_status(request.expect.status),
+            body_bytes=traffic.body_bytes,
+        )
+        for label, request, traffic, rate in zip(scenario.labels, scenario.requests, merged, rates, strict=True)
+    )
+
+
+def _rates(merged: Sequence[RequestTraffic], loads: Sequence[LoadedRequests]) -> list[float | None]:
+    """The parts of the rate that requests have; they add up to it, although it leaves out the work on a backlog."""
+    seconds, completed = sum(load.seconds for load in loads), sum(traffic.completed for traffic in merged)
+    if not completed or seconds <= 0:
+        return [None] * len(merged)
+    rate_per_s = sum(load.answered for load in loads) / seconds
+    return [rate_per_s * traffic.completed / completed for traffic in merged]

@@ -1,0 +1,37 @@
+"""What a report says of the requests of a scenario that has several."""
+
+from pydantic import Field
+
+from redline.model.base import Frozen, omitted_if_default
+from redline.model.estimate import Estimate
+from redline.model.percentile import Percentile
+from redline.model.traffic import Outcomes
+
+
+class RequestReport(Frozen):
+    """One of several requests of a scenario, in all used trials together; nothing of it is compared by itself."""
+
+    request: str = Field(description="its name, else `GET /items`: unique among the requests")
+    name: str = omitted_if_default("")
+    method: str
+    path: str
+    rate_per_s: float | None = Field(description="its part of the throughput; null in duets, which give no levels")
+    response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
+    outcomes: Outcomes
+    answers: dict[str, int] = Field(default={}, description="complete answers by status")
+    body_bytes: int = Field(description="bytes of the bodies of complete answers")
+
+    @property
+    def answered(self) -> int:
+        """Complete answers, right or wrong."""
+        return sum(self.answers.values())
+
+
+class RequestRatio(Frozen):
+    """The response time of a request as a ratio to the baseline's, over the starts of duets that have it."""
+
+    cell_id: str
+    baseline_id: str
+    request: str
+    quantile: float
+    ratio: Estimate

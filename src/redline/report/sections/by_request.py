@@ -1,0 +1,107 @@
+"""The requests of scenarios with several: a table of their speeds, times and outcomes, and their ratios in duets."""
+
+from collections.abc import Iterator, Sequence
+
+from redline.model import CellReport, Report, RequestRatio, RequestReport
+from redline.report import format as fmt
+from redline.report.document import Block, Column, Fold, Medium, Prose, Section, Table, filled, line
+from redline.report.sections.views import groups
+
+QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
+MOST_ROWS = 20
+"""A terminal shows so many requests of a scenario; other media show all."""
+
+
+def request_tables(requests: Sequence[RequestReport], title: str = "") -> Iterator[Block]:
+    """Yield the tables of a load: for a terminal in two parts, because a line does not hold all columns."""
+    if not requests:
+        return
+    heading = line((title, "strong")) if title else ()
+    shown = sorted(requests, key=lambda request: -request.outcomes.total)[:MOST_ROWS]
+    known = [q for q in QUANTILES if any(point.q == q for request in requests for point in request.response)]
+    columns = (Column("request"), *_times_heads(known))
+    rows = tuple((request.request, *_times(request, known)) for request in shown)
+    yield Table(columns, rows, heading, on=Medium.TERMINAL)
+    columns = (Column("request"), *_counts_heads())
+    yield Table(columns, tuple((request.request, *_counts(request)) for request in shown), on=Medium.TERMINAL)
+    left = len(requests) - len(shown)
+    more = f"{fmt.count(left, 'request')} more came less often; Markdown, page, CSV and JSON have all of them."
+    yield Prose.of([more] if left else (), "dim", on=Medium.TERMINAL)
+    columns = (Column("request"), Column("sent as"), *_counts_heads(), *_times_heads(known))
+    all_rows = tuple(
+        (request.request, f"{request.method} {request.path}", *_counts(request), *_times(request, known))
+        for request in requests
+    )
+    yield Table(columns, all_rows, heading, on=Medium.WRITTEN)
+
+
+def outcomes_table(requests: Sequence[RequestReport]) -> Table:
+    """How requests ended, without speeds and times: those of an invalid load are no result."""
+    heads = _counts_heads()[1:-1]
+    return Table((Column("request"), *heads), tuple((own.request, *[*_counts(own)][1:-1]) for own in requests))
+
+
+def request_sections(report: Report) -> Iterator[Section]:
+    """The tables of every cell of a mix, and how its requests compare in duets; empty without mixes."""
+    folds = list[Fold]()
+    for group in groups(report):
+        cells = [cell for cell in group.cells if cell.requests and cell.valid]
+        blocks = [block for cell in cells for block in request_tables(cell.requests, cell.server)]
+        blocks += [block for cell in cells for block in _ratios(report, cell)]
+        if blocks:
+            folds.append(Fold(group.heading(), tuple(filled(*blocks)), open=not folds))
+    if folds:
+        yield Section("By request", (Prose.of([_ABOUT], "dim", on=Medium.WRITTEN), *folds), anchor="requests")
+
+
+_ABOUT = (
+    "All used trials together, or all starts of a duet, whose slices give no throughput of a server alone. The "
+    "throughputs of the requests add up to that of the server. Ratios by request show where a difference comes from; "
+    "the verdict is on the whole mix."
+)
+
+
+def _times_heads(quantiles: Sequence[float]) -> Iterator[Column]:
+    return (Column(fmt.quantile_name(q), "right") for q in quantiles)
+
+
+def _times(request: RequestReport, quantiles: Sequence[float]) -> Iterator[str]:
+    """The percentiles for which there are enough requests."""
+    known = {point.q: fmt.duration(point.ns) for point in request.response}
+    return (known.get(q, "") for q in quantiles)
+
+
+def _counts_heads() -> tuple[Column, ...]:
+    names = ("throughput", "requests", "failed", "status codes", "body")
+    return tuple(Column(name, "left" if name == "status codes" else "right") for name in names)
+
+
+def _counts(request: RequestReport) -> Iterator[str]:
+    kinds = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in request.outcomes if kind != "ok" and n]
+    yield "" if request.rate_per_s is None else fmt.rate(request.rate_per_s)
+    yield fmt.integer(request.outcomes.total)
+    yield ", ".join(kinds) or "none"
+    yield fmt.by_status(request.answers) or "none"
+    yield fmt.size(request.body_bytes / request.answered) if request.answered else ""
+
+
+def _ratios(report: Report, cell: CellReport) -> Iterator[Table]:
+    """The ratios of a cell's requests to those of its baseline, a row per request."""
+    rows: dict[str, dict[float, RequestRatio]] = {}
+    for ratio in report.request_ratios:
+        if ratio.cell_id == cell.cell_id:
+            rows.setdefault(ratio.request, {})[ratio.quantile] = ratio
+    quantiles = sorted({q for known in rows.values() for q in known})
+    if rows:
+        columns = (Column("request"), *(Column(f"{fmt.quantile_name(q)}, times", "right") for q in quantiles))
+        cells = tuple((request, *(_ratio(known.get(q)) for q in quantiles)) for request, known in rows.items())
+        yield Table(columns, cells, line((cell.server, "strong"), (" against its baseline, by request", "dim")))
+
+
+def _ratio(known: RequestRatio | None) -> str:
+    """`1.24 [1.10, 1.39]`."""
+    if known is None:
+        return ""
+    low, high = known.ratio.low, known.ratio.high
+    ends = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
+    return f"{known.ratio.value:.3g}{ends}"

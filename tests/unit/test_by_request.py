@@ -1,0 +1,153 @@
+"""What was counted by request of a mix: in reports, in CSV, for loads and in duets."""
+
+import csv
+import io
+
+import pytest
+
+from redline.analysis import build_report
+from redline.analysis.duet import Duet
+from redline.model import (
+    Counts,
+    DuetRecording,
+    Histogram,
+    Outcomes,
+    Recording,
+    Report,
+    Request,
+    RequestTraffic,
+    Run,
+    Scenario,
+    TargetTraffic,
+)
+from redline.report.document import Medium
+from redline.report.render import csvfile
+from redline.report.render import markdown as md
+from redline.report.sections.by_request import MOST_ROWS, request_tables
+from redline.report.sections.run import OUTLINE as RUN_OUTLINE
+from tests.fakes.duets import simulated_duet
+from tests.fakes.recordings import SATURATE, simulated_run
+
+MIX = Scenario(
+    name="mix",
+    request=Request(name="items", path="/items", weight=3),
+    others=(Request(method="POST", path="/basket"), Request(method="POST", path="/basket")),
+)
+SHARES = (0.5, 0.25, 0.25)
+
+
+def by_request(counts: Counts, response: Histogram) -> tuple[RequestTraffic, ...]:
+    """Split the traffic of a load: of each bucket a half, a quarter, and the rest."""
+    values, held = response.buckets()
+    parts: list[list[float]] = [[], [], []]
+    for value, count in zip(values.tolist(), held.tolist(), strict=True):
+        first, second = count // 2, count // 4
+        for part, own in zip(parts, (first, second, count - first - second), strict=True):
+            part.extend([float(value)] * own)
+    assert counts.outcomes.errors == 0
+    return tuple(
+        RequestTraffic(
+            completed=round(counts.completed * share),
+            body_bytes=5 * len(part),
+            status={"2xx": len(part)},
+            outcomes=Outcomes(ok=len(part)),
+            response=Histogram.of(part),
+        )
+        for part, share in zip(parts, SHARES, strict=True)
+    )
+
+
+def counted(recording: Recording) -> Recording:
+    traffic = recording.traffic
+    assert traffic is not None
+    requests = by_request(traffic.counts, traffic.response)
+    return recording.model_copy(update={"traffic": traffic.model_copy(update={"requests": requests})})
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    run = simulated_run(trials=3, scenarios=(MIX,), loads=(SATURATE,), ceiling=None)
+    return build_report(Run(manifest=run.manifest, recordings=tuple(map(counted, run.recordings))))
+
+
+def in_markdown(report: Report) -> str:
+    return md.render(RUN_OUTLINE.text(report, Medium.MARKDOWN)).decode()
+
+
+def test_labels_are_unique() -> None:
+    assert MIX.labels == ("items", "POST /basket", "POST /basket #2")
+
+
+def test_names_are_no_part_of_what_is_measured() -> None:
+    other = MIX.model_copy(update={"request": MIX.request.model_copy(update={"name": "things"})})
+    assert MIX.asked() == other.asked()
+
+
+def test_the_parts_of_a_cell_add_up(report: Report) -> None:
+    for cell in report.cells:
+        assert [own.request for own in cell.requests] == [*MIX.labels]
+        assert sum(own.outcomes.total for own in cell.requests) == cell.counts.due
+        rates = [own.rate_per_s or 0.0 for own in cell.requests]
+        assert rates[0] == pytest.approx(2 * rates[1], rel=0.01)
+        assert cell.requests[0].answers == {"200": cell.requests[0].outcomes.ok}
+
+
+def test_every_medium_has_them(report: Report) -> None:
+    markdown = in_markdown(report)
+    assert "## By request" in markdown
+    assert markdown.count("POST /basket") >= 2 * len(report.cells)
+    rows = list(csv.DictReader(io.StringIO(csvfile.render(report).decode())))
+    p99 = [row["value"] for row in rows if row["metric"] == "p99:items"]
+    assert len(p99) == len(report.cells)
+    assert all(float(value) > 0 for value in p99)
+
+
+def test_a_terminal_shows_the_most_frequent(report: Report) -> None:
+    (first, *_) = report.cells[0].requests
+    many = [
+        first.model_copy(update={"request": f"r{at}", "outcomes": Outcomes(ok=at + 1)}) for at in range(MOST_ROWS + 5)
+    ]
+    times, _, more, _ = request_tables(many)
+    assert [row[0] for row in times.rows][:1] == [f"r{MOST_ROWS + 4}"]  # type: ignore[union-attr]
+    assert "5 requests more" in str(more)
+
+
+def test_a_run_without_a_mix_has_no_such_section() -> None:
+    plain = build_report(simulated_run(trials=1))
+    assert all(cell.requests == () for cell in plain.cells)
+    assert "By request" not in in_markdown(plain)
+
+
+def start(number: int, slower: float) -> DuetRecording:
+    """A start whose second server answers the second of two requests slower by this factor."""
+    recording = simulated_duet(number)
+    assert recording.traffic is not None
+
+    def target(at: int) -> TargetTraffic:
+        factor = slower if at == 1 else 1.0
+        times = [Histogram.of([1e6] * 5000), Histogram.of([2e6 * factor * (1 + number / 1000)] * 5000)]
+        requests = [RequestTraffic(outcomes=Outcomes(ok=5000), response=own) for own in times]
+        whole = Histogram.merged(times)
+        return TargetTraffic(
+            counts=Counts(due=10_000, outcomes=Outcomes(ok=10_000)),
+            response=whole,
+            service=whole,
+            lateness=whole,
+            engine_cpu_ns=1,
+            requests=tuple(requests),
+        )
+
+    targets = tuple(map(target, range(3)))
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"targets": targets})})
+
+
+def test_a_duet_says_which_request_is_slower() -> None:
+    duet = Duet(tuple(start(number, 1.5) for number in range(5)))
+    same, slower = duet.of_request(0, 0.5), duet.of_request(1, 0.5)
+    assert same is not None
+    assert slower is not None
+    assert same.contrast.ratio.value == pytest.approx(1.0)
+    assert slower.contrast.ratio.value == pytest.approx(1.5, rel=0.01)
+    assert duet.of_request(1, 0.9999) is None
+    assert Duet((start(0, 1.5),)).of_request(0, 0.5) is None
+    assert Duet((simulated_duet(0), simulated_duet(1), simulated_duet(2))).of_request(0, 0.5) is None
