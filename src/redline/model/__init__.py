@@ -108,6 +108,7 @@ from redline.model.report import (
     TrialReport,
     Warming,
     WarmUp,
+    WatchedSeries,
     Waterfall,
 )
 from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings

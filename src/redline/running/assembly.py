@@ -26,6 +26,7 @@ from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement, RunningServer
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools
+from redline.running.own_monitors import own_monitors
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
@@ -71,9 +72,9 @@ def builds_servers(suite: Suite) -> bool:
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
     """Return the tools on this machine; `stack` removes worktrees of revisions, and services that stay up.
 
-    Raises DriveError without an engine.
+    Raises DriveError without an engine, and UsageError for a monitor that no package brings.
     """
-    driver = EngineDriver(find_engine())
+    own, driver = own_monitors(suite.monitors), EngineDriver(find_engine())
     # If nothing is started, the load gets all cores; in a duet they are divided as usual.
     is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
     processes = ProcessLauncher(catalogue, cache)
@@ -82,7 +83,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
     tools = Tools(
         launcher=RouteLauncher(launcher),
         driver=driver,
-        monitors=_monitors_of,
+        monitors=lambda server: (*_monitors_of(server), *own(server)),
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,

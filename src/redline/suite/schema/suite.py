@@ -453,6 +453,11 @@ class SuiteSchema(Schema):
         "locks of its server, or CPU time of the load engine; a profile, or a list of them",
         examples=["cpu", ["cpu", "alloc"]],
     )
+    monitors: list[Annotated[str, Field(pattern=OPTION_NAME)]] = Field(
+        default=[],
+        description="monitors of installed packages that watch every trial, by name",
+        examples=[["queue"]],
+    )
     builds: int = Field(
         default=1,
         ge=1,

@@ -73,6 +73,7 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
         ("trials", "a suite has `trials` or a `budget`, not both", "remove one of the two"),
         ("quick", "a budget says how long it takes, so `quick` has nothing to shorten", "remove it"),
         ("objective", "with a `budget` servers are compared, and have no objectives to meet", "remove it"),
+        ("monitors", "with a `budget` servers are measured in duets alone, which monitors do not watch", "remove it"),
         ("ceiling", "with a `budget` no server is measured alone, nor a ceiling", "remove it, or write `trials`"),
     ):
         if key in schema.model_fields_set:
