@@ -15,6 +15,7 @@ from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.compose import ComposeLauncher
+from redline.plugins.launchers.of_packages import OwnLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
@@ -62,6 +63,12 @@ class Workbench:
         )
 
 
+def _launchers(suite: Suite) -> set[str]:
+    """Return the names of the launchers of other packages that a suite needs."""
+    servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    return {it.entry.launcher for it in servers if isinstance(it.entry, ServerEntry) and it.entry.launcher}
+
+
 def builds_servers(suite: Suite) -> bool:
     """Whether a suite has servers or proxies of a catalogue."""
     servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
@@ -72,14 +79,14 @@ def builds_servers(suite: Suite) -> bool:
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
     """Return the tools on this machine; `stack` removes worktrees of revisions, and services that stay up.
 
-    Raises DriveError without an engine, and UsageError for a monitor that no package brings.
+    Raises DriveError without an engine, and UsageError for a monitor or a launcher that no package brings.
     """
     own, driver = own_monitors(suite.monitors), EngineDriver(find_engine())
     # If nothing is started, the load gets all cores; in a duet they are divided as usual.
     is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
     processes = ProcessLauncher(catalogue, cache)
     services = ComposeLauncher(processes.containers, stack)
-    launcher = ServersLauncher(processes, RevisionLauncher(stack), services)
+    launcher = ServersLauncher(processes, RevisionLauncher(stack), services, OwnLauncher(_launchers(suite)))
     tools = Tools(
         launcher=RouteLauncher(launcher),
         driver=driver,

@@ -96,10 +96,10 @@ RouteNames = Annotated[
 Routes = dict[Annotated[str, Field(pattern=NAME)], Annotated[list[RouteItem], Field(min_length=1)]]
 Profiles = Annotated[list[Profile], BeforeValidator(as_list), one_or_several({"enum": [*PROFILES]})]
 
-_KINDS = ("use", "command", "image", "compose", "url", "revision")
+_KINDS = ("use", "command", "image", "compose", "url", "revision", "launcher")
 _ONE_KIND = (
     "write one of `use: rust.hyper`, `command: ./server --port {port}`, `image: shop:1`, `compose: compose.yaml`, "
-    "`url: http://…` and `revision: HEAD`"
+    "`url: http://…`, `revision: HEAD` and `launcher: NAME`"
 )
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
@@ -114,6 +114,7 @@ _FIT = {
     },
     "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
+    "launcher": {"name", "folder", "options", "ready", "runtime", "http", "tls", "route"},
 }
 """The further keys of a server, by its kind."""
 
@@ -142,9 +143,14 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
         description="a revision of the git repository; its redline.yaml says how to build and start it",
         examples=["HEAD"],
     )
+    launcher: Annotated[str, Field(pattern=OPTION_NAME)] | None = Field(
+        default=None,
+        description="a launcher of an installed package that starts it, by name; `with` has its settings",
+        examples=["wsgi"],
+    )
     name: Annotated[str, Field(pattern=OWN_NAME)] | None = Field(
         default=None,
-        description="its name in reports; default: its program, image, service, address or revision",
+        description="its name in reports; default: its program, image, service, address, revision or launcher",
         examples=["A"],
     )
     folder: str | None = Field(
