@@ -88,6 +88,7 @@ class Suite(Frozen):
     objectives: tuple[Objective, ...] = ()
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
     profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
+    driver: str | None = omitted_if_default(None, "the driver of another package, in place of redline-engine")
     monitors: tuple[str, ...] = omitted_if_default((), "monitors of other packages that watch every trial")
     engine: EngineMode = omitted_if_default(EngineMode())
     load_hosts: int = omitted_if_default(1, "load hosts per server, if servers run on other hosts", ge=1)

@@ -98,6 +98,10 @@ class Series(Frozen):
         middle = (start_unix_ns + end_unix_ns) // 2
         return min(zip(self.times_unix_ns, self.values, strict=True), key=lambda sample: abs(sample[0] - middle))[1]
 
+    def of_monitor(self, name: str) -> "Series":
+        """The same series, of a monitor of another package: `MONITOR.NAME`."""
+        return self.model_copy(update={"name": f"{name}.{self.name}"})
+
     def of_host(self, name: str) -> "Series":
         """The same series, of a host of this name."""
         return self.model_copy(update={"host": name})

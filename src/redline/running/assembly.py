@@ -9,6 +9,7 @@ from redline.errors import UsageError
 from redline.files import user_cache
 from redline.model import Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.drivers.of_packages import own_driver
 from redline.plugins.engine_process import check_version, find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher
 from redline.plugins.hosts.remote import Pair
@@ -79,7 +80,7 @@ def builds_servers(suite: Suite) -> bool:
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
     """Return the tools on this machine; `stack` removes worktrees of revisions, and services that stay up.
 
-    Raises DriveError without an engine, and UsageError for a monitor or a launcher that no package brings.
+    Raises DriveError without an engine, and UsageError for what no package brings.
     """
     own, driver = own_monitors(suite.monitors), EngineDriver(find_engine())
     # If nothing is started, the load gets all cores; in a duet they are divided as usual.
@@ -89,7 +90,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
     launcher = ServersLauncher(processes, RevisionLauncher(stack), services, OwnLauncher(_launchers(suite)))
     tools = Tools(
         launcher=RouteLauncher(launcher),
-        driver=driver,
+        driver=driver if suite.driver is None else own_driver(suite.driver, driver),
         monitors=lambda server: (*_monitors_of(server), *own(server)),
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,

@@ -77,7 +77,7 @@ class OwnMonitor:
             raise ValueError(f"the series {series.name!r} is not named in lower-case letters, digits and _")
         if any(later < sooner for sooner, later in pairwise(series.times_unix_ns)):
             raise ValueError(f"the times of the series {series.name} do not ascend")
-        return series.model_copy(update={"name": f"{self.name}.{series.name}"})
+        return series.of_monitor(self.name)
 
     def _tried(self, step: Callable[[], object]) -> None:
         """Do a step of it; the first error is kept."""

@@ -52,7 +52,8 @@ class OwnServer:
         """Say that its process ended; None while it runs."""
         if _runs(self.process):
             return None
-        message = f"{self.name} ended while it was under test: its process {self.facts.pid} is gone{last_words(tail(self.log))}"
+        ended = f"{self.name} ended while it was under test: its process {self.facts.pid} is gone"
+        message = f"{ended}{last_words(tail(self.log))}"
         return Failure(stage="load", kind="died", message=message, hint="see its output", log_tail=tail(self.log))
 
 

@@ -459,6 +459,11 @@ class SuiteSchema(Schema):
         "locks of its server, or CPU time of the load engine; a profile, or a list of them",
         examples=["cpu", ["cpu", "alloc"]],
     )
+    driver: Annotated[str, Field(pattern=OPTION_NAME)] | None = Field(
+        default=None,
+        description="a driver of an installed package that makes the load, by name; default: redline-engine",
+        examples=["loop"],
+    )
     monitors: list[Annotated[str, Field(pattern=OPTION_NAME)]] = Field(
         default=[],
         description="monitors of installed packages that watch every trial, by name",

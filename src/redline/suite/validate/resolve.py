@@ -87,6 +87,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         objectives=tuple(dict.fromkeys(chain.from_iterable(objectives.values()))),
         objective_sets={name: conditions for name, conditions in objectives.items() if name},
         profile=tuple(dict.fromkeys(schema.profile)),
+        driver=schema.driver,
         monitors=tuple(dict.fromkeys(schema.monitors)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
         load_hosts=schema.hosts.load if schema.hosts else 1,
