@@ -43,10 +43,11 @@ html_show_sphinx = False
 html_show_search_summary = False  # a page of a folder cannot fetch others
 
 BELOW = {
-    "docs/decisions/README": "0*",
-    "docs/concepts/statistics": "simulations",
-    "docs/concepts/limit": "limit-simulations",
-    "ARCHITECTURE": "bench/results",
+    "docs/decisions/README": ["0*"],
+    "docs/concepts/statistics": ["simulations"],
+    "docs/concepts/limit": ["limit-simulations"],
+    "docs/guide/own-formats": ["own-launchers", "own-monitors", "own-drivers"],
+    "ARCHITECTURE": ["bench/results"],
 }
 """Pages that README does not name, below the page that does."""
 
@@ -76,7 +77,7 @@ def complete(app: Sphinx, name: str, source: list[str]) -> None:
     if name == root_doc:
         text += contents(text)
     if name in BELOW:
-        text += toctree("", [BELOW[name]])
+        text += toctree("", BELOW[name])
     source[0] = reference.added(name, text)
 
 
