@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build dist test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests test-engine test-sanitizers test-lab fuzz bench clean
+.PHONY: help run build dist docs test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests test-engine test-sanitizers test-lab fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -29,6 +29,12 @@ dist: $(UV_STAMP) ## Build the wheels of the lab and the engine into dist/: the 
 	@python=$$(scripts/check-tools --python) && \
 		UV_PROJECT_ENVIRONMENT=.tools/dist $(UV) sync --frozen --quiet --only-group dist --python $$python
 	scripts/dist
+
+# The checkout is the source folder: README is the start page, and links are the same as on GitHub. Warnings are errors.
+docs: build ## Build the documentation as a site in .cache/docs, without a network
+	.venv/bin/sphinx-build --quiet --jobs auto --fail-on-warning --keep-going --conf-dir docs/site \
+		--doctree-dir .cache/doctrees . .cache/docs
+	@echo 'The site begins with .cache/docs/index.html'
 
 test: compile test-engine test-lab ## What every change has to pass; fuzzing is apart, since it compiles long
 

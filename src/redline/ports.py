@@ -28,6 +28,7 @@ from redline.model import (
     Traffic,
     Variant,
 )
+from redline.model.catalogue import OptionValue
 from redline.model.duet import CpuOwner
 from redline.model.limits import AnyReport
 from redline.model.way import Access
@@ -193,6 +194,34 @@ class Launcher(Protocol):
 
     def running(self, launch: Launch) -> AbstractContextManager[RunningServer]:
         """Start a server, wait until it is ready, and always stop it on exit. Raises LaunchError."""
+
+
+@dataclass(frozen=True)
+class ServerOrder:
+    """What a launcher of another package is to start: a server that listens on `port` of 127.0.0.1.
+
+    `settings` is what the suite has under `with`, `protocol` the leg to serve, and `folder` the suite's folder. The
+    server is to run on the cores `cpus`, or anywhere if there are none, and to write its output to the file `log`.
+    """
+
+    name: str
+    settings: Mapping[str, OptionValue]
+    port: int
+    protocol: Leg
+    folder: Path
+    cpus: tuple[int, ...]
+    log: Path
+
+
+@dataclass(frozen=True)
+class StartedServer:
+    """A server that was started. Its CPU time, memory and death are those of the process `pid` and its descendants."""
+
+    pid: int
+
+
+OwnStart = Callable[[ServerOrder], AbstractContextManager[StartedServer]]
+"""Starts a server of another package's kind, and stops it on exit. It need not be ready."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -255,7 +255,7 @@ def quoted(text: str | float) -> str:
     return f"`{clip(str(text))}`"
 
 
-def clip(text: str) -> str:
-    """Enough of a text to recognise it, on one line."""
+def clip(text: str, most: int = 60) -> str:
+    """Enough of a text to recognise it, on one line of at most `most` characters."""
     plain = "".join(char if char.isprintable() else " " for char in text)
-    return plain if len(plain) <= 60 else f"{plain[:57]}..."
+    return plain if len(plain) <= most else f"{plain[: most - 3]}..."

@@ -67,8 +67,6 @@ TRAFFIC = sorted(
     - {*OWN_PROJECT}
 )
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
-OWN_FORMATS = sorted(documented("docs/guide/own-formats.md"))
-"""These need a package with a format: tests/e2e/test_own_formats.py runs them."""
 WAYS = sorted(
     command
     for command in documented(*PAGES)
@@ -76,7 +74,9 @@ WAYS = sorted(
     or "http+unix:" in command
 )
 """These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *OWN_FORMATS, *WAYS})
+EXTENDED = sorted(documented(*(page for page in PAGES if "/own-" in page)))
+"""These need a package: tests/e2e/test_own_*.py run them."""
+DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS})
 
 
 def test_the_documentation_shows_every_command() -> None:

@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from redline.errors import UsageError
+from redline.plugins import entry_points
 from redline.running import renderers
 from tests.fakes import reports
 
@@ -14,7 +15,7 @@ def of_packages(monkeypatch: pytest.MonkeyPatch, **formats: str) -> None:
     points = EntryPoints(
         EntryPoint(name.rstrip("_"), f"{__name__}:{value}", renderers.GROUP) for name, value in formats.items()
     )
-    monkeypatch.setattr(renderers, "entry_points", lambda *, group: points.select(group=group))
+    monkeypatch.setattr(entry_points, "entry_points", lambda *, group: points.select(group=group))
 
 
 def short(_report: object) -> bytes:

@@ -76,6 +76,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         settings=settings,
         parts=tuple(_parts(result)),
         memory=result.memory,
+        watched=result.watched,
         timeline=tuple(moment for trial in result.trials for moment in trial.timeline),
         findings=tuple(sliced.findings()) if sliced else result.findings,
         objectives=() if sliced else objective_results(result, suite.objectives),

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from redline.model import AttachedServer, Variant
-from redline.model.catalogue import OwnImage
+from redline.model.catalogue import OwnImage, option_text
 from redline.quantities import size
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
@@ -24,7 +24,15 @@ def own_server(variant: Variant, path: str = "") -> str:
         return f"a container of {entry.image.name}{_limits(entry.image)}"
     if entry.compose is not None:
         return f"the service {entry.compose.service} of {entry.compose.file}, in containers"
+    if entry.launcher is not None:
+        return f"started by the launcher {entry.launcher}{_settings(variant)}"
     return _written(entry.start.command) if entry.build is None else ""
+
+
+def _settings(variant: Variant) -> str:
+    """`, with app=shop:app`; empty without settings."""
+    settings = [f"{name}={option_text(value)}" for name, value in variant.options.items()]
+    return f", with {', '.join(settings)}" if settings else ""
 
 
 def _limits(image: OwnImage) -> str:

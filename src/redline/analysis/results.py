@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from redline.analysis.memory import memory_report
+from redline.analysis.watched import watched_series
 from redline.findings import (
     is_valid,
     judge_cell,
@@ -25,6 +26,7 @@ from redline.model import (
     PlannedTrial,
     Run,
     TrialReport,
+    WatchedSeries,
 )
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.samples import Merged
@@ -60,6 +62,7 @@ class CellResult:
     own_findings: tuple[Finding, ...]
     valid: bool
     memory: MemoryReport | None = None
+    watched: tuple[WatchedSeries, ...] = ()
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _merged: list[Merged] = field(default_factory=list, compare=False, repr=False)
 
@@ -207,6 +210,7 @@ def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: fl
         own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
         valid=valid,
         memory=memory_report(cell, used if valid else trials),
+        watched=watched_series(used if valid else trials),
     )
 
 

@@ -73,6 +73,15 @@ def man_page(version: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def flags() -> dict[str, list[tuple[str, str]]]:
+    """Return the arguments and flags of every command, as its help names and describes them."""
+    root: Any = get_command(app)
+    return {
+        name: [(_called(parameter), _about(parameter)) for parameter in command.params]
+        for name, command in root.commands.items()
+    }
+
+
 def llms_txt(documents: Mapping[str, str]) -> str:
     """Return the text that a language model reads first: what Redline is, all commands, and where the documents are."""
     root: Any = get_command(app)

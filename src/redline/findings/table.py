@@ -2,7 +2,20 @@
 
 from types import ModuleType
 
-from redline.findings import arrivals, cell, duet, failed, hosts, load, machine, memory, network, server, steadiness
+from redline.findings import (
+    arrivals,
+    cell,
+    duet,
+    extensions,
+    failed,
+    hosts,
+    load,
+    machine,
+    memory,
+    network,
+    server,
+    steadiness,
+)
 from redline.findings.rules import Judge, Rule
 from redline.model import FindingKind
 
@@ -16,6 +29,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "The server": server,
     "Memory": memory,
     "Several hosts": hosts,
+    "What other packages bring": extensions,
     "A cell": cell,
     "A duet": duet,
 }

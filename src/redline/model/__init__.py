@@ -110,6 +110,7 @@ from redline.model.report import (
     TrialReport,
     Warming,
     WarmUp,
+    WatchedSeries,
     Waterfall,
 )
 from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings

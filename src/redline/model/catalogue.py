@@ -274,6 +274,7 @@ class ServerEntry(Frozen):
     checkout: Checkout | None = omitted_if_default(None, "the revision that it is built from, if any")
     image: OwnImage | None = omitted_if_default(None, "the image that it runs in, if the user names one")
     compose: ComposeService | None = omitted_if_default(None, "the service that it is, if the user names one")
+    launcher: str | None = omitted_if_default(None, "the launcher of another package that starts it, if any")
     start: Start
     ready: Ready = Ready()
     stop: Stop = Stop()

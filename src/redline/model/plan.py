@@ -107,6 +107,8 @@ class Suite(Frozen):
     abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends the loads of trials early")
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
     profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
+    driver: str | None = omitted_if_default(None, "the driver of another package, in place of redline-engine")
+    monitors: tuple[str, ...] = omitted_if_default((), "monitors of other packages that watch every trial")
     engine: EngineMode = omitted_if_default(EngineMode())
     load_hosts: int = omitted_if_default(1, "load hosts per server, if servers run on other hosts", ge=1)
     fit: bool = omitted_if_default(default=False, description="users will be cut to the number that the hosts can hold")

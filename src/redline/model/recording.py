@@ -49,7 +49,8 @@ class Series(Frozen):
       `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge); of the link to another
       machine: `link_sent_bytes`, `link_received_bytes` (counters) and `link_bits_per_s` (gauge); and
       `other_cpu_ns:NAME`, CPU time of the busiest processes but server, engine and lab that lived to the end (counter,
-      two samples).
+      two samples);
+    - of a monitor of another package, `MONITOR.NAME`, which only reports show.
     """
 
     name: str
@@ -65,6 +66,11 @@ class Series(Frozen):
         if len(self.times_unix_ns) != len(self.values):
             raise ValueError("times_unix_ns and values differ in length")
         return self
+
+    @property
+    def is_of_a_package(self) -> bool:
+        """Whether a monitor of another package sampled it: only those have names with a dot."""
+        return "." in self.name and not self.name.startswith(OTHERS)
 
     def increase(self, start_unix_ns: int, end_unix_ns: int) -> float | None:
         """The increase of a counter over a window, extrapolated from samples in it that span half of it or more.
@@ -91,6 +97,10 @@ class Series(Frozen):
             return max(self.values[first:past])
         middle = (start_unix_ns + end_unix_ns) // 2
         return min(zip(self.times_unix_ns, self.values, strict=True), key=lambda sample: abs(sample[0] - middle))[1]
+
+    def of_monitor(self, name: str) -> "Series":
+        """The same series, of a monitor of another package: `MONITOR.NAME`."""
+        return self.model_copy(update={"name": f"{name}.{self.name}"})
 
     def of_host(self, name: str) -> "Series":
         """The same series, of a host of this name."""
@@ -181,6 +191,7 @@ class Recording(Frozen):
     profile: ProfileFacts | None = omitted_if_default(None, "the profile of the load")
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
     attached_runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of a server not started here, if known")
+    failed_monitors: dict[str, str] = omitted_if_default({}, "monitors of other packages that failed, and why")
 
     def failed(self, failure: Failure, server: ServerFacts | None = None) -> "Recording":
         """The same recording of a trial that failed, of that server if it was started."""
@@ -197,10 +208,11 @@ class Recording(Frozen):
         perturbed: bool,
         failure: Failure | None,
         log_bytes: int | None,
+        failed_monitors: dict[str, str],
     ) -> "Recording":
         """The recording once the load has ended."""
         about = {"server": server, "attached_runtimes": attached_runtimes, "series": series, "runtime": runtime}
-        seen = {"perturbed": perturbed, "failure": failure, "log_bytes": log_bytes}
+        seen = {"perturbed": perturbed, "failure": failure, "log_bytes": log_bytes, "failed_monitors": failed_monitors}
         return self.model_copy(update={"traffic": traffic, **about, **seen})
 
     def in_trial(  # noqa: PLR0913 - everything that only the whole trial knows

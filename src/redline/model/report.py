@@ -150,6 +150,24 @@ class PauseMark(Frozen):
     cause: str
 
 
+class WatchedSeries(Frozen):
+    """A series of a monitor of another package, over the measurements of a cell's trials.
+
+    A trial's value is the mean of a gauge's samples, or the increase of a counter per second; `middle` is the median of
+    the trials' values. All are null without samples in any measurement.
+    """
+
+    name: str = Field(description="`MONITOR.NAME`")
+    subject: str
+    unit: str
+    kind: Literal["counter", "gauge"]
+    trials: int = Field(description="the trials that have samples of it")
+    middle: float | None
+    lowest: float | None = Field(description="the smallest value of a trial")
+    highest: float | None = Field(description="the largest value of a trial")
+    most: float | None = Field(description="the largest sample of a gauge in any of the measurements")
+
+
 class MemoryReport(Frozen):
     """Memory, collections and pauses of a cell's used trials, of an invalid cell all trials, as its runtime said."""
 
@@ -222,6 +240,7 @@ class CellReport(Frozen):
         (), "the server and its proxies, separately; absent without a proxy. `estimates` has the sums"
     )
     memory: MemoryReport | None = omitted_if_default(None, "memory and pauses, if the server's runtime reports them")
+    watched: tuple[WatchedSeries, ...] = omitted_if_default((), "what monitors of other packages saw")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()

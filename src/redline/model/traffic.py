@@ -396,6 +396,7 @@ class Traffic(Frozen):
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, _PAUSED)
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
+    own_driver: bool = omitted_if_default(default=False, description="`engine` is a driver of another package")
     requests: Requests = omitted_if_default((), BY_REQUEST)
     aborted_by: str = omitted_if_default("", "if aborted: the condition, and what was measured of it")
     intervals: tuple[Interval, ...]
@@ -411,6 +412,11 @@ class Traffic(Frozen):
             )
         nothing_is_lost_by_request(self.counts, self.requests)
         return self
+
+    def driven_by(self, name: str, version: str) -> "Traffic":
+        """The same traffic, from the driver of another package; what it read of clocks is left out."""
+        engine = self.engine.model_copy(update={"name": name, "version": version})
+        return self.model_copy(update={"engine": engine, "clocks": None, "own_driver": True})
 
     def without_server_cpu(self) -> "Traffic":
         """The same traffic, without the server's CPU time."""

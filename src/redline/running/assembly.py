@@ -9,12 +9,14 @@ from redline.errors import UsageError
 from redline.files import user_cache
 from redline.model import Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.drivers.of_packages import own_driver
 from redline.plugins.engine_process import check_version, find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.compose import ComposeLauncher
+from redline.plugins.launchers.of_packages import OwnLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
@@ -26,6 +28,7 @@ from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement, RunningServer
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools
+from redline.running.own_monitors import own_monitors
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
@@ -61,6 +64,12 @@ class Workbench:
         )
 
 
+def _launchers(suite: Suite) -> set[str]:
+    """Return the names of the launchers of other packages that a suite needs."""
+    servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    return {it.entry.launcher for it in servers if isinstance(it.entry, ServerEntry) and it.entry.launcher}
+
+
 def builds_servers(suite: Suite) -> bool:
     """Whether a suite has servers or proxies of a catalogue."""
     servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
@@ -71,18 +80,18 @@ def builds_servers(suite: Suite) -> bool:
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
     """Return the tools on this machine; `stack` removes worktrees of revisions, and services that stay up.
 
-    Raises DriveError without an engine.
+    Raises DriveError without an engine, and UsageError for what no package brings.
     """
-    driver = EngineDriver(find_engine())
+    own, driver = own_monitors(suite.monitors), EngineDriver(find_engine())
     # If nothing is started, the load gets all cores; in a duet they are divided as usual.
     is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
     processes = ProcessLauncher(catalogue, cache)
     services = ComposeLauncher(processes.containers, stack)
-    launcher = ServersLauncher(processes, RevisionLauncher(stack), services)
+    launcher = ServersLauncher(processes, RevisionLauncher(stack), services, OwnLauncher(_launchers(suite)))
     tools = Tools(
         launcher=RouteLauncher(launcher),
-        driver=driver,
-        monitors=_monitors_of,
+        driver=driver if suite.driver is None else own_driver(suite.driver, driver),
+        monitors=lambda server: (*_monitors_of(server), *own(server)),
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,

@@ -38,6 +38,7 @@ from redline.ports import (
     ServerWatch,
 )
 from redline.running.aborting import AskedAbort, FailingAbort, LoadAbort
+from redline.running.own_monitors import failures_of
 
 DYING_S = 0.5
 
@@ -174,6 +175,7 @@ def _record(  # noqa: PLR0913 - as above
         perturbed=any(monitor.perturbs for monitor in monitors),
         failure=failure,
         log_bytes=None if written_before is None or written is None else max(written - written_before, 0),
+        failed_monitors=failures_of(monitors),
     )
 
 

@@ -7,7 +7,7 @@ from posixpath import normpath
 
 from redline.errors import UsageError, WrongValueError
 from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
-from redline.model.catalogue import Checkout, ComposeService, OwnImage, has_tls, http_of
+from redline.model.catalogue import Checkout, ComposeService, Option, OptionValue, OwnImage, has_tls, http_of
 from redline.model.template import first_of
 from redline.suite.schema.document import Document, Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
@@ -36,12 +36,15 @@ _REFERENCE = "docs/guide/my-server.md"
 class Own(Frozen):
     """How a user's server is started, made ready and stopped, as far as it is written.
 
-    It is a command, an image, or a service of a compose file.
+    It is a command, an image, a service of a compose file, or what the launcher of another package starts. The first
+    value of its settings is the default.
     """
 
     command: str = ""
     image: OwnImage | None = None
     compose: ComposeService | None = None
+    launcher: str | None = None
+    settings: dict[str, list[OptionValue]] = {}
     folder: str = "."
     setup: SetupSchema = SetupSchema()
     runtime: str | None = None
@@ -56,7 +59,7 @@ class Own(Frozen):
         """
         parts = read_command(self.command) if self.command else ()
         runtime = self.runtime or ("jvm" if parts and PurePath(parts[0]).name == "java" else "")
-        slow = runtime == "jvm" or not parts
+        slow = runtime == "jvm" or self.image is not None or self.compose is not None
         ready = ready_of(asked).model_dump() | ({"within_ns": JVM_READY_NS} if slow else {})
         return ServerEntry(
             name=name,
@@ -66,6 +69,8 @@ class Own(Frozen):
             checkout=checkout,
             image=self.image,
             compose=self.compose,
+            launcher=self.launcher,
+            options={name: Option(values=tuple(known), default=known[0]) for name, known in self.settings.items()},
             start=self._start(parts),
             ready=Ready.model_validate(ready | (self.ready.model_dump(exclude_none=True) if self.ready else {})),
             stop=Stop.model_validate(self.stop.model_dump(exclude_none=True) if self.stop else {}),
@@ -77,6 +82,8 @@ class Own(Frozen):
     def _about(self) -> str:
         if self.image is not None:
             return self.image.name
+        if self.launcher is not None:
+            return f"started by the launcher {self.launcher}"
         return self.command if self.compose is None else f"{self.compose.service} of {self.compose.file}"
 
     def _start(self, command: tuple[str, ...]) -> Start:

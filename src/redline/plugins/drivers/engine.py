@@ -31,8 +31,8 @@ _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
 class EngineDriver:
     """Drives a single load at a time through a fresh engine process."""
 
-    def __init__(self, engine: Path) -> None:
-        self._engine = engine
+    def __init__(self, engine: Path, *arguments: str) -> None:
+        self._engine, self._arguments = engine, arguments
         self.cookies: tuple[str, ...] = ()
         """The cookies that the answers of the last `verify` set, by name."""
 
@@ -98,7 +98,7 @@ class EngineDriver:
         with as_store_error(drive.log):
             log = drive.log.open("w")
         with log:
-            process = start_engine(self._engine, log)
+            process = start_engine(self._engine, log, *self._arguments)
         watchdog = threading.Timer(deadline_ns(drive) / 1e9 + 5, kill)
         watchdog.daemon = True
         try:

@@ -15,6 +15,7 @@ from redline.plugins.launchers.attached import AttachedLauncher
 from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.failures import OF_COMMAND, OF_REVISION, LaunchAdvice
+from redline.plugins.launchers.of_packages import OwnLauncher
 from redline.plugins.launchers.own_images import ImageLauncher
 from redline.plugins.launchers.process import Prepared, ProcessLauncher, ProcessServer, started
 from redline.plugins.revisions import Repository, build, missing_submodule
@@ -134,8 +135,10 @@ def _checkout_of(variant: Variant) -> Checkout:
 class ServersLauncher:
     """Launcher of servers of every kind, by the launchers of their kinds."""
 
-    def __init__(self, catalogue: ProcessLauncher, revisions: RevisionLauncher, services: ComposeLauncher) -> None:
-        self._catalogue, self._revisions, self._services = catalogue, revisions, services
+    def __init__(
+        self, catalogue: ProcessLauncher, revisions: RevisionLauncher, services: ComposeLauncher, own: OwnLauncher
+    ) -> None:
+        self._catalogue, self._revisions, self._services, self._of_packages = catalogue, revisions, services, own
         self._attached, self._commands = AttachedLauncher(), CommandLauncher()
         self._images = ImageLauncher(catalogue.containers)
 
@@ -163,4 +166,6 @@ class ServersLauncher:
             return self._images
         if entry.compose is not None:
             return self._services
+        if entry.launcher is not None:
+            return self._of_packages
         return self._commands if entry.build is None else self._catalogue

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from redline.model import CellReport, Comparison, Estimate, Finding, MemoryReport, Metric, Report
 from redline.model.limits import LimitReport
@@ -42,6 +43,7 @@ SEARCH_COLUMNS = (
 """The columns of a search: `row` gives the kind of a row."""
 
 _POOLED = "all used trials together: no interval"
+_MEDIAN = "median of the trials: no interval"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The last four are full-width forms of the first four, which a spreadsheet may treat alike."""
 _FORMULA_WITHIN = re.compile(r"""([;\t\r\n][\s"]*)([=+\-@\uff1d\uff0b\uff0d\uff20])""")
@@ -119,8 +121,8 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             for q in PERCENTILES:
                 metric_name = f"{time.name.replace(' ', '-')}-{quantile_name(q)}"
                 yield about | {"metric": metric_name, "unit": "ns", "value": known.get(q), "method": _POOLED}
-        for name, unit, number in _pooled(cell) if cell.valid else ():
-            yield about | {"metric": name, "unit": unit, "value": number, "method": _POOLED}
+        for numbers in chain(_by_request(cell), _memory(cell.memory), _watched(cell)) if cell.valid else ():
+            yield about | numbers
     for skipped in report.skipped:
         yield {
             "run": report.run.name,
@@ -130,26 +132,33 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         }
 
 
-def _pooled(cell: CellReport) -> Iterator[tuple[str, str, Field]]:
-    """Yield the numbers that are of all used trials together."""
-    yield from _by_request(cell)
-    yield from _memory(cell.memory) if cell.memory else ()
-
-
-def _by_request(cell: CellReport) -> Iterator[tuple[str, str, Field]]:
+def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
     """Yield what was counted by request: `throughput:GET /items`, `p99:GET /items`."""
     for request in cell.requests:
         known = {point.q: point.ns for point in request.response}
-        yield f"{Metric.THROUGHPUT.value}:{request.request}", Metric.THROUGHPUT.unit, request.rate_per_s
-        for q in PERCENTILES:
-            yield f"{quantile_name(q)}:{request.request}", "ns", known.get(q)
-        yield f"requests:{request.request}", "1", request.outcomes.total
-        yield f"errors:{request.request}", "1", request.outcomes.errors
-        yield f"body:{request.request}", "B", request.body_bytes
+        numbers: list[tuple[str, str, Field]] = [
+            (Metric.THROUGHPUT.value, Metric.THROUGHPUT.unit, request.rate_per_s),
+            *((quantile_name(q), "ns", known.get(q)) for q in PERCENTILES),
+            ("requests", "1", request.outcomes.total),
+            ("errors", "1", request.outcomes.errors),
+            ("body", "B", request.body_bytes),
+        ]
+        for name, unit, number in numbers:
+            yield {"metric": f"{name}:{request.request}", "unit": unit, "value": number, "method": _POOLED}
 
 
-def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
+def _watched(cell: CellReport) -> Iterator[dict[str, Field]]:
+    """Yield what monitors of other packages saw."""
+    for seen in cell.watched:
+        unit = f"{seen.unit}/s" if seen.kind == "counter" else seen.unit
+        about: dict[str, Field] = {"metric": f"{seen.name}:{seen.subject}", "unit": unit}
+        yield about | {"value": seen.middle, "n": seen.trials, "method": _MEDIAN}
+
+
+def _memory(memory: MemoryReport | None) -> Iterator[dict[str, Field]]:
     """Yield the numbers that the runtime reported."""
+    if memory is None:
+        return
     pauses = memory.pauses.histogram
     numbers: tuple[tuple[str, str, Field], ...] = (
         ("allocated-per-request", "B", memory.allocated_per_request),
@@ -159,7 +168,9 @@ def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
         ("pause-p99", "ns", pauses.quantile_ns(0.99) if pauses.count else None),
         ("pause-max", "ns", pauses.max_ns if pauses.count else None),
     )
-    return (number for number in numbers if number[2] is not None)
+    for name, unit, number in numbers:
+        if number is not None:
+            yield {"metric": name, "unit": unit, "value": number, "method": _POOLED}
 
 
 def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:

@@ -24,6 +24,7 @@ from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import results_section
 from redline.report.sections.table import table_section
 from redline.report.sections.trials import precision_text
+from redline.report.sections.watched import watched_sections
 
 
 def _answer(report: Report) -> Iterator[Section]:
@@ -47,6 +48,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(plots_section, on=Medium.PAGE),
     Chapter(overlay_sections, on=Medium.MARKDOWN),
     Chapter(memory_sections),
+    Chapter(watched_sections),
     Chapter(lambda report: skipped_section(report.skipped)),
     Chapter(lambda report: hosts_section(report.hosts, report.pairs)),
     Chapter(measured, on=Medium.PAGE),

@@ -136,7 +136,8 @@ class StopSchema(Schema):
     within_ns: Wait | None = Field(default=None, alias="within", description="default: 5s", examples=["5s"])
 
 
-def _option_values(values: list[Any]) -> list[Any]:
+def option_values(values: list[Any]) -> list[Any]:
+    """Check values that are distinct, and parts of file names."""
     plain = [str(value) for value in values]
     for text in plain:
         if not _SAFE_VALUE.fullmatch(text):
@@ -153,7 +154,7 @@ class OptionSchema(Schema):
     """An option of a server."""
 
     about: str = Field(default="", description="one line for `redline list`")
-    values: Annotated[list[Scalar], AfterValidator(_option_values)] = Field(
+    values: Annotated[list[Scalar], AfterValidator(option_values)] = Field(
         min_length=1, description="the possible values", examples=[[1, 128]]
     )
     default: Scalar = Field(description="the default value", examples=[128])

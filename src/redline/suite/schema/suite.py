@@ -158,10 +158,10 @@ RouteNames = Annotated[
 Routes = dict[Annotated[str, Field(pattern=NAME)], Annotated[list[RouteItem], Field(min_length=1)]]
 Profiles = Annotated[list[Profile], BeforeValidator(as_list), one_or_several({"enum": [*PROFILES]})]
 
-_KINDS = ("use", "command", "image", "compose", "url", "revision")
+_KINDS = ("use", "command", "image", "compose", "url", "revision", "launcher")
 _ONE_KIND = (
     "write one of `use: rust.hyper`, `command: ./server --port {port}`, `image: shop:1`, `compose: compose.yaml`, "
-    "`url: http://…` and `revision: HEAD`"
+    "`url: http://…`, `revision: HEAD` and `launcher: NAME`"
 )
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
@@ -176,6 +176,7 @@ _FIT = {
     },
     "url": {"name", "http", "tls", "route", *WaySchema.model_fields},
     "revision": {"name", "http", "tls", "route"},
+    "launcher": {"name", "folder", "options", "ready", "runtime", "http", "tls", "route"},
 }
 """The further keys of a server, by its kind."""
 
@@ -204,9 +205,14 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema, WaySchema):
         description="a revision of the git repository; its redline.yaml says how to build and start it",
         examples=["HEAD"],
     )
+    launcher: Annotated[str, Field(pattern=OPTION_NAME)] | None = Field(
+        default=None,
+        description="a launcher of an installed package that starts it, by name; `with` has its settings",
+        examples=["wsgi"],
+    )
     name: Annotated[str, Field(pattern=OWN_NAME)] | None = Field(
         default=None,
-        description="its name in reports; default: its program, image, service, address or revision",
+        description="its name in reports; default: its program, image, service, address, revision or launcher",
         examples=["A"],
     )
     folder: str | None = Field(
@@ -514,6 +520,16 @@ class SuiteSchema(Schema):
         description="what to profile in a further trial of each cell: CPU time, wall time, allocations or "
         "locks of its server, or CPU time of the load engine; a profile, or a list of them",
         examples=["cpu", ["cpu", "alloc"]],
+    )
+    driver: Annotated[str, Field(pattern=OPTION_NAME)] | None = Field(
+        default=None,
+        description="a driver of an installed package that makes the load, by name; default: redline-engine",
+        examples=["loop"],
+    )
+    monitors: list[Annotated[str, Field(pattern=OPTION_NAME)]] = Field(
+        default=[],
+        description="monitors of installed packages that watch every trial, by name",
+        examples=[["queue"]],
     )
     builds: int = Field(
         default=1,

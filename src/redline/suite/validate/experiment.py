@@ -39,7 +39,7 @@ class Compared:
 def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> Design:
     """The written design, or duets if servers are compared; its problems are noted."""
     fitting = [load for load in loads.values() if load and not unfit(load.load("load", Replay((0,))))]
-    can = bool(compared.groups and fitting)
+    can = bool(compared.groups and fitting and schema.driver is None)
     design: Design = schema.design or ("duet" if schema.budget or can else "interleaved")
     if schema.budget is not None:
         _check_budget(sheet, schema, compared, loads)
@@ -61,6 +61,9 @@ def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Lo
 
 def _check_duets(sheet: Sheet, schema: SuiteSchema, compared: Compared) -> None:
     path: Path = ("design",) if schema.design else ("budget",)
+    if schema.design and schema.driver is not None:
+        message = f"duets are made by redline-engine, and this suite has the driver `{schema.driver}`"
+        sheet.wrong(path, message, "write `design: interleaved`, or remove `driver`")
     if schema.design and schema.baseline is None and schema.budget is None:
         sheet.wrong(path, "a duet compares servers with a baseline, and there is none", "add `baseline`")
     attached = any(isinstance(variant.entry, AttachedServer) for group in compared.groups for variant in group)
@@ -74,6 +77,8 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
         ("trials", "a suite has `trials` or a `budget`, not both", "remove one of the two"),
         ("quick", "a budget says how long it takes, so `quick` has nothing to shorten", "remove it"),
         ("objective", "with a `budget` servers are compared, and have no objectives to meet", "remove it"),
+        ("monitors", "with a `budget` servers are measured in duets alone, which monitors do not watch", "remove it"),
+        ("driver", "with a `budget` servers are measured in duets, which only redline-engine makes", "remove it"),
         ("ceiling", "with a `budget` no server is measured alone, nor a ceiling", "remove it, or write `trials`"),
     ):
         if key in schema.model_fields_set:

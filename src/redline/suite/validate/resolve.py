@@ -93,6 +93,8 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         objective_sets={name: conditions for name, conditions in objectives.items() if name},
         abort_when=schema.abort_when,
         profile=tuple(dict.fromkeys(schema.profile)),
+        driver=schema.driver,
+        monitors=tuple(dict.fromkeys(schema.monitors)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
         load_hosts=schema.hosts.load if schema.hosts else 1,
         fit=schema.fit,

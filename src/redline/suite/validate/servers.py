@@ -8,9 +8,9 @@ from itertools import product
 from pathlib import PurePath
 from posixpath import normpath
 
-from redline.errors import UsageError
+from redline.errors import UsageError, WrongValueError
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
-from redline.model.catalogue import certificates, has_tls, http_of, leg_of, sha256_of
+from redline.model.catalogue import JDK, certificates, has_tls, http_of, leg_of, sha256_of
 from redline.model.variant import DIRECT
 from redline.model.way import Access, ClientCertificate
 from redline.quantities import clip
@@ -18,6 +18,7 @@ from redline.suite.catalogue import Catalogue
 from redline.suite.places import read_place
 from redline.suite.project import Origins, Own, ready_of, setup_of
 from redline.suite.schema.document import Path
+from redline.suite.schema.server import option_values
 from redline.suite.schema.suite import ServerSchema, TlsSchema
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.checking import Sheet, suggest
@@ -155,6 +156,7 @@ def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[
     legs = [(route.legs[0], route.legs[-1]) if route else (direct, direct) for route in chosen]
     settings = _tls(sheet, path, written, names) if written.tls else Tls()
     _check_tls(sheet, path, written, name, [front for front, _ in legs])
+    _check_settings(sheet, path, written)
     made = _entries(sheet, path, written, names, name)
     if made is None or len(sheet.problems) > known_before:
         return []
@@ -162,12 +164,27 @@ def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[
     return [
         Variant(
             entry=made(served),
+            options=dict(zip(written.options, values, strict=True)),
             http=http_of(leg),
             tls=_served_by(settings, front) if has_tls(leg) else None,
             route=route,
         )
         for route, front, (leg, served) in zip(chosen, fronts, legs, strict=True)
+        for values in product(*written.options.values())
     ]
+
+
+def _check_settings(sheet: Sheet, path: Path, written: ServerSchema) -> None:
+    """Note problems of what a launcher of another package is given: all but the first values are in file names."""
+    for name, values in written.options.items():
+        where = (*path, "with", name)
+        if name == JDK:
+            sheet.wrong(where, "`jdk` is an option of the catalogue's servers", "give it another name", key=True)
+        if len(values) > 1:
+            try:
+                option_values(values)
+            except WrongValueError as error:
+                sheet.wrong(where, error.message, error.hint)
 
 
 def _entries(
@@ -179,6 +196,8 @@ def _entries(
             command=written.command or "",
             image=written.own_image,
             compose=written.own_service(names.origins.folder),
+            launcher=written.launcher,
+            settings=written.options,
             folder=normpath(PurePath(names.origins.folder) / (written.folder or ".")),
             setup=setup_of(written),
             runtime=written.runtime,
@@ -200,10 +219,10 @@ def _own_name(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalo
 
 
 def _called(written: ServerSchema) -> str:
-    """The program of a command, the image without its registry and tag, or the service."""
+    """The program of a command, the image without its registry and tag, the service, or the launcher."""
     if written.image is not None:
         return re.split("[:@]", PurePath(written.image).name)[0]
-    return written.service or PurePath((written.command or "").split()[0]).name
+    return written.launcher or written.service or PurePath((written.command or "").split()[0]).name
 
 
 def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: Names) -> list[Variant]:
