@@ -31,7 +31,8 @@ def report(run: Run) -> Report:
 
 def test_a_report_has_every_cell_in_the_plans_order_and_survives_json(run: Run, report: Report) -> None:
     assert [cell.cell_id for cell in report.cells] == list(run.manifest.plan.cells)
-    assert Report.model_validate_json(report.model_dump_json()) == report
+    stored = report.model_dump_json()  # without what is for pages alone
+    assert Report.model_validate_json(stored).model_dump_json() == stored
     assert build_report(Run.model_validate_json(run.model_dump_json())) == report
 
 

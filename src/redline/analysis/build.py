@@ -41,7 +41,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
     sliced = {} if plan.suite.alone else sliced_cells(run)
     by_id, reports = {}, {}
-    for cell_id, cell in cell_results(run):
+    for cell_id, cell in cell_results(run, timed=True):
         variant = cell.cell.variant
         shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
         by_id[cell_id] = cell

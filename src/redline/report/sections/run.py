@@ -21,6 +21,7 @@ from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import results_section
 from redline.report.sections.table import table_section
+from redline.report.sections.timelines import trial_items, trials_section
 from redline.report.sections.trials import precision_text
 
 
@@ -41,6 +42,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(profile_sections),
     Chapter(findings_section),
     Chapter(plots_section, on=Medium.PAGE),
+    Chapter(trials_section, on=Medium.PAGE),
     Chapter(overlay_sections, on=Medium.MARKDOWN),
     Chapter(memory_sections),
     Chapter(lambda report: skipped_section(report.skipped)),
@@ -68,10 +70,15 @@ def _head(report: Report) -> Head:
 
 
 def _figures(report: Report) -> Figures:
-    data, scales, flames = payload(report), tuple(filter(None, (forest_scale(report),))), profiles_payload(report)
-    if flames is None:
-        return Figures(data, ("table.js", "page.js"), scales)
-    return Figures({**data, "profiles": flames}, ("table.js", "page.js", "flame.js"), scales)
+    data: dict[str, object] = {**payload(report)}
+    scripts = ["table.js", "page.js"]
+    if (flames := profiles_payload(report)) is not None:
+        data["profiles"] = flames
+        scripts.append("flame.js")
+    if trials := trial_items(report):
+        data["times"] = {"trials": trials}
+        scripts.append("time.js")
+    return Figures(data, (*scripts,), tuple(filter(None, (forest_scale(report),))))
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)

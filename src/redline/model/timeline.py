@@ -1,0 +1,76 @@
+"""What was recorded of a trial, on one time axis: for the page's plots, not part of any published format."""
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+from redline.model.finding import Grade
+
+ROWS_PER_DECADE = 10
+"""Rows of a heat map per decade: each is 26% higher than the one below it."""
+
+
+class TimedSteps(Frozen):
+    """Named values over successive steps of time; None where nothing is known of a step, never an interpolation.
+
+    `edges_s` are the ends of the steps, one more than there are steps. Rates are per second, times in nanoseconds,
+    CPU in cores, memory in bytes.
+    """
+
+    edges_s: tuple[float, ...]
+    values: dict[str, tuple[float | None, ...]]
+
+    def known(self, name: str) -> tuple[float, ...]:
+        """The values that are known, in their order."""
+        return tuple(value for value in self.values.get(name, ()) if value is not None)
+
+
+class HeatColumn(Frozen):
+    """The response times of a step: requests by row, from the row `first` up.
+
+    Row `n` holds the times from 10^(n/10) ns up to those of the next row.
+    """
+
+    first: int = 0
+    counts: tuple[int, ...] = ()
+
+
+class TimelineEvent(Frozen):
+    """A pause, a collection, a failure or a stretch that a finding is about.
+
+    `lasts_ns` is 0 for an instant. `name` is its kind or cause.
+    """
+
+    at_s: float
+    lasts_ns: int = Field(default=0, ge=0)
+    name: str
+    grade: Grade | None = None
+
+    @property
+    def end_s(self) -> float:
+        """When it ended, in seconds since the load began."""
+        return self.at_s + self.lasts_ns / 1e9
+
+
+class TrialTimeline(Frozen):
+    """A trial from the start of its warm-up to the end of its measurement; seconds count from its first request.
+
+    What a monitor or a runtime did not report is absent.
+    """
+
+    position: int
+    measured_from_s: float
+    ends_s: float
+    load: TimedSteps = Field(description="offered, answered and errors; p50, p90, p99, p99.9 and max; engine (cores)")
+    heat: tuple[HeatColumn, ...] = Field(description="response times by step of `load`")
+    cpu: TimedSteps = Field(description="server, collector and compiler, in cores; a server with its proxies")
+    memory: TimedSteps = Field(description="resident, and heap: its capacity")
+    taken: TimedSteps = Field(
+        description="steal, throttled and busy, in cores; of the machine, the server, the machine"
+    )
+    live: tuple[tuple[float, int], ...] = Field(default=(), description="seconds, and bytes of heap after a collection")
+    pauses: tuple[TimelineEvent, ...] = Field(default=(), description="the longest of the measurement")
+    collections: tuple[TimelineEvent, ...] = Field(default=(), description="the longest of the measurement")
+    pauses_in_all: int = Field(default=0, description="of the measurement")
+    collections_in_all: int = Field(default=0, description="of the measurement")
+    events: tuple[TimelineEvent, ...] = Field(default=(), description="first failures, and findings that have a time")
+    apart: bool = Field(default=False, description="the server ran on another host, whose clock is another")
