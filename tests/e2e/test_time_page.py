@@ -12,6 +12,7 @@ from redline.analysis import build_report
 from redline.model.limits import AnyReport
 from redline.report.render import RENDERERS
 from tests.e2e.browsing import CHROMIUM, browser
+from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import STEADY, simulated_run
 
 __all__ = ["browser"]
@@ -124,4 +125,20 @@ def test_pointer_and_zoom_are_of_all_panels(pages: Any, tmp_path: Path) -> None:
     view.part(".axes").focus()
     view.page.keyboard.press("ArrowRight")
     assert view.part(".instant b").inner_text().endswith(" s")
+    assert view.complaints == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_a_comparison_is_drawn_with_its_blocks(pages: Any, tmp_path: Path, width: int, scheme: str) -> None:
+    view = View(pages(width, scheme), "duets")
+    view.open(build_report(compared_run({"home": Cost(1.1)}, starts=3)), tmp_path / "report.html")
+    assert view.overflow() == 0
+    canvases = view.part("canvas")
+    assert canvases.count() == 4
+    assert all(canvases.nth(place).evaluate(COLOURS) > 3 for place in range(canvases.count()))
+    view.across(1, 0.5)
+    ratio = view.part("figcaption").nth(1).inner_text()
+    assert "1.1" in ratio
+    assert " to " in ratio
+    assert len(view.pointers()) == 1
     assert view.complaints == []

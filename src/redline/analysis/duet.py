@@ -169,6 +169,16 @@ class Duet:
             for start, cold in zip(self.starts, self._cold, strict=True)
         ]
 
+    @property
+    def counting(self) -> list[tuple[DuetRecording, frozenset[int]]]:
+        """Every start with the numbers of its blocks that count; none of a start that is left out."""
+        starts = zip(self.starts, self._counted, self._left_out, strict=True)
+        return [(start, frozenset(() if out else (block.index for block in blocks))) for start, blocks, out in starts]
+
+    def after(self, starts: int) -> "Duet":
+        """The comparison as it was after so many starts, at least one."""
+        return replace(self, starts=self.starts[:starts])
+
     def findings(self) -> tuple[Finding, ...]:
         """The reasons to doubt the comparison."""
         ratios = [ratio for metric in self.metrics if (ratio := self.ratio(metric)) is not None]

@@ -17,7 +17,7 @@ from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
 from redline.model.run import Kind
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
-from redline.model.timeline import TrialTimeline
+from redline.model.timeline import DuetTimeline, TrialTimeline
 from redline.model.traffic import AgreedTls, Counts
 
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
@@ -438,6 +438,7 @@ class Report(Frozen):
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]
+    duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from redline.model.base import Frozen
+from redline.model.estimate import Estimate, Metric
 from redline.model.finding import Grade
 
 ROWS_PER_DECADE = 10
@@ -74,3 +75,39 @@ class TrialTimeline(Frozen):
     collections_in_all: int = Field(default=0, description="of the measurement")
     events: tuple[TimelineEvent, ...] = Field(default=(), description="first failures, and findings that have a time")
     apart: bool = Field(default=False, description="the server ran on another host, whose clock is another")
+
+
+class BlockStep(Frozen):
+    """One or several successive blocks of a start; seconds count from its first slice.
+
+    `costs` and `rates` are by server, in the order of `DuetTimeline.servers`: nanoseconds of CPU time per request, and
+    right answers per second. None where it is not known.
+    """
+
+    at_s: float
+    end_s: float
+    blocks: int = Field(default=1, description="number of blocks in it")
+    warms: bool = Field(description="part of the warm-up")
+    counts: bool = Field(description="whether the ratios rest on it")
+    costs: tuple[float | None, ...]
+    rates: tuple[float | None, ...]
+
+
+class StartTimeline(Frozen):
+    """A start of the servers of a duet, and how the ratios read once it had ended."""
+
+    number: int = Field(description="from 1, in the order of the run")
+    left_out: str = Field(default="", description="why it does not count; empty if it does")
+    paused_blocks: int = Field(default=0, description="left out because the engine was paused meanwhile")
+    blocks: tuple[BlockStep, ...] = ()
+    so_far: dict[Metric, Estimate] = Field(default={}, description="ratios over all starts up to this, where estimated")
+
+
+class DuetTimeline(Frozen):
+    """A server and its baseline by turns, start by start."""
+
+    cell_id: str
+    baseline_id: str
+    servers: tuple[str, str, str] = Field(description="the baseline, the server, and the baseline as its own control")
+    starts: tuple[StartTimeline, ...]
+    failed: tuple[str, ...] = Field(default=(), description="why further starts failed")

@@ -8,6 +8,7 @@ from redline.report.document import Figures, Head, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.doubt import caveats_section
+from redline.report.sections.duet_blocks import blocks_section, duet_items
 from redline.report.sections.findings import findings_section
 from redline.report.sections.forest import forest, forest_scale
 from redline.report.sections.layers import layer_sections
@@ -43,6 +44,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(findings_section),
     Chapter(plots_section, on=Medium.PAGE),
     Chapter(trials_section, on=Medium.PAGE),
+    Chapter(blocks_section, on=Medium.PAGE),
     Chapter(overlay_sections, on=Medium.MARKDOWN),
     Chapter(memory_sections),
     Chapter(lambda report: skipped_section(report.skipped)),
@@ -75,8 +77,9 @@ def _figures(report: Report) -> Figures:
     if (flames := profiles_payload(report)) is not None:
         data["profiles"] = flames
         scripts.append("flame.js")
-    if trials := trial_items(report):
-        data["times"] = {"trials": trials}
+    views = {"trials": trial_items(report), "duets": duet_items(report)}
+    if times := {name: items for name, items in views.items() if items}:
+        data["times"] = times
         scripts.append("time.js")
     return Figures(data, (*scripts,), tuple(filter(None, (forest_scale(report),))))
 

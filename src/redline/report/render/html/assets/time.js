@@ -44,7 +44,10 @@
       const room = panel.heat ? 1 : Math.max((high / low) ** 0.06, 1.1);
       return { distr: 3, log: 10, range: () => [low / room, high * room] };
     }
-    if (panel.unit === "ratio") {
+    if (panel.unit === "ratio") { // an interval of few starts may be very wide: the last one has to fit
+      const ends = panel.lines.flatMap(({ kind, y, high }) => kind === "band" ? [y.at(-1), high.at(-1)] : kind === "rings" ? [] : y)
+        .filter(value => value !== null);
+      const low = Math.min(1, ...ends), high = Math.max(1, ...ends);
       const room = Math.max((high - low) * 0.08, 0.005);
       return { range: () => [low - room, high + room] };
     }
@@ -153,7 +156,8 @@
       ctx.stroke();
       ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
       ctx.textAlign = "right";
-      ctx.fillText(text, bbox.left + bbox.width - 5 * devicePixelRatio, down(y) - 4 * devicePixelRatio);
+      const low = down(y) - bbox.top < 16 * devicePixelRatio; // no room above the line
+      ctx.fillText(text, bbox.left + bbox.width - 5 * devicePixelRatio, down(y) + (low ? 13 : -4) * devicePixelRatio);
     });
   }
 
@@ -234,8 +238,9 @@
         const heatText = panel.heat ? element("span") : null;
         const caption = element("figcaption", {}, panel.title, element("span", { className: "names" },
           ...names.map(([line, where]) => {
-            const swatch = element("i", { className: "swatch" });
-            swatch.style.setProperty("--line", `var(${line.colour})`);
+            const sign = { dots: "●", rings: "○" }[line.kind];
+            const swatch = element("i", { className: sign ? "sign" : `swatch${line.kind === "band" ? " box" : ""}`, textContent: sign ?? "" });
+            swatch.style.setProperty(sign ? "color" : "--line", `var(${line.colour})`);
             return element("span", {}, swatch, ` ${line.name} `, where);
           }), ...(heatText ? [heatText] : [])));
         const field = element("div", { className: `lane${panel.heat || panel.log ? " tall" : ""}`, ariaLabel: panel.label });
