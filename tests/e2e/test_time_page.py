@@ -11,9 +11,11 @@ from playwright.sync_api import Browser, Page
 from redline.analysis import build_report
 from redline.model.limits import AnyReport
 from redline.report.render import RENDERERS
+from redline.running.views import search_report
 from tests.e2e.browsing import CHROMIUM, browser
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import STEADY, simulated_run
+from tests.fakes.searched import bench_in
 
 __all__ = ["browser"]
 pytestmark = [
@@ -141,4 +143,31 @@ def test_a_comparison_is_drawn_with_its_blocks(pages: Any, tmp_path: Path, width
     assert "1.1" in ratio
     assert " to " in ratio
     assert len(view.pointers()) == 1
+    assert view.complaints == []
+
+
+def test_the_pointer_over_a_search_is_at_its_rate_on_the_curve(pages: Any, tmp_path: Path) -> None:
+    bench = bench_in(tmp_path / "search", beyond=True)
+    bench.run()
+    report = search_report(bench.made.store)
+    view = View(pages(1280, "dark"), "probes")
+    view.open(report, tmp_path / "limit.html")
+    assert view.overflow() == 0
+    canvases = view.part("canvas")
+    assert all(canvases.nth(place).evaluate(COLOURS) > 3 for place in range(canvases.count()))
+    loads = report.cells[0].loads
+    place = next(number for number, load in enumerate(loads) if load.probe is not None)
+    before = sum(load.ends_s for load in loads[:place])
+    load = loads[place]
+    assert load.rate_per_s is not None
+    view.across(0, (before + (load.measured_from_s + load.ends_s) / 2) / sum(load.ends_s for load in loads))
+    assert "probe 1" in view.part("figcaption").first.inner_text()
+    curve = view.page.locator("figure.curve .readout").inner_text()
+    nearest = min(
+        (point.answered_per_s for point in report.cells[0].curve), key=lambda rate: abs(rate - load.rate_per_s)
+    )
+    assert curve.split()[0] == f"{nearest:.0f}"
+    assert "p50" in curve
+    view.page.set_viewport_size({"width": 390, "height": 900})
+    assert view.overflow() == 0
     assert view.complaints == []

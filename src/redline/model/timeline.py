@@ -1,5 +1,7 @@
 """What was recorded of a trial, on one time axis: for the page's plots, not part of any published format."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from redline.model.base import Frozen
@@ -111,3 +113,18 @@ class DuetTimeline(Frozen):
     servers: tuple[str, str, str] = Field(description="the baseline, the server, and the baseline as its own control")
     starts: tuple[StartTimeline, ...]
     failed: tuple[str, ...] = Field(default=(), description="why further starts failed")
+
+
+class SearchedLoad(Frozen):
+    """A load of a search: seconds count from its first request.
+
+    `probe` is the index of the probe that it was, None for a warm-up, an approach or the overload test.
+    """
+
+    phase: Literal["warmup", "approach", "probe", "overload"]
+    start: int = Field(description="number of the start of the server, from 0")
+    measured_from_s: float
+    ends_s: float
+    rate_per_s: float | None = Field(description="as requested; None for a closed load")
+    answered_per_s: float
+    probe: int | None = None

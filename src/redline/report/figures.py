@@ -140,9 +140,10 @@ class Panels(PageBlock):
 class TimeView(PageBlock):
     """Panels on one time axis, of which the page's script draws one item at a time; `name` is their place in its data.
 
-    `noun` is what an item is; `label` names the view.
+    `noun` is what an item is; `label` names the view. With a `place`, it shows only the item there.
     """
 
     name: Literal["trials", "duets", "probes"]
     noun: str
     label: str
+    place: int | None = None

@@ -73,7 +73,10 @@ class TimeStretch(TypedDict):
 
 
 class TimeItem(TypedDict):
-    """All panels that share an axis: seconds from 0 to `end`. `says` is a summary, `notes` are further texts."""
+    """All panels that share an axis: seconds from 0 to `end`. `says` is a summary, `notes` are further texts.
+
+    `links` is the place of the curve that shows the rate under the pointer.
+    """
 
     subject: str
     name: str
@@ -82,14 +85,7 @@ class TimeItem(TypedDict):
     notes: list[str]
     stretches: list[TimeStretch]
     panels: list[TimePanel]
-
-
-class TimeViews(TypedDict):
-    """The items of each view by its name."""
-
-    trials: NotRequired[list[TimeItem]]
-    duets: NotRequired[list[TimeItem]]
-    probes: NotRequired[list[TimeItem]]
+    links: NotRequired[int]
 
 
 def stretch(start: float, end: float, name: str, colour: str = "--shade") -> TimeStretch:

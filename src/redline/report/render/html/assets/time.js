@@ -203,12 +203,15 @@
 
   // A view: the selects, the summary, and the panels of the item that is chosen.
   function view(root) {
-    const items = times[root.dataset.view], part = name => root.querySelector(`[data-time="${name}"]`);
+    const every = times[root.dataset.view], items = "place" in root.dataset ? [every[root.dataset.place]] : every;
+    const part = name => root.querySelector(`[data-time="${name}"]`);
     const subjects = [...new Set(items.map(({ subject }) => subject))], host = root.querySelector(".axes");
     let item = items[0], panels = [], zoom = null;
 
     function showAt(instant, panel = null, top = null) {
       const shown = instant !== null;
+      if ("links" in item)
+        document.dispatchEvent(new CustomEvent("rate", { detail: { place: item.links, rate: rateAt(instant) } }));
       instantLine.replaceChildren(...(shown ? ["at ", element("b", { textContent: seconds(instant) }), ...during(instant)] : []));
       for (const drawn of panels) {
         const format = FORMATS[drawn.panel.unit], { plot } = drawn;
@@ -220,6 +223,13 @@
           drawn.heat.textContent = (shown && heatSays(drawn.panel.heat, instant, height)) || "";
         }
       }
+    }
+    // The rate that was asked for at an instant, for the curve that shows response times by rate.
+    function rateAt(instant) {
+      for (const { kind, x, until, y } of instant === null ? [] : item.panels[0].lines)
+        if (kind === "spans")
+          for (const [place, start] of x.entries()) if (start <= instant && instant <= until[place]) return y[place];
+      return null;
     }
     const during = instant => item.stretches.filter(({ start, end }) => start <= instant && instant <= end)
       .flatMap(({ name }) => [" · ", name]);
@@ -243,7 +253,7 @@
             swatch.style.setProperty(sign ? "color" : "--line", `var(${line.colour})`);
             return element("span", {}, swatch, ` ${line.name} `, where);
           }), ...(heatText ? [heatText] : [])));
-        const field = element("div", { className: `lane${panel.heat || panel.log ? " tall" : ""}`, ariaLabel: panel.label });
+        const field = element("div", { className: `lane${panel.heat || panel.log || "links" in item ? " tall" : ""}`, ariaLabel: panel.label });
         field.setAttribute("role", "img");
         return { panel, names, heat: heatText, field, figure: element("figure", {}, caption, field), place };
       });
@@ -298,9 +308,10 @@
     function fillItems() {
       const mine = items.filter(({ subject }) => subject === part("subject").value);
       part("item").replaceChildren(...mine.map(entry => element("option", { textContent: entry.name, value: items.indexOf(entry) })));
-      part("item").parentElement.hidden = mine.length < 2 && !mine[0].name;
+      part("item").parentElement.hidden = !mine[0].name;
       choose(mine[0]);
     }
+    part("subject").parentElement.hidden = "place" in root.dataset;
     part("subject").replaceChildren(...subjects.map(subject => element("option", { textContent: subject, value: subject })));
     root.querySelector(".controls").hidden = false;
     part("subject").addEventListener("change", fillItems);
