@@ -90,6 +90,11 @@ def test_cold_starts_are_left_out_with_their_reason() -> None:
     made = timeline([*warm, cold], detects=True)
     assert [bool(start.left_out) for start in made.starts] == [False] * 4 + [True]
     assert not any(block.counts for block in made.starts[-1].blocks)
+    recorded = [cold, *warm]
+    for number, start in enumerate(timeline(recorded, detects=True).starts, 1):
+        fresh = Duet(tuple(recorded[:number]), detects=True).ratio(Metric.CPU_PER_REQUEST)
+        assert fresh is not None
+        assert start.so_far[Metric.CPU_PER_REQUEST] == fresh.contrast.ratio
 
 
 def report() -> Report:
