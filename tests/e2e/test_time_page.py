@@ -12,7 +12,7 @@ from redline.analysis import build_report
 from redline.model.limits import AnyReport
 from redline.report.render import RENDERERS
 from redline.running.views import search_report
-from tests.e2e.browsing import CHROMIUM, browser
+from tests.e2e.browsing import CHROMIUM, barriers, browser
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import STEADY, simulated_run
 from tests.fakes.searched import bench_in
@@ -99,6 +99,7 @@ def test_a_trial_is_drawn_without_a_complaint_or_a_sideways_scroll(
     assert canvases.count() >= 5
     assert all(canvases.nth(place).evaluate(COLOURS) > 3 for place in range(canvases.count()))
     assert "measured after a warm-up" in view.part(".said").inner_text()
+    assert barriers(view.page) == []
     view.part('[data-time="item"]').select_option(label="trial 2")
     assert view.part("canvas").count() == canvases.count()
     assert view.complaints == []
@@ -137,6 +138,7 @@ def test_a_comparison_is_drawn_with_its_blocks(pages: Any, tmp_path: Path, width
     assert view.overflow() == 0
     canvases = view.part("canvas")
     assert canvases.count() == 4
+    assert barriers(view.page) == []
     assert all(canvases.nth(place).evaluate(COLOURS) > 3 for place in range(canvases.count()))
     view.across(1, 0.5)
     ratio = view.part("figcaption").nth(1).inner_text()
@@ -155,6 +157,7 @@ def test_the_pointer_over_a_search_is_at_its_rate_on_the_curve(pages: Any, tmp_p
     assert view.overflow() == 0
     canvases = view.part("canvas")
     assert all(canvases.nth(place).evaluate(COLOURS) > 3 for place in range(canvases.count()))
+    assert barriers(view.page) == []
     loads = report.cells[0].loads
     place = next(number for number, load in enumerate(loads) if load.probe is not None)
     before = sum(load.ends_s for load in loads[:place])

@@ -64,7 +64,8 @@ def _figures(report: LimitReport) -> Figures:
     scales = (scale,) if scale else ()
     if not any(cell.loads for cell in report.cells):
         return Figures(data, ("limit.js",), scales)
-    return Figures({**data, "times": {"probes": probe_items(report)}}, ("limit.js", "time.js"), scales)
+    data["times"] = {"probes": probe_items(report)}
+    return Figures(data, ("limit.js", "time.js"), scales, ("time.css",))
 
 
 def _scale(report: LimitReport) -> Scale | None:

@@ -9,6 +9,7 @@ from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.doubt import caveats_section
 from redline.report.sections.duet_blocks import blocks_section, duet_items
+from redline.report.sections.explorer import explorer_payload, explorer_section
 from redline.report.sections.findings import findings_section
 from redline.report.sections.forest import forest, forest_scale
 from redline.report.sections.layers import layer_sections
@@ -35,6 +36,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(_answer, leads=True),
     Chapter(caveats_section, leads=True),
     Chapter(table_section, on=Medium.PAGE),
+    Chapter(explorer_section, on=Medium.PAGE),
     Chapter(layer_sections),
     Chapter(comparison_sections),
     Chapter(main_effect_sections),
@@ -73,15 +75,20 @@ def _head(report: Report) -> Head:
 
 def _figures(report: Report) -> Figures:
     data: dict[str, object] = {**payload(report)}
-    scripts = ["table.js", "page.js"]
+    scripts, styles = ["table.js", "page.js"], list[str]()
     if (flames := profiles_payload(report)) is not None:
         data["profiles"] = flames
         scripts.append("flame.js")
+    if (cells := explorer_payload(report)) is not None:
+        data["explorer"] = cells
+        scripts.append("explorer.js")
+        styles.append("explorer.css")
     views = {"trials": trial_items(report), "duets": duet_items(report)}
     if times := {name: items for name, items in views.items() if items}:
         data["times"] = times
         scripts.append("time.js")
-    return Figures(data, (*scripts,), tuple(filter(None, (forest_scale(report),))))
+        styles.append("time.css")
+    return Figures(data, tuple(scripts), tuple(filter(None, (forest_scale(report),))), tuple(styles))
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)
