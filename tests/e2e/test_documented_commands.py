@@ -62,11 +62,13 @@ TRAFFIC = sorted(
     {
         command
         for command in documented(*PAGES)
-        if command.startswith("import ") or {"access.log", "shop.har", "shop.yaml", "openapi.yaml"} & {*command.split()}
+        if command.startswith("import ") or {"access.log", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"} & {*command.split()}
     }
     - {*OWN_PROJECT}
 )
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
+OWN_FORMATS = sorted(documented("docs/guide/own-formats.md"))
+"""These need a package with a format: tests/e2e/test_own_formats.py runs them."""
 WAYS = sorted(
     command
     for command in documented(*PAGES)

@@ -21,6 +21,7 @@ from redline.running.views import search_report
 from redline.storage.runs import RunStore
 from tests.e2e.lab import Lab
 from tests.fakes.plugins import FakeLauncher, FakeServer
+from tests.fakes.published import published
 from tests.fakes.recordings import simulated_environment
 from tests.fakes.searched import CAPACITY, Driver
 
@@ -61,7 +62,7 @@ class Bench:
         return self.report_in(self.run_folder)
 
     def report_in(self, folder: Path) -> LimitReport:
-        return search_report(RunStore(folder))
+        return published(search_report(RunStore(folder)))
 
     def copy(self, finished: "Finished") -> None:
         """Copy the result of another search into its directory."""

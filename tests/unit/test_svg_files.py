@@ -40,10 +40,11 @@ def texts(content: bytes) -> list[str]:
 def test_a_run_has_a_file_for_each_plot_of_the_page() -> None:
     files = svg_files(REPORT)
     kinds = ("response-percentiles", "service-percentiles", "throughput", "p50", "p99")
-    assert list(files) == ["changes.svg"] + [
-        f"SimpleGet.{load}.{kind}.svg" for load in ("saturate", "steady") for kind in kinds
-    ]
-    for content in [*files.values()][1:]:
+    loads, servers = ("saturate", "steady"), ("rust.hyper", "rust.axum", "oracle.null")
+    maps = [f"SimpleGet.{load}.{server}.heat-map.svg" for load in loads for server in servers]
+    plots = [f"SimpleGet.{load}.{kind}.svg" for load in loads for kind in kinds]
+    assert list(files) == ["changes.svg", *plots, *maps]
+    for content in (files[name] for name in plots):
         assert {"rust.hyper", "rust.axum", "oracle.null (ceiling)"} <= set(texts(content))
         assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
 
@@ -57,6 +58,21 @@ def test_a_line_has_the_points_of_the_page() -> None:
     assert drawn == sum(len(curve["response"]["x"]) for curve in group["curves"]) + tails
     throughput = svg_files(REPORT)["SimpleGet.saturate.throughput.svg"]
     assert len(list(ET.fromstring(throughput).iter(f"{SVG}polygon"))) == len(group["courses"])
+
+
+def test_a_heat_map_has_a_rectangle_for_each_step_and_row_of_the_middle_trial() -> None:
+    cell = next(cell for cell in REPORT.cells if cell.slug == "rust.hyper.SimpleGet.steady")
+    middle = sorted(cell.trials, key=lambda trial: trial.rate_per_s or 0)[1]
+    timeline = next(one for one in cell.trial_timelines if one.position == middle.position)
+    content = svg_files(REPORT)["SimpleGet.steady.rust.hyper.heat-map.svg"]
+    shades = [path for path in ET.fromstring(content).iter(f"{SVG}path") if path.get("fill-opacity")]
+    drawn = sum(path.get("d", "").count("M") for path in shades)
+    assert drawn == sum(count > 0 for column in timeline.heat for count in column.counts) > 0
+    darkest = max(shades, key=lambda path: float(path.get("fill-opacity", 0)))
+    most = max(count for column in timeline.heat for count in column.counts)
+    assert darkest.get("fill-opacity") == "1.0"
+    assert darkest.get("d", "").count("M") >= sum(column.counts.count(most) for column in timeline.heat)
+    assert "warm-up" in texts(content)
 
 
 def test_the_picture_beside_the_answer_has_every_ratio() -> None:

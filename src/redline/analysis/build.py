@@ -6,6 +6,7 @@ from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.duet import duets_of
+from redline.analysis.duet_timelines import duet_timelines
 from redline.analysis.effects import effects
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import sliced_cells
@@ -42,7 +43,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
     sliced = {} if plan.suite.alone else sliced_cells(run)
     by_id, reports = {}, {}
-    for cell_id, cell in cell_results(run):
+    for cell_id, cell in cell_results(run, timed=True):
         variant = cell.cell.variant
         shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
         by_id[cell_id] = cell
@@ -80,6 +81,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         profiles=profiles,
         unprofiled=plan.unprofiled,
         skipped=plan.skipped,
+        duet_timelines=duet_timelines(duets),
     )
 
 

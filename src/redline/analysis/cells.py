@@ -80,6 +80,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         timeline=tuple(moment for trial in result.trials for moment in trial.timeline),
         findings=tuple(sliced.findings()) if sliced else result.findings,
         objectives=() if sliced else objective_results(result, suite.objectives),
+        trial_timelines=result.timelines,
     )
 
 

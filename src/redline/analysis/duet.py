@@ -183,6 +183,23 @@ class Duet:
             for start, cold in zip(self.starts, self._cold, strict=True)
         ]
 
+    @property
+    def counting(self) -> list[tuple[DuetRecording, frozenset[int]]]:
+        """Every start with the numbers of its blocks that count; none of a start that is left out."""
+        starts = zip(self.starts, self._counted, self._left_out, strict=True)
+        return [(start, frozenset(() if out else (block.index for block in blocks))) for start, blocks, out in starts]
+
+    def after(self, starts: int) -> "Duet":
+        """The comparison as it was after so many starts, at least one; what is known of each start is kept."""
+        made = replace(self, starts=self.starts[:starts])
+        vars(made).update(
+            _cold=self._cold[:starts],
+            _counted=self._counted[:starts],
+            _slices={metric: slices[:starts] for metric, slices in self._slices.items()},
+            _course_of=self._course_of[:starts],
+        )
+        return made
+
     def findings(self) -> tuple[Finding, ...]:
         """The reasons to doubt the comparison."""
         ratios = [ratio for metric in self.metrics if (ratio := self.ratio(metric)) is not None]
@@ -218,8 +235,8 @@ class Duet:
         return still_to_come(self._courses)
 
     @cached_property
-    def _courses(self) -> list[Course]:
-        """The courses of the starts that count."""
+    def _course_of(self) -> list[Course]:
+        """The courses of all starts."""
         return [
             course(
                 traffic_of(start).blocks,
@@ -228,9 +245,13 @@ class Duet:
                 are_cold=cold,
                 saturates=self.saturates,
             )
-            for start, blocks, cold, out in zip(self.starts, self._counted, self._cold, self._left_out, strict=True)
-            if not out
+            for start, blocks, cold in zip(self.starts, self._counted, self._cold, strict=True)
         ]
+
+    @property
+    def _courses(self) -> list[Course]:
+        """The courses of the starts that count."""
+        return [course for course, out in zip(self._course_of, self._left_out, strict=True) if not out]
 
     def _was_cold(self, start: DuetRecording) -> bool:
         """Whether the servers of a start were not warm before the measurement.

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from redline.analysis.memory import memory_report
 from redline.analysis.watched import watched_series
+from redline.analysis.timelines import Detail, detail_for, trial_timeline
 from redline.findings import (
     is_valid,
     judge_cell,
@@ -28,6 +29,7 @@ from redline.model import (
     TrialReport,
     WatchedSeries,
 )
+from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.samples import Merged
 
@@ -63,6 +65,7 @@ class CellResult:
     valid: bool
     memory: MemoryReport | None = None
     watched: tuple[WatchedSeries, ...] = ()
+    timelines: tuple[TrialTimeline, ...] = ()
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _merged: list[Merged] = field(default_factory=list, compare=False, repr=False)
 
@@ -141,8 +144,8 @@ def judge_run(run: Run) -> dict[str, CellResult]:
     return {cell_id: results[cell_id] for cell_id in run.manifest.plan.cells}
 
 
-def cell_results(run: Run) -> Iterator[tuple[str, CellResult]]:
-    """Every cell of the plan with its id, ceilings first, including cells without recordings.
+def cell_results(run: Run, *, timed: bool = False) -> Iterator[tuple[str, CellResult]]:
+    """Every cell of the plan with its id, ceilings first, including cells without recordings; if `timed`, timelines.
 
     Only one cell's recordings are in memory at a time, since a large run does not fit. A cell's decoded histograms are
     freed when the next cell is requested, so take its estimates before.
@@ -151,10 +154,11 @@ def cell_results(run: Run) -> Iterator[tuple[str, CellResult]]:
     planned = Counter(step.cell_id for step in run.wanted if isinstance(step, PlannedTrial))
     places = run.by_cell()
     ceilings: dict[tuple[str, str], float] = {}
+    detail = detail_for(len(run.recordings), len(plan.cells)) if timed else Detail()
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
         trials = [Trial(run.recordings[place]) for place in places[cell_id]]
         key = cell.scenario.name, cell.load.name
-        result = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
+        result = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key), detail)
         rate = _rate_per_s(result)
         if cell.role == "ceiling" and rate:
             ceilings[key] = rate
@@ -199,7 +203,9 @@ class GrowingRun:
         return results
 
 
-def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None) -> CellResult:
+def _judge_cell(
+    cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None, detail: Detail
+) -> CellResult:
     results = tuple(_judge_trial(cell, trial) for trial in trials)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     valid = is_valid(len(results), len(used))
@@ -211,7 +217,23 @@ def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: fl
         valid=valid,
         memory=memory_report(cell, used if valid else trials),
         watched=watched_series(used if valid else trials),
+        timelines=tuple(_timelines(cell, trials, results, detail)),
     )
+
+
+def _timelines(
+    cell: Cell, trials: list[Trial], results: tuple[TrialResult, ...], detail: Detail
+) -> Iterator[TrialTimeline]:
+    """Those of all trials, or of the middle one by its rate."""
+    if not detail.steps:
+        return
+    pairs = list(zip(trials, results, strict=True))
+    if detail.middle_only:
+        used = sorted((pair for pair in pairs if pair[1].used), key=lambda pair: pair[1].report.rate_per_s or 0.0)
+        pairs = used[len(used) // 2 :][:1] or pairs[:1]
+    for trial, result in pairs:
+        if timeline := trial_timeline(cell, trial, result.findings, detail.steps):
+            yield timeline
 
 
 def _judge_trial(cell: Cell, trial: Trial) -> TrialResult:

@@ -6,6 +6,7 @@ Pure: the state follows from the plan and the recordings alone.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer, probe, with_curve
@@ -15,6 +16,7 @@ from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
+from redline.model.timeline import SearchedLoad
 from redline.quantities import duration, rate, significant
 from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, Settings
 from redline.search.client import (
@@ -112,6 +114,7 @@ class SearchState:
     probes: list[LimitProbe] = field(default_factory=list)
     starts: list[LimitStart] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    made: list[SearchedLoad] = field(default_factory=list)
     broken: str = ""
     retries: int = 0
     loads: int = 0
@@ -171,6 +174,8 @@ class SearchState:
         self._host = recording.host or self._host
         if recording.server is not None:
             self._build = recording.server.build, recording.server.runtime_version
+        if recording.traffic is not None and made.phase != "start":
+            self.made.append(_searched(made, recording.traffic, len(self.probes)))
         if made.phase == "overload":
             self._overload = made
             return None
@@ -274,6 +279,7 @@ class SearchState:
             probes=tuple(self.probes),
             starts=tuple(self.starts),
             findings=tuple(self.findings),
+            loads=tuple(self.made),
         )
         return with_curve(limit, self._beyond(step))
 
@@ -411,6 +417,22 @@ class SearchState:
         if failure.kind == "wrong_answer" and failure.stage == "load":
             return f"{name} gives no right answer any more after {rate(made.rate_per_s)}: {failure.message}"
         return failure.message
+
+
+def _searched(made: ProbeRecording, traffic: Traffic, probe: int) -> SearchedLoad:
+    """When the load ran, and at which rate; `probe` is its index if it is a probe."""
+    phase: Literal["warmup", "approach", "probe", "overload"] = "probe"
+    if made.phase in ("warmup", "approach", "overload"):
+        phase = made.phase
+    return SearchedLoad(
+        phase=phase,
+        start=made.start,
+        measured_from_s=traffic.measure_start_ns / 1e9,
+        ends_s=traffic.measure_end_ns / 1e9,
+        rate_per_s=made.rate_per_s or None,
+        answered_per_s=answered_at_last_per_s(traffic),
+        probe=probe if phase == "probe" else None,
+    )
 
 
 def search_order(plan: Plan) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
@@ -13,6 +14,7 @@ from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
+from redline.model.timeline import SearchedLoad
 
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
@@ -196,6 +198,7 @@ class CellLimit(Frozen):
     beyond: Beyond | None = None
     no_beyond: str = Field(default="", description="why there was no overload test")
     findings: tuple[Finding, ...] = omitted_if_default((), "about probes; `position` is an index into `probes`")
+    loads: SkipJsonSchema[tuple[SearchedLoad, ...]] = Field(default=(), exclude=True)  # in their order, for pages alone
 
     def with_curve(self, curve: tuple[CurvePoint, ...], knee: Knee | str, beyond: Beyond | str) -> "CellLimit":
         """The same search with its curve, its knee and its overload test; a text says why a part is missing."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.by_request import RequestRatio, RequestReport
@@ -18,6 +19,7 @@ from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
 from redline.model.run import Kind
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
+from redline.model.timeline import DuetTimeline, TrialTimeline
 from redline.model.traffic import AgreedTls, Counts
 
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
@@ -244,6 +246,7 @@ class CellReport(Frozen):
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
+    trial_timelines: SkipJsonSchema[tuple[TrialTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
 
     def in_run(self, speeds: Mapping[int, float], findings: tuple[Finding, ...]) -> "CellReport":
         """The cell with facts from the whole run: the speed of its trials' cores by position, and findings."""
@@ -458,6 +461,7 @@ class Report(Frozen):
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]
+    duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:

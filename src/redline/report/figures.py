@@ -141,3 +141,16 @@ class Panels(PageBlock):
     """Figures, side by side where there is room."""
 
     blocks: tuple[BarChart, ...]
+
+
+@dataclass(frozen=True)
+class TimeView(PageBlock):
+    """Panels on one time axis, of which the page's script draws one item at a time; `name` is their place in its data.
+
+    `noun` is what an item is; `label` names the view. With a `place`, it shows only the item there.
+    """
+
+    name: Literal["trials", "duets", "probes"]
+    noun: str
+    label: str
+    place: int | None = None

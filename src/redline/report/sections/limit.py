@@ -37,6 +37,7 @@ from redline.report.sections.limit_plots import band_colour, known_percentiles, 
 from redline.report.sections.limit_probes import failures_lines, probes_table, rate_text
 from redline.report.sections.limit_ratios import ratio_section
 from redline.report.sections.parts import hosts_section, page_facts, repeat_section, skipped_section
+from redline.report.sections.probe_times import probe_items, probes_view
 
 _COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
 """The percentiles as the page's script has them."""
@@ -59,7 +60,12 @@ def _head(report: LimitReport) -> Head:
 
 def _figures(report: LimitReport) -> Figures:
     scale = _scale(report)
-    return Figures(payload(report.cells), ("limit.js",), (scale,) if scale else ())
+    data: dict[str, object] = {**payload(report.cells)}
+    scales = (scale,) if scale else ()
+    if not any(cell.loads for cell in report.cells):
+        return Figures(data, ("limit.js",), scales)
+    data["times"] = {"probes": probe_items(report)}
+    return Figures(data, ("limit.js", "time.js"), scales, ("time.css",))
 
 
 def _scale(report: LimitReport) -> Scale | None:
@@ -137,6 +143,7 @@ def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:
         yield Facts(facts, brief=False)
     if percentiles := known_percentiles(cell):
         yield Plots(place, tuple(_plots(cell)), tuple(_legend(cell, percentiles)))
+    yield from probes_view(cell, place)
     if cell.probes:
         name = line(fmt.count(len(cell.probes), "probe"))
         yield Fold(name, (probes_table(cell.probes),), open=False)

@@ -77,7 +77,7 @@ def _cell(cell: CellLimit) -> CellPlots:
         "kept": _points([point for point in cell.curve if not point.overloaded]),
         "lost": _points([point for point in cell.curve if point.overloaded]),
         "bands": [band for place, answer in enumerate(cell.limits) if (band := _band(place, answer)) is not None],
-        "limits": sorted({limit for answer in cell.limits for limit in _time_limits(answer)}),
+        "limits": sorted({limit for answer in cell.limits for limit in time_limits(answer)}),
         "knee": None if cell.knee is None else round(cell.knee.rate_per_s, 3),
         "course": None if cell.beyond is None else _overload_timeline(cell.beyond),
     }
@@ -104,7 +104,7 @@ def _band(place: int, answer: LimitAnswer) -> Band | None:
     return {"s": band_colour(place), "low": answer.passed_per_s, "high": answer.failed_per_s}
 
 
-def _time_limits(answer: LimitAnswer) -> list[float]:
+def time_limits(answer: LimitAnswer) -> list[float]:
     """The times that must not be exceeded, in nanoseconds; conditions written by later versions may be unknown."""
     limits: list[float] = []
     for text in answer.conditions:

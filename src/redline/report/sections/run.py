@@ -9,6 +9,7 @@ from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.by_request import request_sections
 from redline.report.sections.doubt import caveats_section
+from redline.report.sections.duet_blocks import blocks_section, duet_items
 from redline.report.sections.explorer import explorer_payload, explorer_section
 from redline.report.sections.findings import findings_section
 from redline.report.sections.forest import forest, forest_scale
@@ -23,6 +24,7 @@ from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import results_section
 from redline.report.sections.table import table_section
+from redline.report.sections.timelines import trial_items, trials_section
 from redline.report.sections.trials import precision_text
 from redline.report.sections.watched import watched_sections
 
@@ -46,6 +48,8 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(profile_sections),
     Chapter(findings_section),
     Chapter(plots_section, on=Medium.PAGE),
+    Chapter(trials_section, on=Medium.PAGE),
+    Chapter(blocks_section, on=Medium.PAGE),
     Chapter(overlay_sections, on=Medium.MARKDOWN),
     Chapter(memory_sections),
     Chapter(watched_sections),
@@ -83,6 +87,11 @@ def _figures(report: Report) -> Figures:
         data["explorer"] = cells
         scripts.append("explorer.js")
         styles.append("explorer.css")
+    views = {"trials": trial_items(report), "duets": duet_items(report)}
+    if times := {name: items for name, items in views.items() if items}:
+        data["times"] = times
+        scripts.append("time.js")
+        styles.append("time.css")
     return Figures(data, tuple(scripts), tuple(filter(None, (forest_scale(report),))), tuple(styles))
 
 

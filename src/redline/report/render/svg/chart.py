@@ -19,6 +19,7 @@ from redline.report.render.svg.elements import (
 from redline.report.scales import Scale
 
 Point = tuple[float, float]
+CELL = "#2462c9"
 
 _LEFT, _RIGHT, _TOP, _PLOT, _FOOT = 78, 24, 48, 380, 34
 _LEGEND_ROW, _LEGEND_GAP, _SWATCH = 20, 26, 18
@@ -70,6 +71,14 @@ class ChartMarks:
 
 
 @dataclass(frozen=True)
+class ChartCells:
+    """Rectangles of one shade: from x to x, and from y up to y."""
+
+    opacity: float
+    cells: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True)
 class ChartRule:
     """A dashed line across the chart with a text: at a value of y or, if `upright`, of x."""
 
@@ -93,6 +102,7 @@ class Chart:
     stretches: tuple[ChartStretch, ...] = ()
     marks: tuple[ChartMarks, ...] = ()
     rules: tuple[ChartRule, ...] = ()
+    cells: tuple[ChartCells, ...] = ()
 
 
 def draw_chart(chart: Chart) -> bytes:
@@ -114,6 +124,13 @@ def draw_chart(chart: Chart) -> bytes:
         if stretch.name and not stretch.in_legend and len(stretch.name) * CHARACTER < high - low:
             add_text(plot, low + 5, _TOP + 14, stretch.name, fill=MUTED)
     _axes(svg, chart, plot)
+    for shade in chart.cells:
+        corners = (
+            (_across(chart, left), _down(chart, high), _across(chart, right), _down(chart, low))
+            for left, right, low, high in shade.cells
+        )
+        path = "".join(f"M{left} {top}H{right}V{bottom}H{left}z" for left, top, right, bottom in corners)
+        add(plot, "path", d=path, fill=CELL, fill_opacity=round(shade.opacity, 3))
     for area in chart.areas:
         upper = [f"{_across(chart, x)},{_down(chart, high)}" for x, _, high in area.points]
         lower = [f"{_across(chart, x)},{_down(chart, low)}" for x, low, _ in reversed(area.points)]

@@ -108,5 +108,10 @@
       { name: "p99", values: cell.course.p99, colour: COLOURS[2] }], duration, true),
   };
 
-  drawn((kind, place) => KINDS[kind](data.cells[place]));
+  const { plots } = drawn((kind, place) => KINDS[kind](data.cells[place]));
+  // The pointer over the search's course is at its rate on the curve.
+  document.addEventListener("rate", ({ detail: { place, rate: perSecond } }) => {
+    const plot = plots.find(entry => entry.kind === "curve" && entry.place === place)?.plot;
+    plot?.setCursor(perSecond === null ? { left: -10, top: -10 } : { left: plot.valToPos(perSecond, "x"), top: 1 });
+  });
 })();

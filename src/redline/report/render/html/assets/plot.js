@@ -151,5 +151,5 @@ const plotting = (() => {
     return { plots, drawAll };
   }
 
-  return { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn };
+  return { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, redrawn, drawn };
 })();
