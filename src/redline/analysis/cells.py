@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from redline.analysis.curves import response_curve, service_curve
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
 from redline.analysis.results import CellResult
@@ -62,6 +63,8 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
+        response_curve=response_curve(result, sliced),
+        service_curve=service_curve(result, sliced),
         too_few=too_few(response),
         other_times=other_times(
             (trial.traffic.handshakes for trial in result.used if trial.traffic),

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.distribution import BandedPercentile, SharesCompared
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.failures import FirstFailure
@@ -207,6 +208,12 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
+    response_curve: tuple[BandedPercentile, ...] = omitted_if_default(
+        (), "more percentiles, with intervals, as deep as the count supports; absent in earlier reports"
+    )
+    service_curve: tuple[BandedPercentile, ...] = omitted_if_default(
+        (), "the same; absent if equal to `response_curve`"
+    )
     too_few: tuple[TooFew, ...] = omitted_if_default((), "omitted percentiles, and the requests that they need")
     other_times: tuple[OtherTime, ...] = omitted_if_default((), "handshakes and one-way times, if there are any")
     full_slug: str = omitted_if_default(
@@ -427,6 +434,9 @@ class Report(Frozen):
     pairs: tuple[PairSpeed, ...] = omitted_if_default((), "how pairs of hosts compared before the run")
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
+    shares: tuple[SharesCompared, ...] = omitted_if_default(
+        (), "the shares of requests that cells and their baselines answered by a time; absent in earlier reports"
+    )
     layers: tuple[Waterfall, ...] = omitted_if_default((), "only if baselines have baselines themselves")
     effects: tuple[Effect, ...] = omitted_if_default(())
     rankings: tuple[Ranking, ...] = omitted_if_default(())
