@@ -24,7 +24,7 @@ _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 @dataclass(frozen=True)
 class ShareDifferences:
-    """By time: the shares of two servers, ours minus theirs, and the interval of that; None for a single round."""
+    """Two servers' shares by time, and the interval of their difference, ours minus theirs; None for a single round."""
 
     ours: Floats
     theirs: Floats
