@@ -7,6 +7,7 @@ from redline.model import Grade, Report
 from redline.report.document import Figures, Head, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
+from redline.report.sections.distributions import distributions_payload
 from redline.report.sections.doubt import caveats_section
 from redline.report.sections.findings import findings_section
 from redline.report.sections.forest import forest, forest_scale
@@ -16,7 +17,7 @@ from redline.report.sections.measured import built_section, measured, repeat_run
 from redline.report.sections.memory import memory_sections
 from redline.report.sections.overlays import overlay_sections
 from redline.report.sections.parts import done_text, hosts_section, page_facts, skipped_section
-from redline.report.sections.plots import payload, plots_section
+from redline.report.sections.plots import drawn_curves, payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import results_section
@@ -68,10 +69,14 @@ def _head(report: Report) -> Head:
 
 
 def _figures(report: Report) -> Figures:
-    data, scales, flames = payload(report), tuple(filter(None, (forest_scale(report),))), profiles_payload(report)
-    if flames is None:
-        return Figures(data, ("table.js", "page.js"), scales)
-    return Figures({**data, "profiles": flames}, ("table.js", "page.js", "flame.js"), scales)
+    flames = profiles_payload(report)
+    scripts = ("table.js", "percentiles.js", "page.js", "distributions.js")
+    data = {**payload(report), "distributions": distributions_payload(report, drawn_curves(report))}
+    return Figures(
+        data if flames is None else {**data, "profiles": flames},
+        scripts if flames is None else (*scripts, "flame.js"),
+        tuple(filter(None, (forest_scale(report),))),
+    )
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)

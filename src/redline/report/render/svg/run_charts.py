@@ -8,8 +8,9 @@ from redline.model import Report
 from redline.quantities import duration, percent, rate
 from redline.report.render.svg.chart import Chart, ChartArea, ChartLine, ChartMarks, ChartStretch, Point
 from redline.report.scales import Scale, scale_from_zero, time_scale
+from redline.report.sections.curves import Curve
 from redline.report.sections.overlays import overlays
-from redline.report.sections.plots import Curve, GroupPlots, PlotTimeline, RunPlots, payload
+from redline.report.sections.plots import GroupPlots, PlotTimeline, RunPlots, payload
 from redline.report.sections.views import groups
 
 SERIES = ("#2462c9", "#c4501b", "#0d8066", "#8944b5", "#946a00", "#bd2f6b", "#33768f", "#656a1c")
