@@ -30,6 +30,7 @@ REPORT_FORMATS = (
     "collapsed",
     "speedscope",
     "svg",
+    "png",
 )
 SlugForm: TypeAlias = Literal["short", "full"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
@@ -325,7 +326,7 @@ class ReportFlags(Flags):
         completed=REPORT_FORMATS,
     )
     output: Path | None = flag(
-        "-o --output", "DIR", "hgrm, collapsed, speedscope, svg: write all of them to files there."
+        "-o --output", "DIR", "hgrm, collapsed, speedscope, svg, png: write all of them to files there."
     )
     slug: SlugForm = flag(
         "--slug", "short|full", "csv, hgrm, hlog: full names have all axes, threads, connections, duration.", "short"

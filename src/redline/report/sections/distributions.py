@@ -60,7 +60,7 @@ class PlotDistributions(TypedDict):
 
 def distributions_fold(report: Report) -> Fold | None:
     """The choice of cells, folded; None if there is nothing to draw."""
-    cells = _cells(report)
+    cells = cells_with_curves(report)
     if not cells:
         return None
     explained = (
@@ -112,7 +112,7 @@ def _share(share: float) -> str:
 
 def distributions_payload(report: Report, drawn: Sequence[Sequence[str]]) -> PlotDistributions:
     """The data of these plots. `drawn` are the ids of the cells whose curves the plots of groups have, by group."""
-    cells, index = _cells(report), colours(report)
+    cells, index = cells_with_curves(report), colours(report)
     held = {cell_id: (group, at) for group, ids in enumerate(drawn) for at, cell_id in enumerate(ids)}
     edges, table = _edges([cell for _, cell in cells]), HistogramTable([cell.response for _, cell in cells])
     within = np.array([table.counts_up_to(ns) for ns in edges], dtype=np.int64).reshape(len(edges), len(cells))
@@ -164,7 +164,7 @@ def _difference(places: tuple[int, int], part: SharesCompared, several: int) -> 
     return made
 
 
-def _cells(report: Report) -> list[tuple[str, CellReport]]:
+def cells_with_curves(report: Report) -> list[tuple[str, CellReport]]:
     """The cells with curves, in the order of the page, and the group of each in words."""
     return [
         (where, cell)
