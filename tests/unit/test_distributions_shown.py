@@ -96,6 +96,9 @@ def test_where_two_are_farthest_apart_is_said(ends: tuple[float | None, float | 
     assert text.startswith("B against A: within 2.00 ms B")
     assert said in text
     assert ("includes 0" in text) == (ends[1] == 0.02)
+    cold = only.model_copy(update={"unsettled": "in 1 of 3 starts the servers were not warm"})
+    warned = "".join(span.text for span in farthest_line(cold, names))
+    assert ("does not allow for this: in 1 of 3 starts" in warned) == (ends[0] is not None)
     even = point.model_copy(update={"difference": 0.0})
     same = "".join(span.text for span in farthest_line(part.model_copy(update={"points": (even,)}), names))
     assert same == "B against A: both have answered the same share of their requests within every time."

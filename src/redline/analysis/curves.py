@@ -116,6 +116,7 @@ def shares_compared(
             n=len(whole),
             in_duets=not alone,
             method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
+            unsettled="" if alone else duets[ids].unsettled,
             points=tuple(
                 AnsweredBy(
                     ns=ns,

@@ -36,6 +36,7 @@ class SharesCompared(Frozen):
     n: int = Field(description="rounds, or starts of duets, that it rests on")
     in_duets: bool = omitted_if_default(default=False, description="whether these are starts of duets")
     method: str
+    unsettled: str = omitted_if_default("", "servers were not warm, for which the interval does not allow")
     points: tuple[AnsweredBy, ...]
 
     @property

@@ -95,10 +95,12 @@ def farthest_line(part: SharesCompared, names: Mapping[str, str]) -> Line:
         low, high = sorted((100 * sign * point.low, 100 * sign * point.high))
         ends = f" [{_points(low)}, {_points(high)}]"
         chance = " The interval includes 0." if low <= 0 <= high else ""
+    cold = f" The interval does not allow for this: {part.unsettled}." if ends and part.unsettled else ""
     return line(
         (f"{who} against {other}", "strong"),
         f": within {duration(point.ns)} {who} has answered {100 * apart:.1f} points {more} of its requests than "
-        f"{other}{ends}: {_share(point.cell)} against {_share(point.baseline)}. There they are farthest apart.{chance}",
+        f"{other}{ends}: {_share(point.cell)} against {_share(point.baseline)}. There they are farthest apart."
+        f"{chance}{cold}",
     )
 
 

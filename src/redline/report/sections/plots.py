@@ -109,7 +109,8 @@ def _bands_text(report: Report) -> str:
     without = [cell for cell in cells if not has_band(cell)]
     if cells and len(without) == len(cells):
         return "Percentiles have no bands: an interval needs two trials or starts."
-    text = "Its band is the 95% interval of each percentile, from the differences between trials or starts."
+    text = "Its band is the 95% interval of each percentile, from the differences between trials or starts, as far as "
+    text += "each start has enough requests."
     if without:
         names = ", ".join(cell.slug for cell in without) if len(without) <= _NAMED else f"{len(without)} cells"
         text += f" Without a band, because an interval needs two trials or starts: {names}."
