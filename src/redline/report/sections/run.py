@@ -9,6 +9,7 @@ from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.distributions import distributions_payload
 from redline.report.sections.doubt import caveats_section
+from redline.report.sections.explorer import explorer_payload, explorer_section
 from redline.report.sections.findings import findings_section
 from redline.report.sections.forest import forest, forest_scale
 from redline.report.sections.layers import layer_sections
@@ -34,6 +35,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(_answer, leads=True),
     Chapter(caveats_section, leads=True),
     Chapter(table_section, on=Medium.PAGE),
+    Chapter(explorer_section, on=Medium.PAGE),
     Chapter(layer_sections),
     Chapter(comparison_sections),
     Chapter(main_effect_sections),
@@ -69,14 +71,20 @@ def _head(report: Report) -> Head:
 
 
 def _figures(report: Report) -> Figures:
-    flames = profiles_payload(report)
-    scripts = ("table.js", "percentiles.js", "page.js", "distributions.js")
-    data = {**payload(report), "distributions": distributions_payload(report, drawn_curves(report))}
-    return Figures(
-        data if flames is None else {**data, "profiles": flames},
-        scripts if flames is None else (*scripts, "flame.js"),
-        tuple(filter(None, (forest_scale(report),))),
-    )
+    data: dict[str, object] = {**payload(report)}
+    scripts, styles = ["table.js", "percentiles.js", "page.js"], list[str]()
+    if (flames := profiles_payload(report)) is not None:
+        data["profiles"] = flames
+        scripts.append("flame.js")
+    if (shown := distributions_payload(report, drawn_curves(report)))["cells"]:
+        data["distributions"] = shown
+        scripts.append("distributions.js")
+        styles.append("distributions.css")
+    if (cells := explorer_payload(report)) is not None:
+        data["explorer"] = cells
+        scripts.append("explorer.js")
+        styles.append("explorer.css")
+    return Figures(data, tuple(scripts), tuple(filter(None, (forest_scale(report),))), tuple(styles))
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)
