@@ -23,6 +23,7 @@ from redline.running.views import search_report
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.histories import comparison
+from tests.fakes.layers import layered
 from tests.fakes.profiles import report_with_profiles
 from tests.fakes.recordings import simulated_run
 from tests.fakes.stored import kept
@@ -166,6 +167,22 @@ def test_profiles_have_flame_graphs_alone_and_against_their_baselines() -> None:
     said = [title.text or "" for title in files[name].iter(f"{SVG}title")]
     assert re.match(r"all: 100%, [\d.]+ µs against [\d.]+ µs in http4s.vanilla", said[1])
     assert any("against 0" in title for title in said), "a frame that the baseline does not have"
+
+
+def test_waterfalls_and_bars_of_libraries_are_drawn_with_their_names() -> None:
+    files = svg_files(layered())
+    falls = {name: content for name, content in files.items() if name.startswith("layers.")}
+    assert len(falls) == sum(bool(fall.base_throughput) + bool(fall.base_cpu) for fall in layered().layers) > 0
+    for content in falls.values():
+        assert {step.server for step in layered().layers[0].steps} & set(texts(content))
+        assert len([box for box in ET.fromstring(content).iter(f"{SVG}rect") if box.get("height") == "12"]) > 1
+    report = report_with_profiles()
+    bars = [content for name, content in svg_files(report).items() if name.startswith("libraries.")]
+    assert len(bars) == len({(profile.scenario, profile.load) for profile in report.profiles})
+    for content in bars:
+        titles = [title.text or "" for group in ET.fromstring(content).iter(f"{SVG}g") for title in group]
+        assert any(title.startswith("tapir's interpreter ") for title in titles)
+        assert {"http4s.vanilla", "http4s.tapir", "all others"} <= set(texts(content))
 
 
 def test_png_is_made_of_every_plot_or_refused_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from redline.model.limits import AnyReport, LimitReport
+from redline.report.render.svg.bar_pictures import bar_files
 from redline.report.render.svg.chart import draw_chart
 from redline.report.render.svg.distribution_charts import distribution_charts
 from redline.report.render.svg.flame_picture import flame_files
@@ -23,7 +24,7 @@ def svg_files(report: AnyReport) -> dict[str, bytes]:
     if isinstance(report, LimitReport):
         return dict(_named((name, draw_chart(chart)) for name, chart in limit_charts(report)))
     charts = ((name, draw_chart(chart)) for of in (run_charts, distribution_charts) for name, chart in of(report))
-    files = dict(_named((*charts, *flame_files(report))))
+    files = dict(_named((*charts, *bar_files(report), *flame_files(report))))
     table, scale = forest(report), forest_scale(report)
     if table is None or scale is None:
         return files
