@@ -331,7 +331,7 @@ def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:
     assert "pwned" in opened.page.locator(".percentiles .readout").first.inner_text()
     assert opened.page.title() != "pwned"
     assert opened.page.query_selector_all("img") == []
-    assert len(opened.page.query_selector_all("script")) == 5
+    assert len(opened.page.query_selector_all("script")) == 7
     opened.assert_quiet()
 
 
@@ -453,6 +453,49 @@ def test_a_flame_graph_is_held_against_others_and_drawn_by_thread(open_report: C
     field.press("ArrowDown")
     assert readout.inner_text().startswith("io-compute")
     opened.assert_quiet()
+
+
+def test_a_link_opens_the_same_view_of_a_flame_graph(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(profiles.report_with_profiles(), width=390)
+    page, readout, field = opened.page, opened.page.locator("#flame-readout"), opened.page.locator(".flames .field")
+    against = page.locator("[data-flame=against]")
+    options = against.locator("option").all_inner_texts()
+    against.select_option(index=next(at for at, option in enumerate(options) if option.startswith("baseline: ")))
+    page.locator("[data-flame=threads]").select_option("io-compute")
+    for key in ("Home", "ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
+        field.press(key)
+    seen, link, chosen = readout.inner_text(), page.url, against.input_value()
+    assert "per request" in seen
+    assert page.locator("[data-flame=link]").evaluate("link => link.href") == link
+    picture = "canvas => canvas.toDataURL()"
+    page.locator(".flames canvas").hover(position={"x": 5, "y": 5})
+    drawn = page.locator(".flames canvas").evaluate(picture)
+    page.goto("about:blank")
+    page.goto(link)
+    assert against.input_value() == chosen
+    assert page.locator("[data-flame=threads]").input_value() == "io-compute"
+    page.locator(".flames canvas").hover(position={"x": 5, "y": 5})
+    assert page.locator(".flames canvas").evaluate(picture) == drawn
+    assert opened.overflow() == 0
+    page.evaluate("location.hash = '#flame?profile=nobody&frame=%3Cimg%3E&threads=none&search=TAPIR'")
+    page.wait_for_function("document.getElementById('flame-readout').textContent.includes('TAPIR')")
+    assert page.locator("[data-flame=search]").input_value() == "TAPIR"
+    assert opened.complaints == []
+
+
+def test_what_only_the_other_profile_has_is_said(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(profiles.report_with_profiles())
+    page = opened.page
+    labels = page.locator("[data-flame=profile] option").all_inner_texts()
+    page.locator("[data-flame=profile]").select_option(
+        index=next(at for at, label in enumerate(labels) if "vanilla" in label)
+    )
+    options = page.locator("[data-flame=against] option").all_inner_texts()
+    other = next(at for at, option in enumerate(options) if "tapir" in option)
+    page.locator("[data-flame=against]").select_option(index=other)
+    said = page.locator("[data-flame=missed]").inner_text()
+    assert re.search(r"^Not drawn: \d+(\.\d+)? µs per request of http4s.tapir", said)
+    assert "ServerInterpreter.apply" in said
 
 
 def test_without_javascript_the_tables_of_profiles_stand(open_report: Callable[..., Opened]) -> None:

@@ -1,7 +1,9 @@
 """Plots as files of SVG: sound XML, with what the page draws and nothing from elsewhere."""
 
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -21,6 +23,8 @@ from redline.running.views import search_report
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.histories import comparison
+from tests.fakes.layers import layered
+from tests.fakes.profiles import report_with_profiles
 from tests.fakes.recordings import simulated_run
 from tests.fakes.stored import kept
 from tests.golden import FOLDER
@@ -42,10 +46,13 @@ def test_a_run_has_a_file_for_each_plot_of_the_page() -> None:
     kinds = ("response-percentiles", "service-percentiles", "throughput", "p50", "p99")
     loads, servers = ("saturate", "steady"), ("rust.hyper", "rust.axum", "oracle.null")
     maps = [f"SimpleGet.{load}.{server}.heat-map.svg" for load in loads for server in servers]
+    shares = ("histogram", "rust.axum-minus-rust.hyper")
     plots = [f"SimpleGet.{load}.{kind}.svg" for load in loads for kind in kinds]
-    assert list(files) == ["changes.svg", *plots, *maps]
-    for content in (files[name] for name in plots):
-        assert {"rust.hyper", "rust.axum", "oracle.null (ceiling)"} <= set(texts(content))
+    compared = [f"SimpleGet.{load}.{kind}.svg" for load in loads for kind in shares]
+    assert list(files) == ["changes.svg", *plots, *maps, *compared]
+    for name in (*plots, *compared):
+        content = files[name]
+        assert "minus" in name or {"rust.hyper", "rust.axum", "oracle.null (ceiling)"} <= set(texts(content))
         assert b"http" not in content.replace(b"http://www.w3.org/2000/svg", b"")
 
 
@@ -56,6 +63,7 @@ def test_a_line_has_the_points_of_the_page() -> None:
     drawn = sum(len(re.findall("[ML]", path)) for path in paths)
     tails = sum(min(1, len(curve["response"]["x"]) - curve["response"]["certain"]) for curve in group["curves"])
     assert drawn == sum(len(curve["response"]["x"]) for curve in group["curves"]) + tails
+    assert len(list(ET.fromstring(content).iter(f"{SVG}polygon"))) == len(group["curves"]), "a band for each"
     throughput = svg_files(REPORT)["SimpleGet.saturate.throughput.svg"]
     assert len(list(ET.fromstring(throughput).iter(f"{SVG}polygon"))) == len(group["courses"])
 
@@ -134,6 +142,87 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     assert "plots, and a svg file holds a single plot" in refused.message
     kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
     assert "has no valid result to draw" in str(redline(tmp_path / "empty", "--format", "svg").exception)
+
+
+def test_a_histogram_is_as_high_as_its_shares(tmp_path: Path) -> None:
+    content = svg_files(REPORT)["SimpleGet.saturate.histogram.svg"]
+    bands = list(ET.fromstring(content).iter(f"{SVG}polygon"))
+    assert len(bands) == 3
+    for band in bands:
+        points = [tuple(map(float, point.split(","))) for point in band.get("points", "").split()]
+        upper, base = points[: len(points) // 2], points[-1][1]
+        assert all(y <= base for _, y in upper)
+        assert len({x for x, _ in upper}) == len(upper) // 2 + 1, "each bin ends where the next begins"
+
+
+def test_the_difference_is_below_zero_where_fewer_are_answered() -> None:
+    (part, *_) = REPORT.shares
+    content = svg_files(REPORT)["SimpleGet.saturate.rust.axum-minus-rust.hyper.svg"]
+    zero, line = (
+        [float(y) for _, y in re.findall(r"[ML]([\d.]+) ([\d.]+)", path.get("d", ""))]
+        for path in ET.fromstring(content).iter(f"{SVG}path")
+        if path.get("fill") == "none"
+    )
+    assert (max(line) > zero[0]) == (part.farthest.difference < 0)
+    assert len(line) == len(part.points)
+
+
+def test_profiles_have_flame_graphs_alone_and_against_their_baselines() -> None:
+    report = report_with_profiles()
+    files = {name: ET.fromstring(content) for name, content in svg_files(report).items() if "flames" in name}
+    assert len(files) == sum(1 + bool(profile.change or profile.by_rate) for profile in report.profiles)
+    alone = files["http4s.tapir.SimpleGet.saturate.server-cpu-flames.svg"]
+    titles = [title.text or "" for group in alone.iter(f"{SVG}g") for title in group.iter(f"{SVG}title")]
+    assert titles[0] == "all: 100%"
+    assert any("ServerInterpreter.apply: 19" in title for title in titles)
+    for root in files.values():
+        boxes = [rect for group in root.iter(f"{SVG}g") for rect in group.iter(f"{SVG}rect")]
+        assert all(0 <= float(box.get("x", -1)) <= 900 - float(box.get("width", 900)) for box in boxes)
+    name = "http4s.tapir.SimpleGet.saturate.server-cpu-flames-against-http4s.vanilla.SimpleGet.saturate.svg"
+    said = [title.text or "" for title in files[name].iter(f"{SVG}title")]
+    assert re.match(r"all: 100%, [\d.]+ µs against [\d.]+ µs in http4s.vanilla", said[1])
+    assert any("against 0" in title for title in said), "a frame that the baseline does not have"
+
+
+def test_waterfalls_and_bars_of_libraries_are_drawn_with_their_names() -> None:
+    files = svg_files(layered())
+    falls = {name: content for name, content in files.items() if name.startswith("layers.")}
+    assert len(falls) == sum(bool(fall.base_throughput) + bool(fall.base_cpu) for fall in layered().layers) > 0
+    for content in falls.values():
+        assert {step.server for step in layered().layers[0].steps} & set(texts(content))
+        assert len([box for box in ET.fromstring(content).iter(f"{SVG}rect") if box.get("height") == "12"]) > 1
+    report = report_with_profiles()
+    bars = [content for name, content in svg_files(report).items() if name.startswith("libraries.")]
+    assert len(bars) == len({(profile.scenario, profile.load) for profile in report.profiles})
+    for content in bars:
+        titles = [title.text or "" for group in ET.fromstring(content).iter(f"{SVG}g") for title in group]
+        assert any(title.startswith("tapir's interpreter ") for title in titles)
+        assert {"http4s.vanilla", "http4s.tapir", "all others"} <= set(texts(content))
+
+
+def test_png_is_made_of_every_plot_or_refused_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(tmp_path / "run", simulated_run({"rust.hyper": GOOD}, trials=2))
+    done = redline(tmp_path / "run", "--format", "png", "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    files = sorted((tmp_path / "out").iterdir())
+    assert {file.read_bytes()[:8] for file in files} == {b"\x89PNG\r\n\x1a\n"}
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    refused = redline(tmp_path / "run", "--format", "png", "-o", tmp_path / "none").exception
+    assert isinstance(refused, UsageError)
+    assert "needs the package resvg-py" in refused.message
+    blank = SimpleNamespace(svg_to_bytes=lambda **_: b"")
+    monkeypatch.setitem(sys.modules, "resvg_py", blank)
+    refused = redline(tmp_path / "run", "--format", "png", "-o", tmp_path / "none").exception
+    assert isinstance(refused, UsageError)
+    assert "no font" in refused.message
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_long_name_of_a_plot_fits_a_file_system() -> None:
+    cells = tuple(cell.model_copy(update={"scenario": "s" * 400}) for cell in REPORT.cells)
+    files = svg_files(REPORT.model_copy(update={"cells": cells}))
+    assert len(files) == len(svg_files(REPORT))
+    assert max(map(len, files)) < 255
 
 
 def test_texts_of_servers_are_no_markup() -> None:

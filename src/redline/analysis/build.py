@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
+from redline.analysis.curves import shares_compared
 from redline.analysis.duet import duets_of
 from redline.analysis.duet_timelines import duet_timelines
 from redline.analysis.effects import effects
@@ -73,6 +74,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         cells=cells,
         comparisons=comparisons,
         request_ratios=tuple(request_ratios(duets, plan)),
+        shares=tuple(shares_compared(results, comparisons, duets, alone=plan.suite.alone)),
         layers=layers,
         effects=steps,
         rankings=rankings(results, cells, plan.suite, comparisons, _of_other_pairs(layers, steps)),

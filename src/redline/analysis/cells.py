@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from redline.analysis.curves import response_curve, service_curve
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
 from redline.analysis.percentiles import LoadedRequests, percentiles, request_reports
@@ -62,6 +63,8 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
         requests=_requests(result, sliced),
+        response_curve=response_curve(result, sliced),
+        service_curve=service_curve(result, sliced),
         too_few=too_few(response),
         other_times=other_times(
             earlier_first_byte(used),

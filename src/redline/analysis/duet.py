@@ -95,8 +95,7 @@ class Duet:
 
     def requests(self) -> int:
         """The due requests of the server that got the fewest, over all starts that count."""
-        starts = [start for start, out in zip(self.starts, self._left_out, strict=True) if not out]
-        due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in starts])
+        due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in self.counting])
         return int(due.sum(axis=0).min())
 
     def too_few(self, metric: Metric) -> str:
@@ -158,6 +157,11 @@ class Duet:
     @cached_property
     def _cold(self) -> list[bool]:
         return [self._was_cold(start) for start in self.starts]
+
+    @property
+    def counting(self) -> list[DuetRecording]:
+        """The starts that count for its ratios."""
+        return [start for start, out in zip(self.starts, self._left_out, strict=True) if not out]
 
     @property
     def left_out(self) -> int:

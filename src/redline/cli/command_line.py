@@ -30,6 +30,7 @@ REPORT_FORMATS = (
     "collapsed",
     "speedscope",
     "svg",
+    "png",
 )
 TlsVersionFlag: TypeAlias = Literal["1.2", "1.3"]
 AddressesFlag: TypeAlias = Literal["first", "all"]
@@ -362,7 +363,7 @@ class ReportFlags(Flags):
         completed=REPORT_FORMATS,
     )
     output: Path | None = flag(
-        "-o --output", "DIR", "hgrm, collapsed, speedscope, svg: write all of them to files there."
+        "-o --output", "DIR", "hgrm, collapsed, speedscope, svg, png: write all of them to files there."
     )
     slug: SlugForm = flag(
         "--slug", "short|full", "csv, hgrm, hlog: full names have all axes, threads, connections, duration.", "short"

@@ -12,6 +12,7 @@ from redline.errors import StoreError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Run
 from redline.model.limits import AnyReport
+from redline.plugins.pictures import png_maker
 from redline.plugins.profilers.texts import speedscope
 from redline.report.format import count
 from redline.report.render.hdr_files import interval_log, percentile_distribution
@@ -22,7 +23,8 @@ from redline.storage.runs import RunStore
 INTERVALS = {"intervals-csv": interval_sheet, "intervals-ndjson": interval_lines}
 """Formats that have a line for each interval."""
 _OF_RECORDINGS = {"hgrm": "distribution", "collapsed": "profile", "speedscope": "profile"}
-FILES = {**_OF_RECORDINGS, "svg": "plot"}
+PICTURES = ("svg", "png")
+FILES = {**_OF_RECORDINGS, **dict.fromkeys(PICTURES, "plot")}
 """What a file holds in the formats that have several files."""
 RECORDED = (*INTERVALS, *_OF_RECORDINGS, "hlog")
 """Formats that are made of recordings."""
@@ -82,12 +84,19 @@ def write_recorded(run: Run, folder: Path, form: str, output: Path | None, *, fu
     write_files(files, folder, form, output)
 
 
-def write_plots(report: AnyReport, folder: Path, output: Path | None) -> None:
-    """Write a file for each plot of a report. Raises errors as `write_files`, and StoreError where there is none."""
+def write_plots(report: AnyReport, folder: Path, form: str, output: Path | None) -> None:
+    """Write a file for each plot of a report. Raises errors as `write_files`, and StoreError where there is none.
+
+    PNG raises UsageError where it cannot be made.
+    """
     files = svg_files(report)
     if not files:
         raise _nothing(folder, "valid result to draw")
-    write_files(files, folder, "svg", output)
+    if form == "png":
+        as_png = png_maker()
+        made = ((f"{name.removesuffix('.svg')}.png", content) for name, content in files.items())
+        files = {name: as_png(content) for name, content in made} if output or len(files) == 1 else dict(made)
+    write_files(files, folder, form, output)
 
 
 def write_files(files: Mapping[str, bytes], folder: Path, form: str, output: Path | None) -> None:

@@ -18,6 +18,7 @@ from redline.model.catalogue import (
     TlsVersion,
     Tool,
 )
+from redline.model.distribution import AnsweredBy, BandedPercentile, SharesCompared
 from redline.model.duet import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, TargetTraffic
 from redline.model.environment import Environment
 from redline.model.estimate import (

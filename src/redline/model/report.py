@@ -8,6 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.by_request import RequestRatio, RequestReport
+from redline.model.distribution import BandedPercentile, SharesCompared
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.failures import FirstFailure
@@ -225,6 +226,12 @@ class CellReport(Frozen):
     service_percentiles: tuple[Percentile, ...]
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), "by request, over the used trials, if the scenario has several; absent in earlier reports"
+    )
+    response_curve: tuple[BandedPercentile, ...] = omitted_if_default(
+        (), "more percentiles, with intervals, as deep as the count supports; absent in earlier reports"
+    )
+    service_curve: tuple[BandedPercentile, ...] = omitted_if_default(
+        (), "the same; absent if equal to `response_curve`"
     )
     too_few: tuple[TooFew, ...] = omitted_if_default((), "omitted percentiles, and the requests that they need")
     other_times: tuple[OtherTime, ...] = omitted_if_default(
@@ -452,6 +459,9 @@ class Report(Frozen):
     comparisons: tuple[Comparison, ...]
     request_ratios: tuple[RequestRatio, ...] = omitted_if_default(
         (), "response times by request as ratios to the baseline's, of mixes in duets; they are no verdicts"
+    )
+    shares: tuple[SharesCompared, ...] = omitted_if_default(
+        (), "the shares of requests that cells and their baselines answered by a time; absent in earlier reports"
     )
     layers: tuple[Waterfall, ...] = omitted_if_default((), "only if baselines have baselines themselves")
     effects: tuple[Effect, ...] = omitted_if_default(())

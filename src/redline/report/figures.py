@@ -61,6 +61,16 @@ class Plots(PageBlock):
 
 
 @dataclass(frozen=True)
+class Distributions(PageBlock):
+    """Distributions of cells that the reader chooses, and differences of pairs if there are any, from the page's data.
+
+    The script writes the choices, since a study has hundreds of cells.
+    """
+
+    has_pairs: bool
+
+
+@dataclass(frozen=True)
 class Stacked:
     """A bar of a length up to 1, with its value as text, and its parts, which add up to 1: colour, share and name.
 

@@ -10,6 +10,7 @@ from redline.cli.flags import form_of
 from redline.cli.recorded_files import (
     FILES,
     INTERVALS,
+    PICTURES,
     RECORDED,
     rows_of_search,
     write_intervals,
@@ -49,7 +50,7 @@ def execute(flags: ReportFlags) -> None:
     if form in RECORDED:
         _write_recorded(flags, form)
         return
-    render = None if form in (None, "svg") else renderer_of(form, (*RECORDED, "svg"))
+    render = None if form in (None, *PICTURES) else renderer_of(form, (*RECORDED, *PICTURES))
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
         try:
             report = read_report(flags.run)
@@ -60,8 +61,8 @@ def execute(flags: ReportFlags) -> None:
         report = report_in(flags.run)
     if flags.slug == "full":
         write_document(csvfile.render(_fully_named(flags.run, report)))
-    elif form == "svg":
-        write_plots(report, flags.run, flags.output)
+    elif form in PICTURES:
+        write_plots(report, flags.run, form, flags.output)
     elif render is None:
         show(summary(report))
     else:

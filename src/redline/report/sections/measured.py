@@ -21,8 +21,8 @@ from redline.report.document import (
     words,
 )
 from redline.report.sections.answer import mark
+from redline.report.sections.curves import has_curves
 from redline.report.sections.parts import repeat_section, server_cell, server_table
-from redline.report.sections.plots import has_curves
 from redline.report.sections.table import WHOLE
 from redline.report.sections.trials import route_text, warm_ups
 from redline.report.sections.views import Group, colours, groups, invalid_reason

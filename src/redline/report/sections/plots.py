@@ -1,6 +1,5 @@
 """The page's plots of a run, and their data: distributions, and the course of trials over time."""
 
-import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,13 +7,14 @@ from itertools import pairwise
 from statistics import median
 from typing import NotRequired, TypedDict
 
-from redline.model import CellReport, Moment, Percentile, Report
+from redline.model import CellReport, Moment, Report
 from redline.report.document import Choices, Fold, Prose, Section, filled, line
 from redline.report.figures import Legend, Plot, Plots
+from redline.report.sections.curves import Distribution, distribution, has_band, has_curves, ways_of
+from redline.report.sections.distributions import distributions_fold, said_of
 from redline.report.sections.overlays import Overlay, overlays, percentile_table, values
 from redline.report.sections.views import Group, colours, groups
 
-_CERTAIN = 10  # a percentile with fewer requests than this above it is drawn as a dashed tail
 _MOST_INSTANTS = 300
 _LEAST_INSTANTS = 12
 _MOST_POINTS = 12_000  # of all cells together: as many as a page can carry, and more than a screen can show
@@ -26,28 +26,9 @@ _TITLES = {
     "latency": "p99 of response time over time",
 }
 _TIMES = ("time", "percentiles of", (("response", "response time"), ("service", "service time")), "response")
+_SCALE = ("scale", "axis of times", (("log", "log"), ("linear", "linear")), "log")
 _OVER = ("over", "over time", (("p50", "p50"), ("p99", "p99")), "p99")
 _WAYS = (("to server", "time to the server"), ("from server", "time from the server"))
-
-
-class Curve(TypedDict):
-    """Nines (-log10(1 - q)), nanoseconds, and how many leading points rest on enough requests."""
-
-    x: list[float]
-    y: list[int]
-    certain: int
-
-
-class Distribution(TypedDict):
-    """The curves of a cell; `s` is the server's index. `service` is left out when it is the same as `response`.
-
-    `ways` are its one-way times by name.
-    """
-
-    s: int
-    response: Curve
-    service: NotRequired[Curve]
-    ways: NotRequired[dict[str, Curve]]
 
 
 class PlotTimeline(TypedDict):
@@ -96,7 +77,8 @@ def plots_section(report: Report) -> Iterator[Section]:
         if timed
         else ""
     )
-    text += "A percentile curve is dashed where fewer than ten requests lie above it."
+    text += "A percentile curve is dashed where fewer than ten requests lie above it. "
+    text += _bands_text(report)
     if any(cell.memory and cell.memory.longest for cell in report.cells):
         text += " Rings are the longest pauses of a server, at their length."
     folds = (
@@ -107,6 +89,7 @@ def plots_section(report: Report) -> Iterator[Section]:
                     *(_overlay(next(places), overlay, laid) for overlay in overlays(group)),
                     _plots(place, group, series),
                     _undrawn(group),
+                    said_of(report, group),
                 )
             ),
             None if len(every) == 1 else False,
@@ -114,9 +97,24 @@ def plots_section(report: Report) -> Iterator[Section]:
         for place, group in enumerate(every)
     )
     name, title, times, first = _TIMES
-    ways = _WAYS if any(_ways(cell) for cell in report.cells) else ()
-    choices = ((name, title, (*times, *ways), first), *((_OVER,) if timed else ()))
-    yield Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=Choices(choices))
+    ways = _WAYS if any(ways_of(cell) for cell in report.cells) else ()
+    choices = ((name, title, (*times, *ways), first), _SCALE, *((_OVER,) if timed else ()))
+    blocks = filled(*folds, distributions_fold(report), Prose.of([text], "dim"))
+    yield Section("Plots", tuple(blocks), anchor="plots", aside=Choices(choices))
+
+
+def _bands_text(report: Report) -> str:
+    """What the bands of percentiles are, and which cells have none."""
+    cells = list(filter(has_curves, report.cells))
+    without = [cell for cell in cells if not has_band(cell)]
+    if cells and len(without) == len(cells):
+        return "Percentiles have no bands: an interval needs two trials or starts."
+    text = "Its band is the 95% interval of each percentile, from the differences between trials or starts, as far as "
+    text += "each start has enough requests."
+    if without:
+        names = ", ".join(cell.slug for cell in without) if len(without) <= _NAMED else f"{len(without)} cells"
+        text += f" Without a band, because an interval needs two trials or starts: {names}."
+    return text
 
 
 def _plots(place: int, group: Group, series: dict[str, int]) -> Plots | None:
@@ -171,20 +169,20 @@ def payload(report: Report) -> RunPlots:
     own = [_group(group, index, most) for group in every]
     by_value: list[GroupPlots] = []
     for overlay in (overlay for group in every for overlay in overlays(group)):
-        curves = [_distribution(laid[value], cell) for value, cell in overlay.cells.items()]
+        curves = [distribution(laid[value], cell) for value, cell in overlay.cells.items()]
         by_value.append({"curves": curves, "t": [], "warm": 0.0, "courses": []})
     gap = [""] * (min(laid.values(), default=len(index)) - len(index))
     return {"servers": (*index, *gap, *laid), "ceilings": ceilings, "groups": [*own, *by_value]}
 
 
+def drawn_curves(report: Report) -> list[list[str]]:
+    """The ids of the cells whose curves the plots of groups have, in their order, by group."""
+    return [[cell.cell_id for cell in drawn(group) if share_one_plot(group)] for group in groups(report)]
+
+
 def drawn(group: Group) -> tuple[CellReport, ...]:
     """The group's cells that have curves."""
     return tuple(filter(has_curves, group.cells))
-
-
-def has_curves(cell: CellReport) -> bool:
-    """Whether there are valid percentiles to draw."""
-    return cell.valid and bool(cell.response_percentiles)
 
 
 def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
@@ -201,7 +199,7 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
         if cell.memory
     ]
     plots: GroupPlots = {
-        "curves": [_distribution(index[cell.server], cell) for cell in cells if share_one_plot(group)],
+        "curves": [distribution(index[cell.server], cell) for cell in cells if share_one_plot(group)],
         "t": [round(start, 3) for start in starts],
         "warm": _warmup_end([m for cell in moments for m in cell]),
         "courses": [
@@ -209,37 +207,6 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
         ],
     }
     return {**plots, "pauses": pauses} if pauses else plots
-
-
-def _distribution(server: int, cell: CellReport) -> Distribution:
-    response = _curve(cell.response_percentiles, cell.response.count)
-    service = _curve(cell.service_percentiles, cell.response.count)
-    made: Distribution = {"s": server, "response": response}
-    if service != response:
-        made["service"] = service
-    if ways := _ways(cell):
-        made["ways"] = ways
-    return made
-
-
-def _ways(cell: CellReport) -> dict[str, Curve]:
-    """The curves of one-way times; what is below 0 has no place on their logarithmic axis."""
-    return {
-        time.name: _curve(time.points, time.count)
-        for time in cell.other_times
-        if cell.valid and time.is_one_way and any(point.ns > 0 for point in time.points)
-    }
-
-
-def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
-    """Place the largest value (q = 1) where a single request of `count` lies above."""
-    points = [(p.q, p.ns) for p in percentiles if p.ns > 0]
-    farthest = math.log10(max(count, 10))
-    return {
-        "x": [round(farthest if q >= 1 else min(farthest, -math.log10(1 - q)), 4) for q, _ in points],
-        "y": [ns for _, ns in points],
-        "certain": sum(1 for q, _ in points if count * (1 - q) >= _CERTAIN),
-    }
 
 
 def _instants(moments: list[list[Moment]], most: int) -> list[float]:

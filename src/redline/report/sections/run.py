@@ -8,6 +8,7 @@ from redline.report.document import Figures, Head, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.by_request import request_sections
+from redline.report.sections.distributions import distributions_payload
 from redline.report.sections.doubt import caveats_section
 from redline.report.sections.duet_blocks import blocks_section, duet_items
 from redline.report.sections.explorer import explorer_payload, explorer_section
@@ -19,7 +20,7 @@ from redline.report.sections.measured import built_section, measured, repeat_run
 from redline.report.sections.memory import memory_sections
 from redline.report.sections.overlays import overlay_sections
 from redline.report.sections.parts import done_text, hosts_section, page_facts, skipped_section
-from redline.report.sections.plots import payload, plots_section
+from redline.report.sections.plots import drawn_curves, payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import results_section
@@ -79,10 +80,14 @@ def _head(report: Report) -> Head:
 
 def _figures(report: Report) -> Figures:
     data: dict[str, object] = {**payload(report)}
-    scripts, styles = ["table.js", "page.js"], list[str]()
+    scripts, styles = ["table.js", "percentiles.js", "page.js"], list[str]()
     if (flames := profiles_payload(report)) is not None:
         data["profiles"] = flames
         scripts.append("flame.js")
+    if (shown := distributions_payload(report, drawn_curves(report)))["cells"]:
+        data["distributions"] = shown
+        scripts.append("distributions.js")
+        styles.append("distributions.css")
     if (cells := explorer_payload(report)) is not None:
         data["explorer"] = cells
         scripts.append("explorer.js")

@@ -21,7 +21,7 @@ from redline.report.render.svg.elements import (
 from redline.report.scales import Scale
 
 _ROW, _TOP, _FOOT, _VALUES, _MOST_NAMES = 24, 54, 36, 190, 380
-_COLOURS = {"faster": "#00695c", "slower": "#b23c0a", "equivalent": "#4b5563", "inconclusive": "#785a00"}
+COLOURS = {"faster": "#00695c", "slower": "#b23c0a", "equivalent": "#4b5563", "inconclusive": "#785a00"}
 
 
 def draw_forest(table: Table, scale: Scale, title: str) -> bytes:
@@ -85,7 +85,7 @@ def _end(svg: ET.Element, x: float, y: int, colour: str, *, beyond: int) -> None
 
 
 def _colour(sign: VerdictSign | None) -> str:
-    return _COLOURS[sign.value.removeprefix("slightly-")] if sign else MUTED
+    return COLOURS[sign.value.removeprefix("slightly-")] if sign else MUTED
 
 
 def _text(cell: TableCell) -> str:

@@ -8,15 +8,16 @@ from redline.model import Report
 from redline.quantities import duration, percent, rate
 from redline.report.render.svg.chart import Chart, ChartArea, ChartLine, ChartMarks, ChartStretch, Point
 from redline.report.scales import Scale, scale_from_zero, time_scale
+from redline.report.sections.curves import Curve, Distribution
 from redline.report.sections.overlays import overlays
-from redline.report.sections.plots import Curve, GroupPlots, PlotTimeline, RunPlots, payload
+from redline.report.sections.plots import GroupPlots, PlotTimeline, RunPlots, payload
 from redline.report.sections.views import groups
 
 SERIES = ("#2462c9", "#c4501b", "#0d8066", "#8944b5", "#946a00", "#bd2f6b", "#33768f", "#656a1c")
 CEILING = "#7b818c"
-_DASHES = ("", "8 5", "2 4")
+DASHES = ("", "8 5", "2 4")
 _TAIL = "2 4"
-_TIMES = ("response", "service")
+_TIMES = ("response", "service", "to server", "from server")
 _OVER: tuple[Literal["p50", "p99"], ...] = ("p50", "p99")
 
 
@@ -32,7 +33,7 @@ def run_charts(report: Report) -> Iterator[tuple[str, Chart]]:
     for (name, about), plots in zip(names, data["groups"], strict=True):
         for time in _TIMES if plots["curves"] else ():
             if chart := _percentiles(about, plots, data, time):
-                yield f"{name}.{time}-percentiles", chart
+                yield f"{name}.{time.replace(' ', '-')}-percentiles", chart
         if plots["courses"]:
             yield f"{name}.throughput", _throughput(about, plots, data)
             for over in _OVER:
@@ -41,10 +42,7 @@ def run_charts(report: Report) -> Iterator[tuple[str, Chart]]:
 
 
 def _percentiles(about: str, plots: GroupPlots, data: RunPlots, time: str) -> Chart | None:
-    curves = [
-        (drawn["s"], drawn.get("service", drawn["response"]) if time == "service" else drawn["response"])
-        for drawn in plots["curves"]
-    ]
+    curves = [(drawn["s"], curve) for drawn in plots["curves"] if (curve := _times(drawn, time))]
     y = time_scale(ns for _, curve in curves for ns in curve["y"])
     if y is None:
         return None
@@ -52,16 +50,32 @@ def _percentiles(about: str, plots: GroupPlots, data: RunPlots, time: str) -> Ch
     nines = (math.log10(2), *(float(place) for place in range(1, math.floor(farthest) + 1)))
     x = Scale(0.0, farthest * 1.02, tuple((at, percent(1 - 10**-at) if at >= 1 else "50%") for at in nines))
     lines = [line for server, curve in curves for line in _curve(server, curve, data)]
-    name = f"{time} time"
+    areas = [ChartArea(_colour(server, data), band) for server, curve in curves if (band := _band(curve))]
+    name = f"{time} time" if time in ("response", "service") else f"time {time.replace('server', 'the server')}"
+    banded = "; band: 95% interval" if areas else ""
     return Chart(
-        f"{name.capitalize()} by percentile",
-        f"{about}; dashed where fewer than ten requests lie above",
+        f"{name[0].upper()}{name[1:]} by percentile",
+        f"{about}; dashed where fewer than ten requests lie above{banded}",
         x,
         y,
         "share of requests",
         name,
         tuple(lines),
+        tuple(areas),
     )
+
+
+def _times(drawn: Distribution, time: str) -> Curve | None:
+    """The curve of this time; None where answers carry no clock."""
+    if time in ("response", "service"):
+        return drawn.get("service", drawn["response"]) if time == "service" else drawn["response"]
+    return drawn.get("ways", {}).get(time)
+
+
+def _band(curve: Curve) -> tuple[tuple[float, float, float], ...]:
+    """The intervals where there are any, within the axis that the curves have."""
+    ends = zip(curve["x"], curve.get("low", ()), curve.get("high", ()), strict=False)
+    return tuple((x, float(low), float(high)) for x, low, high in ends if low is not None and high is not None)
 
 
 def _curve(server: int, curve: Curve, data: RunPlots) -> Iterator[ChartLine]:
@@ -138,7 +152,7 @@ def _known(xs: Sequence[float], ys: Sequence[float | None]) -> tuple[Point, ...]
 def _series(server: int, data: RunPlots, parts: tuple[tuple[Point, ...], ...]) -> ChartLine:
     ceiling = server in data["ceilings"]
     name = f"{data['servers'][server]} (ceiling)" if ceiling else data["servers"][server]
-    dash = _DASHES[server // len(SERIES) % len(_DASHES)]
+    dash = DASHES[server // len(SERIES) % len(DASHES)]
     return ChartLine(name, _colour(server, data), parts, dash, 1.5 if ceiling else 2.0)
 
 

@@ -10,6 +10,7 @@
   const readout = figure.querySelector(".readout"), legend = figure.querySelector(".legend");
   const ROW = 19, LEAST = 0.6, REST = "the rest of it", SLOW = "slow";
   const NO_THREADS = "", BY_THREAD = "*";
+  const HASH = "#flame?";
   const MOST = 0.95; // a frame with so much of the program's samples lies above all that differs
   let root, trunk, zoomed, folded = 0, current, boxes = [], matches = new Set();
 
@@ -243,6 +244,21 @@
     }));
   }
 
+  // Of the one that it is held against: what stands in frames that are not drawn, because the profile has none of them.
+  function missed() {
+    const value = worth(), gone = [], waiting = [root];
+    while (value.against && waiting.length) {
+      const node = waiting.pop();
+      if (node.weights[0] > 0) waiting.push(...node.below.values());
+      else gone.push(node);
+    }
+    const amountOf = node => node.weights[1] * value.other, total = gone.reduce((sum, node) => sum + amountOf(node), 0);
+    const text = value.perRequest ? ns => `${duration(ns)} per request` : percent;
+    const largest = gone.sort((a, b) => amountOf(b) - amountOf(a)).slice(0, 3).map(node => `${nameOf(node)} ${text(amountOf(node))}`);
+    control.missed.textContent = total > 0.001 * (root.weights[1] * value.other)
+      ? `Not drawn: ${text(total)} of ${value.against.name}, in frames that this graph does not have or leaves out as too small, most in ${largest.join(", ")}.` : "";
+  }
+
   function build() {
     const profile = chosen(), against = reference(), slow = Boolean(against?.slow);
     root = grow(control.threads.value, [{ profile, weigh: (weight, part) => slow ? part : weight },
@@ -252,6 +268,7 @@
     current = null;
     field.setAttribute("aria-label", `${labelOf(Number(control.profile.value))}${against ? ` against ${against.name}` : ""}`);
     explain();
+    missed();
     search();
   }
 
@@ -277,6 +294,49 @@
     current = node;
     draw();
     tell(node);
+    remember();
+  }
+
+  // What is shown stands in the address and in a link, so that others can open the same: frames by name, from the outermost.
+  const keyOf = place => [data.profiles[place].name, data.profiles[place].group, data.profiles[place].kind].join(" · ");
+  function address() {
+    const kept = new URLSearchParams({ profile: keyOf(Number(control.profile.value)) }), against = control.against.value;
+    if (against) kept.set("against", against === SLOW ? SLOW : keyOf(Number(against)));
+    if (control.threads.value) kept.set("threads", control.threads.value);
+    if (control.search.value) kept.set("search", control.search.value);
+    const path = [];
+    for (let node = zoomed; node !== root; node = node.above) path.unshift(nameOf(node));
+    for (const name of path) kept.append("frame", name);
+    return `${HASH}${kept}`;
+  }
+  function remember() {
+    control.link.href = address();
+    history.replaceState(null, "", control.link.href);
+  }
+
+  // What this report does not have is passed over; of a path of frames the part that exists is shown.
+  function recall() {
+    if (!location.hash.startsWith(HASH)) return;
+    const kept = new URLSearchParams(location.hash.slice(HASH.length));
+    const wanted = key => String(data.profiles.findIndex((_, place) => keyOf(place) === key));
+    const choose = (field, value) => { if ([...field.options].some(choice => choice.value === value)) field.value = value; };
+    choose(control.profile, wanted(kept.get("profile")));
+    control.search.value = kept.get("search") ?? "";
+    offer();
+    const against = kept.get("against");
+    choose(control.against, against && against !== SLOW ? wanted(against) : against ?? "");
+    choose(control.threads, kept.get("threads") ?? NO_THREADS);
+    build();
+    let node = root;
+    for (const name of kept.getAll("frame")) {
+      const next = kids(node).find(below => nameOf(below) === name);
+      if (!next) break;
+      node = next;
+    }
+    zoomed = node;
+    search();
+    control.link.href = location.hash;
+    figure.scrollIntoView();
   }
 
   function at(event) {
@@ -320,14 +380,16 @@
   data.profiles.forEach((_, place) => control.profile.append(option(place, labelOf(place))));
   const first = data.profiles.findIndex(other => other.against !== null && data.profiles[other.against].group === other.group);
   control.profile.value = String(Math.max(0, first));
-  control.profile.addEventListener("change", offer);
-  control.against.addEventListener("change", build);
-  control.threads.addEventListener("change", build);
-  control.search.addEventListener("input", search);
+  control.profile.addEventListener("change", () => { offer(); remember(); });
+  for (const field of [control.against, control.threads]) field.addEventListener("change", () => { build(); remember(); });
+  control.search.addEventListener("input", () => { search(); remember(); });
   control.reset.addEventListener("click", () => zoom(root));
   figure.querySelector(".controls").hidden = false;
   offer();
   new ResizeObserver(draw).observe(field);
+  control.link.href = address();
+  recall();
+  addEventListener("hashchange", recall);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   addEventListener("beforeprint", draw);
   addEventListener("afterprint", draw);

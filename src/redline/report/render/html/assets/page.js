@@ -1,57 +1,29 @@
 "use strict";
 // Draws the page's plots from the JSON in #data. All tables and the forest stand without this script.
 (() => {
-  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn } = plotting;
+  const { token, duration, rate, seconds, logAxis, logScale, axes, shade, drawn } = plotting;
   const data = JSON.parse(document.getElementById("data").textContent);
   for (const group of data.groups) for (const curve of group.curves) curve.service ??= curve.response;
   const hidden = new Set(); // "group/series"
-  const choice = { time: "response", over: "p99" };
+  const choice = { time: "response", scale: "log", over: "p99" };
   const DASHES = [[], [8, 5], [2, 4]];
   const TITLES_OF_TIMES = { response: "Response time by percentile", service: "Service time by percentile",
     "to server": "Time to the server by percentile", "from server": "Time from the server by percentile" };
 
   const colour = s => token(data.ceilings.includes(s) ? "--ceiling" : `--s${s % 8}`);
-  const share = nines => {
-    const q = 100 * (1 - 10 ** -nines);
-    return `${Number(q.toFixed(Math.max(0, Math.ceil(nines) - 1)))}%`;
-  };
-
   const line = s => ({ label: data.servers[s], stroke: colour(s), width: data.ceilings.includes(s) ? 1.5 : 2,
     dash: DASHES[Math.floor(s / 8) % 3], points: { show: false }, spanGaps: true });
 
-  // One solid line for the points that rest on enough requests, a dashed one for the tail beyond.
+  // The curves of a group. Its scale holds both kinds of time, so that switching shows the difference and not a new axis.
   function percentiles(group) {
-    const tables = [], series = [{}], owner = [null];
-    const way = !["response", "service"].includes(choice.time);
+    const way = !["response", "service"].includes(choice.time), lines = [];
     for (const curve of group.curves) {
       const times = way ? curve.ways?.[choice.time] : curve[choice.time];
-      if (!times) continue; // a server whose answers do not carry its clock
-      const { x, y, certain } = times;
-      tables.push([x.slice(0, certain), y.slice(0, certain)]);
-      series.push(line(curve.s));
-      owner.push(curve.s);
-      if (certain < x.length) {
-        const from = Math.max(0, certain - 1);
-        tables.push([x.slice(from), y.slice(from)]);
-        series.push({ ...line(curve.s), dash: [2, 4], width: 1.5 });
-        owner.push(curve.s);
-      }
+      if (times) lines.push({ owner: curve.s, times, look: line(curve.s) }); // answers of the others carry no clock
     }
-    if (!tables.length) {
-      tables.push([[0], [null]]);
-      series.push({});
-      owner.push(null);
-    }
-    // The scale holds both kinds of time, so that switching shows the difference and not a new axis.
     const both = group.curves.flatMap(curve => way ? Object.values(curve.ways ?? {}).flatMap(({ y }) => y)
       : [...curve.response.y, ...curve.service.y]);
-    if (!both.length) both.push(1, 10);
-    const farthest = Math.max(1, ...group.curves.flatMap(curve => curve.response.x));
-    const nines = [Math.log10(2), ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
-    return { table: uPlot.join(tables), series, owner, format: duration, instant: share,
-      scales: { x: { time: false, range: () => [0, farthest * 1.02] }, y: logScale(both) },
-      axes: axes({ splits: () => nines, values: (plot, ticks) => spaced(plot, ticks, share, 46) },
-        { ...logAxis, values: (_, ticks) => ticks.map(duration) }) };
+    return percentilePlot(lines, both, choice.scale === "linear");
   }
 
   // A middle line for each server, with a band from its lowest to its highest trial.

@@ -80,7 +80,10 @@ const plotting = (() => {
     const entries = new Map([["", spec.instant(plot.data[0][index])]]);
     spec.names.forEach((name, i) => {
       const value = i > 0 && plot.series[i].show ? plot.data[i][index] : null;
-      if (value != null && !entries.has(name)) entries.set(name, spec.format(value));
+      if (value == null || entries.has(name)) return;
+      const ends = spec.ends?.[i]?.map(end => plot.data[end][index]) ?? [];
+      const interval = ends.length && ends.every(end => end != null) ? ` [${ends.map(spec.format).join(", ")}]` : "";
+      entries.set(name, spec.format(value) + interval);
     });
     where.replaceChildren(...[...entries].map(([name, value]) => {
       const part = document.createElement("span"), strong = document.createElement("b");
@@ -114,9 +117,9 @@ const plotting = (() => {
     });
   }
 
-  // Draws every plot of the page as `specOf` says by its kind and place, but for those that are empty. What is folded
-  // away is drawn when it is opened.
-  function drawn(specOf, isDrawable = () => true) {
+  // Draws every such plot of the page as `specOf` says by its kind and place, but for those that are empty. What is
+  // folded away is drawn when it is opened.
+  function drawn(specOf, isDrawable = () => true, which = ".plot") {
     const plots = [];
     function draw(entry) {
       entry.plot?.destroy();
@@ -136,7 +139,7 @@ const plotting = (() => {
       else { entry.plot?.destroy(); entry.plot = undefined; }
     });
     const sizes = resized(plots);
-    for (const element of document.querySelectorAll(".plot")) {
+    for (const element of document.querySelectorAll(which)) {
       const entry = { element, kind: element.dataset.plot, place: Number(element.dataset.place) };
       element.closest("figure").hidden = !isDrawable(entry.kind, entry.place);
       if (element.closest("figure").hidden) continue;

@@ -1,0 +1,152 @@
+"""Distributions of cells with their intervals, and the difference of a cell's from its baseline's. Pure."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from redline.analysis.compare import same_rounds
+from redline.analysis.duet import Duets
+from redline.analysis.levels import SlicedCell
+from redline.analysis.results import CellResult
+from redline.findings.starts import BASELINE, traffic_of
+from redline.model import (
+    AnsweredBy,
+    BandedPercentile,
+    Comparison,
+    Estimate,
+    Histogram,
+    Metric,
+    SharesCompared,
+)
+from redline.stats import Quantiles, enough_beyond, estimate
+from redline.stats.duets import StartRatio, over_starts
+from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, share_differences, times_between
+from redline.stats.samples import Merged
+
+_COARSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+_PARTS = (1.0, 0.7, 0.5, 0.3, 0.2)
+_DEEPEST = 6
+"""The finest percentile of a curve is that of six nines, or the next one that its requests support."""
+_TIMES = 96
+"""Times at which two distributions are compared: more than a screen of a phone can tell apart."""
+
+
+def response_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[BandedPercentile, ...]:
+    """The response times of all used trials, or of slices, by percentile; empty for an invalid cell."""
+    if sliced:
+        return _of_starts([traffic.response for traffic in sliced.traffic])
+    if not result.valid:
+        return ()
+    sample = result.sample(Metric.P50) if result.having(Metric.P50) else None
+    return _of_trials(sample.merged, sample.hosts) if isinstance(sample, Quantiles) else ()
+
+
+def service_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[BandedPercentile, ...]:
+    """The same of service times, whose trials have no batches; empty if they are the response times."""
+    measured = sliced.traffic if sliced else [trial.traffic for trial in result.used if trial.traffic]
+    parts = [traffic.service for traffic in measured]
+    if parts == [traffic.response for traffic in measured]:
+        return ()
+    if sliced:
+        return _of_starts(parts)
+    hosts = tuple(trial.host for trial in result.used)
+    return _of_trials(Merged(parts), hosts if all(hosts) else ()) if result.valid and parts else ()
+
+
+def grid(count: int) -> tuple[float, ...]:
+    """The shares of a curve: five in each factor of ten of the rest, as deep as this many requests support."""
+    fine = (
+        round(1 - part * 10**-nines, nines + 1)
+        for nines in range(1, _DEEPEST + 1)
+        for part in (_PARTS if nines < _DEEPEST else _PARTS[:1])
+    )
+    return tuple(q for q in (*_COARSE, *fine) if enough_beyond(count, q))
+
+
+def _of_trials(merged: Merged, hosts: tuple[str, ...]) -> tuple[BandedPercentile, ...]:
+    """The percentiles as the report estimates them; the shortest time has no interval."""
+    points = []
+    for q in grid(sum(part.count for part in merged.histograms)):
+        sample = Quantiles(merged, q)
+        sample.hosts = hosts
+        points.append(_point(q, sample.value, estimate(sample, Metric.P50) if q else None))
+    return tuple(points)
+
+
+def _of_starts(parts: Sequence[Histogram]) -> tuple[BandedPercentile, ...]:
+    """The percentiles of all starts together; an interval is over the starts' own, and holds that value."""
+    together, points = Histogram.merged(parts), list[BandedPercentile]()
+    for q in grid(together.count):
+        own = [part.quantile_ns(q) for part in parts if enough_beyond(part.count, q)]
+        value = together.quantile_ns(q)
+        whole = q > 0 and len(own) == len(parts) and all(own)
+        ratio = over_starts([StartRatio(math.log(ns), None) for ns in own]).contrast.ratio if whole else None
+        points.append(_point(q, value, ratio))
+    return tuple(points)
+
+
+def _point(q: float, value: float, of: Estimate | None) -> BandedPercentile:
+    low, high = (of.interval if of else None) or (None, None)
+    if low is None or high is None:
+        return BandedPercentile(q=q, ns=int(value))
+    return BandedPercentile(q=q, ns=int(value), low_ns=math.floor(min(low, value)), high_ns=math.ceil(max(high, value)))
+
+
+def shares_compared(
+    results: Mapping[str, CellResult], comparisons: Sequence[Comparison], duets: Duets, *, alone: bool
+) -> Iterator[SharesCompared]:
+    """The difference of each cell whose response times are compared with those of its baseline.
+
+    `alone`: by trials of both in the same rounds, else by starts of duets.
+    """
+    for comparison in comparisons:
+        if comparison.metric is not Metric.P50 or comparison.ratio is None:
+            continue
+        ids = comparison.cell_id, comparison.baseline_id
+        ours, theirs = _in_rounds(results, *ids) if alone else _in_starts(duets, *ids)
+        whole = [(our, their) for our, their in zip(ours, theirs, strict=True) if our.count and their.count]
+        times = times_between([part for pair in whole for part in pair], _TIMES)
+        if not times:
+            continue
+        shares = share_differences([our for our, _ in whole], [their for _, their in whole], times)
+        lows, highs = shares.interval or ([None] * len(times),) * 2
+        columns = (times, shares.ours, shares.theirs, shares.differences, lows, highs)
+        yield SharesCompared(
+            cell_id=ids[0],
+            baseline_id=ids[1],
+            n=len(whole),
+            in_duets=not alone,
+            method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
+            unsettled="" if alone else duets[ids].unsettled,
+            points=tuple(
+                AnsweredBy(
+                    ns=ns,
+                    cell=_rounded(our),
+                    baseline=_rounded(their),
+                    difference=_rounded(difference),
+                    low=None if low is None else _rounded(low),
+                    high=None if high is None else _rounded(high),
+                )
+                for ns, our, their, difference, low, high in zip(*columns, strict=True)
+            ),
+        )
+
+
+def _rounded(share: float) -> float:
+    """A millionth of the requests is finer than any plot, and shorter in a file."""
+    return round(float(share), 6)
+
+
+def _in_rounds(
+    results: Mapping[str, CellResult], cell_id: str, baseline_id: str
+) -> tuple[list[Histogram], list[Histogram]]:
+    sides = same_rounds(*(results[of].having(Metric.P50) for of in (cell_id, baseline_id)))
+    ours, theirs = ([trial.traffic.response for trial in side if trial.traffic] for side in sides)
+    return ours, theirs
+
+
+def _in_starts(duets: Duets, cell_id: str, baseline_id: str) -> tuple[list[Histogram], list[Histogram]]:
+    """The starts that count; the baseline's two copies together."""
+    duet = duets.get((cell_id, baseline_id))
+    starts = [traffic_of(start).targets for start in duet.counting] if duet else []
+    theirs = [Histogram.merged((targets[BASELINE].response, targets[-1].response)) for targets in starts]
+    return [targets[duet.target].response for targets in starts] if duet else [], theirs

@@ -1,0 +1,90 @@
+"""The curves of percentiles that the page and the files of SVG draw, with the bands of their intervals."""
+
+import math
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+from redline.model import BandedPercentile, CellReport, Percentile
+
+_CERTAIN = 10
+"""A percentile with fewer requests than this above it is drawn as a dashed tail."""
+
+
+class Curve(TypedDict):
+    """Nines (-log10(1 - q)), nanoseconds, and how many leading points rest on enough requests.
+
+    `low` and `high` are the ends of the intervals, None where a point has none; left out if none has any.
+    """
+
+    x: list[float]
+    y: list[int]
+    certain: int
+    low: NotRequired[list[int | None]]
+    high: NotRequired[list[int | None]]
+
+
+class Distribution(TypedDict):
+    """The curves of a cell; `s` is the server's index. `service` is left out when it is the same as `response`.
+
+    `ways` are its one-way times by name.
+    """
+
+    s: int
+    response: Curve
+    service: NotRequired[Curve]
+    ways: NotRequired[dict[str, Curve]]
+
+
+def has_curves(cell: CellReport) -> bool:
+    """Whether there are valid percentiles to draw."""
+    return cell.valid and bool(cell.response_percentiles)
+
+
+def has_band(cell: CellReport) -> bool:
+    """Whether any percentile of the response time has an interval."""
+    return any(point.low_ns is not None for point in cell.response_curve)
+
+
+def distribution(server: int, cell: CellReport) -> Distribution:
+    """All curves of a cell."""
+    response = _curve(cell.response_curve, cell.response_percentiles, cell.response.count)
+    service = _curve(
+        cell.service_curve or (cell.response_curve if cell.service_percentiles == cell.response_percentiles else ()),
+        cell.service_percentiles,
+        cell.response.count,
+    )
+    made: Distribution = {"s": server, "response": response}
+    if service != response:
+        made["service"] = service
+    if ways := ways_of(cell):
+        made["ways"] = ways
+    return made
+
+
+def ways_of(cell: CellReport) -> dict[str, Curve]:
+    """The curves of one-way times; what is below 0 has no place on their logarithmic axis."""
+    return {
+        time.name: _curve((), time.points, time.count)
+        for time in cell.other_times
+        if cell.valid and time.is_one_way and any(point.ns > 0 for point in time.points)
+    }
+
+
+def _curve(curve: Sequence[BandedPercentile], percentiles: Sequence[Percentile], count: int) -> Curve:
+    """The finer `curve` if there is one, and what `percentiles` has beyond its end.
+
+    Place the largest value (q = 1) where a single request of `count` lies above.
+    """
+    last = curve[-1].q if curve else -1.0
+    every = [*curve, *(BandedPercentile(q=point.q, ns=point.ns) for point in percentiles if point.q > last)]
+    points = [point for point in every if point.ns > 0]
+    farthest = math.log10(max(count, 10))
+    made: Curve = {
+        "x": [round(farthest if p.q >= 1 else min(farthest, -math.log10(1 - p.q)), 4) for p in points],
+        "y": [point.ns for point in points],
+        "certain": sum(1 for point in points if count * (1 - point.q) >= _CERTAIN),
+    }
+    if any(point.low_ns is not None for point in points):
+        made["low"] = [point.low_ns for point in points]
+        made["high"] = [point.high_ns for point in points]
+    return made
