@@ -7,7 +7,7 @@ from pathlib import Path
 from redline.errors import StoreError, UsageError
 from redline.files import as_store_error
 from redline.model.history import LeftOut
-from redline.storage.runs import RunStore
+from redline.storage.runs import RunStore, capacity_store
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,23 @@ def open_archive(folder: Path) -> Archive:
         tuple(entry for entry in entries if isinstance(entry, LeftOut)),
         tuple(foreign),
     )
+
+
+def stores_below(folder: Path) -> Iterator[RunStore]:
+    """All directories of any kind at or below the folder, by name, also those of which only a capacity is measured.
+
+    As `open_archive` it follows no links and no hidden directories. What cannot be read, or is not there, is empty.
+    """
+    store = RunStore(folder)
+    if store.exists or capacity_store(folder).exists:
+        yield store
+        return
+    try:
+        children = _children(folder)
+    except OSError:
+        return
+    for child in children:
+        yield from stores_below(child)
 
 
 def left_out(folder: Path, reason: str, store: RunStore, *, going: bool = False) -> LeftOut:

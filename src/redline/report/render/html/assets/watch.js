@@ -1,0 +1,47 @@
+"use strict";
+// Asks every two seconds whether what the page shows has changed, and shows that; not while nobody sees the page.
+(() => {
+  const { watch, stamp } = document.body.dataset, EVERY_MS = 2000;
+  let shown = stamp, asking = false, timer = 0;
+
+  const replaceRows = async () => {
+    const answer = await fetch(location.pathname, { cache: "no-store" });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    shown = fresh.body.dataset.stamp;
+    const rows = document.querySelector(".listed tbody"), others = fresh.querySelector(".listed tbody");
+    if (!rows || !others) return location.reload();
+    for (const part of [".brand", ".facts", "nav"]) document.querySelector(part).replaceWith(fresh.querySelector(part));
+    const ticked = new Set([...rows.querySelectorAll("input:checked")].map(box => box.value));
+    for (const box of others.querySelectorAll("input")) box.checked = ticked.has(box.value);
+    const focused = document.activeElement?.closest("tr")?.id, field = document.activeElement?.tagName;
+    rows.replaceWith(others);
+    if (focused && field) document.getElementById(focused)?.querySelector(field)?.focus();
+    others.dispatchEvent(new Event("listed", { bubbles: true }));
+  };
+
+  const ask = async () => {
+    if (asking || document.hidden) return;
+    asking = true;
+    try {
+      const answer = await fetch(watch, { cache: "no-store" });
+      const { stamp: now, going } = await answer.json();
+      if (now !== shown) {
+        if (document.querySelector(".listed")) await replaceRows();
+        else return location.reload();
+      }
+      if (going) timer = setTimeout(ask, EVERY_MS);
+    } catch {
+      const said = document.createElement("p");
+      said.className = "notice over";
+      said.setAttribute("role", "status");
+      said.textContent = "redline view has ended: this page shows what it knew last.";
+      document.querySelector(".top").append(said);
+      document.removeEventListener("visibilitychange", seen);
+    } finally {
+      asking = false;
+    }
+  };
+  const seen = () => { clearTimeout(timer); if (!document.hidden) ask(); };
+  document.addEventListener("visibilitychange", seen);
+  timer = setTimeout(ask, EVERY_MS);
+})();
