@@ -4,10 +4,10 @@ A stamp says whether a directory is as it was: the times of its files, and wheth
 """
 
 import hashlib
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
@@ -52,14 +52,13 @@ class StoredPlace:
     """A directory of any kind below a folder, as it was when it was looked at."""
 
     store: RunStore
+    key: str
+    """Its name in addresses, which tell nothing of paths."""
     name: str
     going: bool
+    changed_ns: int
+    """The latest time of its files."""
     stamp: str
-
-    @cached_property
-    def key(self) -> str:
-        """Its name in addresses, which tell nothing of paths."""
-        return hashlib.sha256(str(self.store.folder.resolve()).encode()).hexdigest()[:_DIGITS]
 
     @property
     def is_begun(self) -> bool:
@@ -80,13 +79,14 @@ class Folders:
         found: dict[str, StoredPlace] = {}
         for folder in self.paths:
             for store in stores_below(folder):
-                place = _place(store, self._name(store.folder, folder))
-                found.setdefault(place.key, place)
+                key = _digest(os.path.realpath(store.folder))
+                if key not in found:
+                    found[key] = _place(store, key, self._name(store.folder, folder))
         return found
 
     def rows(self, places: dict[str, StoredPlace], until_s: float) -> tuple[ListedRun, ...]:
         """A row for each, newest first. What is not known of it is read until this time of the monotonic clock."""
-        newest = sorted(places.values(), key=_changed_ns, reverse=True)
+        newest = sorted(places.values(), key=lambda place: place.changed_ns, reverse=True)
         glances = {place.key: self._glance(place) for place in newest}
         newest.sort(key=lambda place: _begun_ns(place, glances[place.key]), reverse=True)
         return tuple(self._row(place, glances[place.key], until_s) for place in newest)
@@ -114,11 +114,11 @@ class Folders:
             going=place.going,
             compared=bool(glance.plan.trials) and glance.kind != "search" and place.is_begun,
         )
+        stamp, known = self._outcomes.get(place.key, ("", None))
+        if stamp == place.stamp and known is not None and not place.going:
+            return _with(row, known)
         if place.going or not (place.store.folder / VIEW).is_file():
             return _with(row, _progress(place, glance))
-        stamp, known = self._outcomes.get(place.key, ("", None))
-        if stamp == place.stamp and known is not None:
-            return _with(row, known)
         if time.monotonic() >= until_s:
             return _with(row, Outcome(line(("reading …", "dim")), 0, ()))
         made = _stored_outcome(place.store)
@@ -130,34 +130,37 @@ class Folders:
         return str(folder if len(self.paths) > 1 or within == Path() else within)
 
 
-def _place(store: RunStore, name: str) -> StoredPlace:
+def _place(store: RunStore, key: str, name: str) -> StoredPlace:
     going = store.is_being_written or capacity_store(store.folder).is_being_written
-    times = [*_times(store.folder)]
-    return StoredPlace(store, name, going, hashlib.sha256(repr((going, times)).encode()).hexdigest()[:_DIGITS])
+    times = [*_times(str(store.folder))]
+    return StoredPlace(store, key, name, going, max(times), _digest(repr((going, times))))
 
 
-def _times(folder: Path) -> Iterator[int]:
-    """The times at which the parts of a directory changed, in ns; 0 for what is not there."""
-    for path in (*(folder / part for part in _PARTS), *_probes(folder)):
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+
+
+def _times(folder: str) -> Iterator[int]:
+    """The times at which the parts of a directory changed, in ns; 0 for what is not there.
+
+    This runs every two seconds for hundreds of directories, maybe while something is measured: paths are texts.
+    """
+    for part in (*_PARTS, *_probes(folder)):
         try:
-            yield path.stat().st_mtime_ns
+            yield os.stat(f"{folder}/{part}").st_mtime_ns  # noqa: PTH116
         except OSError:
             yield 0
 
 
-def _probes(folder: Path) -> list[Path]:
+def _probes(folder: str) -> list[str]:
     try:
-        return sorted((folder / "probes").iterdir())
+        return sorted(f"probes/{name}" for name in os.listdir(f"{folder}/probes"))  # noqa: PTH208
     except OSError:
         return []
 
 
-def _changed_ns(place: StoredPlace) -> int:
-    return max(_times(place.store.folder))
-
-
 def _begun_ns(place: StoredPlace, glance: Glance | str) -> int:
-    return _changed_ns(place) if isinstance(glance, str) else glance.created_unix_ns
+    return place.changed_ns if isinstance(glance, str) else glance.created_unix_ns
 
 
 def _read_glance(store: RunStore) -> Glance | str:

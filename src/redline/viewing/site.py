@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path, PurePath
@@ -28,7 +28,7 @@ from redline.report.document import Line, Page, Prose, Span, Watch, line
 from redline.report.render.html import ServedPage, render_served
 from redline.report.sections.compared_page import compared_page
 from redline.report.sections.history_page import page as history_page
-from redline.report.sections.listing import ListedRun, linked, listing_page, said_page
+from redline.report.sections.listing import linked, listing_page, said_page
 from redline.running.histories import see_stored
 from redline.running.views import report_of
 from redline.storage.archive import open_archive
@@ -41,6 +41,10 @@ _PATIENCE_S = 0.8
 """How long a page takes to read what is not known yet, before it shows what it has."""
 _SHARE = 10
 """A run that is being measured is judged for at most one part in so many of the time: judging takes its machine's."""
+_EVERY_MS = 2000
+"""How often a page asks whether there is something new."""
+_SELDOM = 50
+"""A page asks so seldom that answering takes at most one part in so many of a core."""
 _MOST_BYTES = 128 << 20
 """The pages that are kept."""
 _TEXTS = {".json": "application/json", ".csv": "text/csv", ".yaml": "text/plain", ".txt": "text/plain"}
@@ -118,7 +122,7 @@ class Site:
             case [""]:
                 answer = _served(self._index())
             case ["state"]:
-                answer = _json({"stamp": self._index_stamp(), "going": True})
+                answer = _state(self._index_stamp, going=True)
             case ["history", ""]:
                 answer = self._history()
             case ["compare"]:
@@ -140,7 +144,7 @@ class Site:
             case [""]:
                 return _sent(self._run_page(place))
             case ["state"]:
-                return _json({"stamp": self._run_stamp(place), "going": place.going})
+                return _state(lambda: self._run_stamp(place), going=place.going)
             case _:
                 return _file(place.store.folder, rest)
 
@@ -151,11 +155,11 @@ class Site:
             rows = self.folders.rows(places, time.monotonic() + _PATIENCE_S)
         followed = sum(row.kind != "search" for row in rows) > 1
         names = [f"{folder}" for folder in self.folders.paths]
-        return listing_page(rows, names, Watch("state", _stamp_of(rows)), followed=followed)
+        return listing_page(rows, names, Watch("state", _digest(repr(rows))), followed=followed)
 
     def _index_stamp(self) -> str:
         with self._listing:
-            return _stamp_of(self.folders.rows(self.folders.places(), time.monotonic() + _PATIENCE_S))
+            return _digest(repr(self.folders.rows(self.folders.places(), time.monotonic() + _PATIENCE_S)))
 
     def _run_page(self, place: StoredPlace) -> ServedPage:
         with self._judging:
@@ -219,24 +223,32 @@ class Site:
         """The history, or how many of its runs are read: then the browser asks again."""
         until_s = time.monotonic() + _PATIENCE_S
         with self._judging:
+            places = self.folders.places()
+            stamp = _digest(repr(sorted((place.key, place.stamp) for place in places.values())))
+            kept = self._kept.get(("history",))
+            if kept is not None and kept.stamp == stamp:
+                return _sent(kept.page)
             archives = [open_archive(folder) for folder in self.folders.paths if folder.is_dir()]
             stores = {store.folder.resolve(): store for archive in archives for store in archive.runs}
-            stamps = {place.store.folder: place.stamp for place in self.folders.places().values()}
+            stamps = {place.store.folder: place.stamp for place in places.values()}
+            read = False
             seen: list[SeenRun | LeftOut] = [left for archive in archives for left in archive.left_out]
             for number, (folder, store) in enumerate(stores.items()):
-                stamp = stamps.get(store.folder, "")
                 before, known = self._seen.get(folder, ("", None))
-                if known is None or before != stamp:
-                    if number and time.monotonic() > until_s:
+                if known is None or before != stamps.get(store.folder):
+                    if read and time.monotonic() > until_s:  # one at least, so that it comes to an end
                         return _reading(number, len(stores))
+                    read = True
                     known = see_stored(store, lambda _: True)
-                    self._seen[folder] = (stamp, known)
+                    self._seen[folder] = (stamps.get(store.folder, ""), known)
                 seen.append(known)
             runs = [run for run in seen if isinstance(run, SeenRun)]
             aside = [run for run in seen if isinstance(run, LeftOut)]
-            made = build_history(", ".join(map(str, self.folders.paths)), runs, aside)
-        page = history_page(made)
-        return _served(replace(page, head=replace(page.head, trail=(Span("all runs", link="../"),))))
+            made = history_page(build_history(", ".join(map(str, self.folders.paths)), runs, aside))
+            trail = (Span("all runs", link="../"),)
+            page = render_served(replace(made, head=replace(made.head, trail=trail)))
+            self._keep(("history",), _Kept(stamp, page))
+        return _sent(page)
 
     def _keep(self, key: tuple[str, ...], kept: _Kept) -> None:
         """Keep a page, and forget the oldest of more than are kept."""
@@ -283,8 +295,8 @@ def _is_ours(host: str) -> bool:
     return name.lower() in NAMES and (not port or port.isdecimal())
 
 
-def _stamp_of(rows: Sequence[ListedRun]) -> str:
-    return hashlib.sha256(repr(rows).encode("utf-8", "replace")).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _served(page: Page) -> Answer:
@@ -295,7 +307,12 @@ def _sent(page: ServedPage) -> Answer:
     return Answer(HTTPStatus.OK, page.content, "text/html; charset=utf-8", page.policy)
 
 
-def _json(value: Mapping[str, str | bool]) -> Answer:
+def _state(stamp: Callable[[], str], *, going: bool) -> Answer:
+    """What a page asks: the stamp of what there is, and in how many ms to ask again, if it may change."""
+    began_s = time.thread_time()
+    now = stamp()
+    again_ms = max(_EVERY_MS, round(_SELDOM * 1e3 * (time.thread_time() - began_s)))
+    value = {"stamp": now, "again_ms": again_ms if going else None}
     return Answer(HTTPStatus.OK, json.dumps(value).encode(), "application/json")
 
 

@@ -1,7 +1,7 @@
 "use strict";
-// Asks every two seconds whether what the page shows has changed, and shows that; not while nobody sees the page.
+// Asks whether what the page shows has changed, and shows that, as often as the server says; not while nobody sees it.
 (() => {
-  const { watch, stamp } = document.body.dataset, EVERY_MS = 2000;
+  const { watch, stamp } = document.body.dataset, FIRST_MS = 2000;
   let shown = stamp, asking = false, timer = 0;
 
   const replaceRows = async () => {
@@ -24,12 +24,12 @@
     asking = true;
     try {
       const answer = await fetch(watch, { cache: "no-store" });
-      const { stamp: now, going } = await answer.json();
+      const { stamp: now, again_ms } = await answer.json();
       if (now !== shown) {
         if (document.querySelector(".listed")) await replaceRows();
         else return location.reload();
       }
-      if (going) timer = setTimeout(ask, EVERY_MS);
+      if (again_ms) timer = setTimeout(ask, again_ms);
     } catch {
       const said = document.createElement("p");
       said.className = "notice over";
@@ -43,5 +43,5 @@
   };
   const seen = () => { clearTimeout(timer); if (!document.hidden) ask(); };
   document.addEventListener("visibilitychange", seen);
-  timer = setTimeout(ask, EVERY_MS);
+  timer = setTimeout(ask, FIRST_MS);
 })();
