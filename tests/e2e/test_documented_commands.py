@@ -69,11 +69,13 @@ TRAFFIC = sorted(
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
 OWN_FORMATS = sorted(documented("docs/guide/own-formats.md"))
 """These need a package with a format: tests/e2e/test_own_formats.py runs them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *OWN_FORMATS})
+VIEWED = sorted(command for command in documented(*PAGES) if command.split()[0] == "view")
+"""These serve until they are interrupted: tests/e2e/test_view.py runs them."""
+DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *OWN_FORMATS, *VIEWED})
 
 
 def test_the_documentation_shows_every_command() -> None:
-    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC)}
+    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC, *VIEWED)}
     assert shown == {
         "run",
         "profile",
@@ -88,6 +90,7 @@ def test_the_documentation_shows_every_command() -> None:
         "report",
         "compare",
         "history",
+        "view",
         "judge",
         "list",
         "doctor",

@@ -28,7 +28,7 @@ def server(tmp_path: Path) -> Iterator[ViewServer]:
 
 
 def ask(server: ViewServer, method: str, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection(*server.server_address[:2], timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     connection.request(method, path, headers=headers)
     response = connection.getresponse()
     content = response.read()
@@ -38,7 +38,7 @@ def ask(server: ViewServer, method: str, path: str, **headers: str) -> tuple[htt
 
 def test_it_listens_on_the_loopback_address_alone(server: ViewServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
-    assert server.url == f"http://127.0.0.1:{server.server_address[1]}/{server.site.token}/"
+    assert server.url == f"http://127.0.0.1:{server.port}/{server.site.token}/"
 
 
 def test_get_and_head_of_a_page(server: ViewServer) -> None:
@@ -80,7 +80,7 @@ def test_another_host_gets_nothing(server: ViewServer) -> None:
     "sent", [b"\r\n\r\n", b"GET\r\n\r\n", b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", b"\xff\xfe\r\n\r\n"]
 )
 def test_what_is_no_request_gets_no_page(server: ViewServer, sent: bytes) -> None:
-    with socket.create_connection(server.server_address[:2], timeout=20) as raw:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as raw:
         raw.sendall(sent)
         raw.shutdown(socket.SHUT_WR)
         content = b""
@@ -91,7 +91,7 @@ def test_what_is_no_request_gets_no_page(server: ViewServer, sent: bytes) -> Non
 
 
 def test_a_port_in_use_is_one_message(server: ViewServer) -> None:
-    port = server.server_address[1]
+    port = server.port
     with pytest.raises(UsageError, match=f"--port {port}: 127.0.0.1:{port} cannot be listened on: Address already"):
         listening(Site([]), port).__enter__()
     done = CliRunner().invoke(app, ["view", "--port", str(port), "."])

@@ -47,9 +47,14 @@ class ViewServer(ThreadingMixIn, TCPServer):
         self.site = site
 
     @property
+    def port(self) -> int:
+        """The port on which it listens."""
+        return int(self.server_address[1])
+
+    @property
     def url(self) -> str:
         """The address of the listing, with the token."""
-        return f"http://{ADDRESS}:{self.server_address[1]}/{self.site.token}/"
+        return f"http://{ADDRESS}:{self.port}/{self.site.token}/"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a browser that went away is no error of ours."""
