@@ -182,7 +182,7 @@ def test_runs_are_found_opened_and_compared(redline: Redline, see: Callable[...,
         page.get_by_role("link", name="all runs").click()
         page.get_by_role("link", name="history").click()
         expect(page.get_by_role("heading", name="What changed")).to_be_visible()
-        expect(page.get_by_text("since run 6 of 8").first).to_be_visible()
+        expect(page.get_by_text("since run 7 of 8").first).to_be_visible()
         seen.assert_quiet()
 
 
@@ -201,7 +201,7 @@ def test_two_runs_are_compared_without_scripts(redline: Redline, see: Callable[.
 @IN_BROWSER[0]
 @IN_BROWSER[1]
 def test_a_run_shows_while_it_goes_on(redline: Redline, oracle: Path, see: Callable[..., Seen]) -> None:
-    suite = Lab(redline.folder, oracle).suite("good.one", trials=12)
+    suite = Lab(redline.folder, oracle).suite("good.one", trials=6)
     with viewing(redline) as (url, process):
         listing, run = see(url), see(url)
         expect(listing.page.get_by_text("holds no run")).to_be_visible()
@@ -214,7 +214,7 @@ def test_a_run_shows_while_it_goes_on(redline: Redline, oracle: Path, see: Calla
         expect(run.page.locator(".facts")).not_to_have_text(before)
         _, err = measuring.communicate(timeout=WAIT_MS / 1000)
         assert "report:" in err, err
-        expect(run.page.locator(".facts")).to_contain_text("12 of 12 trials")
+        expect(run.page.locator(".facts")).to_contain_text("6 of 6 trials")
         expect(run.page.locator(".notice", has_text="Being measured:")).to_have_count(0)
         expect(row).to_contain_text("good.one answers")
         listing.assert_quiet()
