@@ -112,3 +112,15 @@ def test_what_is_no_folder_is_refused(kind: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["view", str(tmp_path / kind)])
     assert isinstance(done.exception, UsageError)
     assert kind in done.exception.message
+
+
+def test_a_fault_of_ours_is_said_and_the_server_goes_on(
+    server: ViewServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = server.site.answer
+    monkeypatch.setattr(server.site, "answer", lambda *_: {}["gone"])
+    with pytest.raises(http.client.RemoteDisconnected):
+        ask(server, "GET", f"/{server.site.token}/")
+    monkeypatch.setattr(server.site, "answer", answer)
+    assert ask(server, "GET", f"/{server.site.token}/")[0].status == 200
+    assert capsys.readouterr().err.startswith("redline: a page could not be made: KeyError: 'gone'\n  hint: ")

@@ -369,6 +369,20 @@ def test_a_damaged_run_says_so(site: Site, nights: Path) -> None:
     assert "run<wbr>.json is cut off" in page
 
 
+def test_one_damaged_result_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, results in enumerate(["{", '{"format": "redline.report/1"}', "null", "", None]):
+        stored_run(tmp_path, place)
+        if results is not None:
+            (tmp_path / f"run-{place:02}" / "results.json").write_text(results)
+    write_run_views(RunStore(tmp_path / "run-04"))
+    said = rows(text(Site([tmp_path], TOKEN), ""))
+    assert len(said) == 5
+    assert "rust.hyper answers" in said[0]
+    assert all("results.json" in row for row in said[1:])
+    monkeypatch.setattr("redline.viewing.folders.read_report", lambda _: {}["gone"])
+    assert "its results.json cannot be shown: KeyError" in rows(text(Site([tmp_path], TOKEN), ""))[0]
+
+
 def test_several_folders_are_one_listing(nights: Path, tmp_path: Path) -> None:
     stored_run(tmp_path, 9)
     site = Site([nights, tmp_path, nights / "run-01"], TOKEN)

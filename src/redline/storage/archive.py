@@ -1,6 +1,7 @@
 """Find the runs below a directory, and report its other content."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,16 +47,14 @@ def stores_below(folder: Path) -> Iterator[RunStore]:
 
     As `open_archive` it follows no links and no hidden directories. What cannot be read, or is not there, is empty.
     """
-    store = RunStore(folder)
-    if store.exists or capacity_store(folder).exists:
-        yield store
-        return
-    try:
-        children = _children(folder)
-    except OSError:
-        return
-    for child in children:
-        yield from stores_below(child)
+    waiting = [folder]
+    while waiting:
+        store = RunStore(waiting.pop())
+        if store.exists or capacity_store(store.folder).exists:
+            yield store
+            continue
+        with suppress(OSError):
+            waiting += reversed(_children(store.folder))
 
 
 def left_out(folder: Path, reason: str, store: RunStore, *, going: bool = False) -> LeftOut:

@@ -179,6 +179,8 @@ def _stored_outcome(store: RunStore) -> Outcome:
         return outcome(read_report(store.folder / VIEW))
     except RedlineError as error:
         return Outcome(line(error.message), 0, ())
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with a run, the others are listed
+        return Outcome(line(f"its {VIEW} cannot be shown: {type(error).__name__}: {error}"), 0, ())
 
 
 def _with(row: ListedRun, made: Outcome) -> ListedRun:

@@ -5,6 +5,7 @@ docs/decisions/0039-view.md says why that one.
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
@@ -57,7 +58,14 @@ class ViewServer(ThreadingMixIn, TCPServer):
         return f"http://{ADDRESS}:{self.port}/{self.site.token}/"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: a browser that went away is no error of ours."""
+        """Say what went wrong, unless it is a browser that went away."""
+        del request, client_address
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            sys.stderr.write(
+                f"redline: a page could not be made: {type(error).__name__}: {error}\n"
+                "  hint: this is a fault of Redline: please report it, with the run if you can\n"
+            )
 
 
 class _ViewHandler(BaseHTTPRequestHandler):

@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path, PurePath
@@ -116,13 +116,14 @@ class Site:
             return _served(said_page("This cannot be shown", message, "see: redline report DIR", _home(names)))
 
     def _at(self, names: list[str], query: str) -> Answer:
+        began_s = time.thread_time()
         match names:
             case []:
                 answer = _moved(f"/{self.token}/")
             case [""]:
                 answer = _served(self._index())
             case ["state"]:
-                answer = _state(self._index_stamp, going=True)
+                answer = _state(self._index_stamp(), began_s, going=True)
             case ["history", ""]:
                 answer = self._history()
             case ["compare"]:
@@ -132,19 +133,19 @@ class Site:
             case ["compare", base, other, "anyway", ""]:
                 answer = self._compared(base, other, anyway=True)
             case ["run", key, *rest] if place := self.folders.places().get(key):
-                answer = self._of_run(place, rest)
+                answer = self._of_run(place, rest, began_s)
             case _:
                 answer = _missing()
         return answer
 
-    def _of_run(self, place: StoredPlace, rest: list[str]) -> Answer:
+    def _of_run(self, place: StoredPlace, rest: list[str], began_s: float) -> Answer:
         match rest:
             case []:
                 return _moved(f"{place.key}/")
             case [""]:
                 return _sent(self._run_page(place))
             case ["state"]:
-                return _state(lambda: self._run_stamp(place), going=place.going)
+                return _state(self._run_stamp(place), began_s, going=place.going)
             case _:
                 return _file(place.store.folder, rest)
 
@@ -307,12 +308,13 @@ def _sent(page: ServedPage) -> Answer:
     return Answer(HTTPStatus.OK, page.content, "text/html; charset=utf-8", page.policy)
 
 
-def _state(stamp: Callable[[], str], *, going: bool) -> Answer:
-    """What a page asks: the stamp of what there is, and in how many ms to ask again, if it may change."""
-    began_s = time.thread_time()
-    now = stamp()
+def _state(stamp: str, began_s: float, *, going: bool) -> Answer:
+    """What a page asks: the stamp of what there is, and in how many ms to ask again, if it may change.
+
+    `began_s` is the time of this thread when it began to find out.
+    """
     again_ms = max(_EVERY_MS, round(_SELDOM * 1e3 * (time.thread_time() - began_s)))
-    value = {"stamp": now, "again_ms": again_ms if going else None}
+    value = {"stamp": stamp, "again_ms": again_ms if going else None}
     return Answer(HTTPStatus.OK, json.dumps(value).encode(), "application/json")
 
 

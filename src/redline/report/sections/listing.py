@@ -10,6 +10,7 @@ from redline.model import Grade
 from redline.model.limits import AnyReport, LimitReport
 from redline.report import format as fmt
 from redline.report.document import (
+    Block,
     Code,
     Figures,
     Fold,
@@ -36,6 +37,10 @@ _EXAMPLES = (
     ("How much does it sustain?", "redline limit http://127.0.0.1:8080/ --objective 'p99 < 200ms' -o "),
 )
 _NOUNS = {Grade.NOTE: "note", Grade.WARN: "warning"}
+_FOOTER = (
+    "Answers and findings are those that were stored with each run, until its page judges it by today's rules. Two "
+    "runs with trials can be compared; what has duets alone gives ratios, which the history follows."
+)
 _GOING: Line = line(
     ("i Being measured: ", Grade.NOTE), "this shows what is stored so far, and what is added as soon as it is there."
 )
@@ -104,9 +109,7 @@ def listing_page(runs: Sequence[ListedRun], folders: Sequence[str], watch: Watch
         "Runs",
         facts=(*facts, *((f"{going} being measured",) if going else ())),
         trail=trail,
-        footer="Answers and findings are those that were stored with each run, until its page judges it by today's "
-        "rules. Times are UTC. Two runs with trials can be compared; what has duets alone gives ratios, which the "
-        "history follows.",
+        footer=_FOOTER if runs else "",
     )
     blocks = (Listing(tuple(runs)),) if runs else tuple(_no_runs(where, folders[0]))
     section = Section("Newest first" if runs else "No run yet", blocks, anchor="runs", count=len(runs))
@@ -129,11 +132,10 @@ def said_page(title: str, message: str, hint: str, trail: Line = _ALL) -> Page:
     return Page(Head(title, trail=trail), (Section("Why", blocks, anchor="why"),), Figures({}, ()))
 
 
-def _no_runs(where: str, folder: str) -> Iterator[Prose | Code]:
+def _no_runs(where: str, folder: str) -> Iterator[Block]:
     yield Prose.of([f"{where} holds no run, comparison, search or load. What is made there shows here by itself:"])
     for question, command in _EXAMPLES:
-        yield Prose.of([question], "strong")
-        yield Code(f"{command}{shlex.quote(str(PurePath(folder) / 'first'))}", question)
+        yield Fold(line(question), (Code(f"{command}{shlex.quote(str(PurePath(folder) / 'first'))}", question),))
 
 
 def _said(lines: list[Line]) -> list[Line]:

@@ -10,7 +10,7 @@
     shown = fresh.body.dataset.stamp;
     const rows = document.querySelector(".listed tbody"), others = fresh.querySelector(".listed tbody");
     if (!rows || !others) return location.reload();
-    for (const part of [".brand", ".facts", "nav"]) document.querySelector(part).replaceWith(fresh.querySelector(part));
+    for (const part of [".brand", ".facts"]) document.querySelector(part).replaceWith(fresh.querySelector(part));
     const ticked = new Set([...rows.querySelectorAll("input:checked")].map(box => box.value));
     for (const box of others.querySelectorAll("input")) box.checked = ticked.has(box.value);
     const focused = document.activeElement?.closest("tr")?.id, field = document.activeElement?.tagName;
