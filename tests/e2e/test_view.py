@@ -210,12 +210,16 @@ def test_a_run_shows_while_it_goes_on(redline: Redline, oracle: Path, see: Calla
         expect(row).to_contain_text("being measured:")
         run.page.goto(url + str(row.locator("a").get_attribute("href")))
         expect(run.page.locator(".notice", has_text="Being measured:")).to_be_visible()
+        fold = run.page.locator("details", has=run.page.get_by_text("Versions and machine", exact=True)).last
+        fold.locator("summary").click()
         before = run.page.locator(".facts").inner_text()
         expect(run.page.locator(".facts")).not_to_have_text(before)
+        expect(fold).to_have_attribute("open", "")
         _, err = measuring.communicate(timeout=WAIT_MS / 1000)
         assert "report:" in err, err
         expect(run.page.locator(".facts")).to_contain_text("6 of 6 trials")
         expect(run.page.locator(".notice", has_text="Being measured:")).to_have_count(0)
+        expect(fold).to_have_attribute("open", "")
         expect(row).to_contain_text("good.one answers")
         listing.assert_quiet()
         run.assert_quiet()

@@ -170,8 +170,7 @@ class Site:
             began_s = time.monotonic()
             made = self._made(place)
             took_s = time.monotonic() - began_s
-            watch = Watch("state", place.stamp) if place.going else None
-            page = render_served(linked(made, place.name, watch))
+            page = render_served(linked(made, place.name, Watch("state", place.stamp), going=place.going))
             self._keep(("run", place.key), _Kept(place.stamp, page, time.monotonic() + _SHARE * took_s))
             return page
 

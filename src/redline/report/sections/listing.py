@@ -116,10 +116,10 @@ def listing_page(runs: Sequence[ListedRun], folders: Sequence[str], watch: Watch
     return Page(head, (section,), Figures({}, ("listing.js",) if runs else ()), watch)
 
 
-def linked(page: Page, name: str, watch: Watch | None = None) -> Page:
-    """The page of a run with a link to the listing; with a `watch` its run goes on, and is not interrupted."""
+def linked(page: Page, name: str, watch: Watch, *, going: bool) -> Page:
+    """The page of a run with a link to the listing. While its run is `going`, it is not interrupted."""
     head = replace(page.head, trail=(*_ALL, *line(f" · {name}")))
-    if watch is not None:
+    if going:
         finished = tuple(notice for notice in head.notices if all(span.text != UNFINISHED for span in notice))
         facts = tuple(fact.removesuffix(INTERRUPTED) for fact in head.facts)
         head = replace(head, facts=facts, notices=(*finished, _GOING))

@@ -4,12 +4,24 @@
   const { watch, stamp } = document.body.dataset, FIRST_MS = 2000;
   let shown = stamp, asking = false, timer = 0;
 
+  // What a reader has opened stays open on the page that comes next.
+  const opened = `open ${location.pathname}`;
+  const summaries = () => [...document.querySelectorAll("details > summary")];
+  const reload = () => {
+    const open = summaries().filter(summary => summary.parentElement.open).map(summary => summary.textContent);
+    sessionStorage.setItem(opened, JSON.stringify(open));
+    location.reload();
+  };
+  const before = new Set(JSON.parse(sessionStorage.getItem(opened) ?? "[]"));
+  sessionStorage.removeItem(opened);
+  for (const summary of summaries()) if (before.has(summary.textContent)) summary.parentElement.open = true;
+
   const replaceRows = async () => {
     const answer = await fetch(location.pathname, { cache: "no-store" });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     shown = fresh.body.dataset.stamp;
     const rows = document.querySelector(".listed tbody"), others = fresh.querySelector(".listed tbody");
-    if (!rows || !others) return location.reload();
+    if (!rows || !others) return reload();
     for (const part of [".brand", ".facts"]) document.querySelector(part).replaceWith(fresh.querySelector(part));
     const ticked = new Set([...rows.querySelectorAll("input:checked")].map(box => box.value));
     for (const box of others.querySelectorAll("input")) box.checked = ticked.has(box.value);
@@ -24,17 +36,19 @@
     asking = true;
     try {
       const answer = await fetch(watch, { cache: "no-store" });
+      if (!answer.ok) throw new Error("This is no longer there");
       const { stamp: now, again_ms } = await answer.json();
       if (now !== shown) {
         if (document.querySelector(".listed")) await replaceRows();
-        else return location.reload();
+        else return reload();
       }
       if (again_ms) timer = setTimeout(ask, again_ms);
-    } catch {
+    } catch (error) {
       const said = document.createElement("p");
       said.className = "notice over";
       said.setAttribute("role", "status");
-      said.textContent = "redline view has ended: this page shows what it knew last.";
+      const why = error instanceof TypeError ? "redline view has ended" : error.message; // fetch's, without a server
+      said.textContent = `${why}: the page shows what it knew last.`;
       document.querySelector(".top").append(said);
       document.removeEventListener("visibilitychange", seen);
     } finally {
