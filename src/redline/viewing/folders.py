@@ -17,7 +17,7 @@ from redline.model.limits import AnyReport
 from redline.model.run import Kind
 from redline.report import format as fmt
 from redline.report.document import line
-from redline.report.sections.listing import ListedRun, Outcome, outcome
+from redline.report.sections.listing import Answered, ListedRun, outcome
 from redline.storage.archive import stores_below
 from redline.storage.reports import read_report
 from redline.storage.runs import VIEW, RunStore, capacity_store
@@ -72,7 +72,7 @@ class Folders:
 
     paths: Sequence[Path]
     _glances: dict[str, tuple[str, Glance | str]] = field(default_factory=dict)
-    _outcomes: dict[str, tuple[str, Outcome]] = field(default_factory=dict)
+    _outcomes: dict[str, tuple[str, Answered]] = field(default_factory=dict)
 
     def places(self) -> dict[str, StoredPlace]:
         """All directories by key, as they are now."""
@@ -120,7 +120,7 @@ class Folders:
         if place.going or not (place.store.folder / VIEW).is_file():
             return _with(row, _progress(place, glance))
         if time.monotonic() >= until_s:
-            return _with(row, Outcome(line(("reading …", "dim")), 0, ()))
+            return _with(row, Answered(line(("reading …", "dim")), 0, ()))
         made = _stored_outcome(place.store)
         self._outcomes[place.key] = (place.stamp, made)
         return _with(row, made)
@@ -174,23 +174,23 @@ def _read_glance(store: RunStore) -> Glance | str:
         return f"{file.name} is damaged, or of a later version"
 
 
-def _stored_outcome(store: RunStore) -> Outcome:
+def _stored_outcome(store: RunStore) -> Answered:
     try:
         return outcome(read_report(store.folder / VIEW))
     except RedlineError as error:
-        return Outcome(line(error.message), 0, ())
+        return Answered(line(error.message), 0, ())
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a run, the others are listed
-        return Outcome(line(f"its {VIEW} cannot be shown: {type(error).__name__}: {error}"), 0, ())
+        return Answered(line(f"its {VIEW} cannot be shown: {type(error).__name__}: {error}"), 0, ())
 
 
-def _with(row: ListedRun, made: Outcome) -> ListedRun:
+def _with(row: ListedRun, made: Answered) -> ListedRun:
     return replace(row, answer=made.answer, more=made.more, grades=made.grades, state=made.state)
 
 
-def _progress(place: StoredPlace, glance: Glance) -> Outcome:
+def _progress(place: StoredPlace, glance: Glance) -> Answered:
     """How far a directory is that is being measured, or that ended before it was judged."""
     if not place.is_begun:
-        return Outcome(line(("its capacity comes first", "dim")), 0, (), _state(going=place.going))
+        return Answered(line(("its capacity comes first", "dim")), 0, (), _state(going=place.going))
     folder, plan = place.store.folder, glance.plan
     if glance.kind == "search":
         done, text = sum(1 for _ in (folder / "probes").rglob("*.json")), "load"
@@ -201,7 +201,7 @@ def _progress(place: StoredPlace, glance: Glance) -> Outcome:
         known = plan.suite.auto is None
         text = f"{done:,} of {fmt.count(planned, 'recording')}" if known else f"{fmt.count(done, 'recording')} so far"
     ended = "" if place.going else ", not judged: see its page"
-    return Outcome(line(f"{text}{ended}"), 0, (), _state(going=place.going))
+    return Answered(line(f"{text}{ended}"), 0, (), _state(going=place.going))
 
 
 def _state(*, going: bool) -> str:

@@ -18,6 +18,8 @@ from redline.viewing.site import Answer, Site
 ADDRESS = "127.0.0.1"
 _IDLE_S = 10.0
 _LAST_PORT = 65535
+_NICE = 10
+"""What is measured on this machine meanwhile comes first."""
 
 
 @contextmanager
@@ -46,6 +48,11 @@ class ViewServer(ThreadingMixIn, TCPServer):
     def __init__(self, port: int, site: Site) -> None:
         super().__init__((ADDRESS, port), _ViewHandler)
         self.site = site
+
+    def serve(self) -> None:
+        """Answer until KeyboardInterrupt, with a low priority."""
+        os.nice(_NICE)
+        self.serve_forever()
 
     @property
     def port(self) -> int:

@@ -77,7 +77,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptPage:
     """A page that was made from stamps, and from when on it is made anew although its run goes on."""
 
     stamp: str
@@ -92,7 +92,7 @@ class Site:
         self.folders = Folders(folders)
         self.token = token or secrets.token_urlsafe(24)
         self._listing, self._judging = threading.Lock(), threading.Lock()
-        self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], _KeptPage] = OrderedDict()
         self._seen: dict[Path, tuple[str, SeenRun | LeftOut]] = {}
 
     def answer(self, method: str, target: str, host: str) -> Answer:
@@ -171,7 +171,7 @@ class Site:
             made = self._made(place)
             took_s = time.monotonic() - began_s
             page = render_served(linked(made, place.name, Watch("state", place.stamp), going=place.going))
-            self._keep(("run", place.key), _Kept(place.stamp, page, time.monotonic() + _SHARE * took_s))
+            self._keep(("run", place.key), _KeptPage(place.stamp, page, time.monotonic() + _SHARE * took_s))
             return page
 
     def _made(self, place: StoredPlace) -> Page:
@@ -215,7 +215,7 @@ class Site:
         with self._judging:
             kept = self._kept.get(key)
             if kept is None or kept.stamp != stamp:
-                kept = _Kept(stamp, render_served(_comparison(*pair, anyway=anyway)))
+                kept = _KeptPage(stamp, render_served(_comparison(*pair, anyway=anyway)))
                 self._keep(key, kept)
         return _sent(kept.page)
 
@@ -247,10 +247,10 @@ class Site:
             made = history_page(build_history(", ".join(map(str, self.folders.paths)), runs, aside))
             trail = (Span("all runs", link="../"),)
             page = render_served(replace(made, head=replace(made.head, trail=trail)))
-            self._keep(("history",), _Kept(stamp, page))
+            self._keep(("history",), _KeptPage(stamp, page))
         return _sent(page)
 
-    def _keep(self, key: tuple[str, ...], kept: _Kept) -> None:
+    def _keep(self, key: tuple[str, ...], kept: _KeptPage) -> None:
         """Keep a page, and forget the oldest of more than are kept."""
         self._kept.pop(key, None)
         self._kept[key] = kept

@@ -1,6 +1,5 @@
 """`redline view`: the runs of folders in a browser on this machine."""
 
-import os
 import sys
 
 from redline.cli import exits, interrupts
@@ -9,9 +8,6 @@ from redline.cli.places import RUNS
 from redline.errors import UsageError
 from redline.viewing.server import listening
 from redline.viewing.site import Site
-
-_GIVES_WAY = 10
-"""How nice it is: what is measured on this machine meanwhile comes first."""
 
 
 def execute(flags: ViewFlags) -> None:
@@ -22,12 +18,11 @@ def execute(flags: ViewFlags) -> None:
             raise UsageError(what, hint="name directories with runs, such as runs/, or a run's own")
     folders = flags.folders or [RUNS]
     with listening(Site(folders), flags.port) as server:
-        os.nice(_GIVES_WAY)
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
         sys.stderr.write(f"redline: it shows what is in {', '.join(map(str, folders))}; Ctrl-C ends it\n")
         try:
-            server.serve_forever()
+            server.serve()
         except KeyboardInterrupt:
             if interrupts.exit_code() != exits.INTERRUPTED:
                 raise

@@ -48,7 +48,7 @@ _ALL: Line = (Span("all runs", link="../../"),)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Answered:
     """A report in a row of a table: its first sentence, how many more there are, its findings by grade, its state."""
 
     answer: Line
@@ -82,7 +82,7 @@ class Listing(PageBlock):
     runs: tuple[ListedRun, ...]
 
 
-def outcome(report: AnyReport) -> Outcome:
+def outcome(report: AnyReport) -> Answered:
     """What a row shows of a report; its findings are counted as the report's page lists them."""
     if isinstance(report, LimitReport):
         answers, findings, state = limit_answer(report), search_findings(report), ""
@@ -91,7 +91,7 @@ def outcome(report: AnyReport) -> Outcome:
         state = "" if report.run.complete else "not complete:"
     lines = _said([text for section in answers for text in _lines(section)])
     grades = Counter(grade for section in findings for grade in _grades(section))
-    return Outcome(
+    return Answered(
         answer=_without_links(lines[0]) if lines else line(("no answer: see its page", "dim")),
         more=max(0, len(lines) - 1),
         grades=tuple((grade, _counted(grade, grades[grade])) for grade in reversed(Grade) if grades[grade]),
