@@ -41,6 +41,7 @@ _FOOTER = (
     "Answers and findings are those that were stored with each run, until its page judges it by today's rules. Two "
     "runs with trials can be compared; what has duets alone gives ratios, which the history follows."
 )
+_FIGURES = Figures({}, ("listing.js",), styles=("listing.css",))
 _GOING: Line = line(
     ("i Being measured: ", Grade.NOTE), "this shows what is stored so far, and what is added as soon as it is there."
 )
@@ -113,7 +114,7 @@ def listing_page(runs: Sequence[ListedRun], folders: Sequence[str], watch: Watch
     )
     blocks = (Listing(tuple(runs)),) if runs else tuple(_no_runs(where, folders[0]))
     section = Section("Newest first" if runs else "No run yet", blocks, anchor="runs", count=len(runs))
-    return Page(head, (section,), Figures({}, ("listing.js",) if runs else ()), watch)
+    return Page(head, (section,), _FIGURES if runs else Figures({}, ()), watch)
 
 
 def linked(page: Page, name: str, watch: Watch, *, going: bool) -> Page:

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use redline_pacing::{Crowd, Schedule};
+use redline_pacing::{Arrivals, Crowd, Schedule};
 use redline_traffic::{Phase, RequestTally, Slice};
 
 use super::DuetTarget;
@@ -31,7 +31,8 @@ pub struct Turn {
     pub slice_ns: u64,
     /// Its distributions are part of the result.
     pub counts: bool,
-    /// The number of the arrivals of an open load: slices with the same number have the same due times.
+    /// The number of the arrivals of an open load: slices with the same number have the same due times, and of a replay the
+    /// same window.
     pub arrivals: u64,
 }
 
@@ -246,9 +247,13 @@ impl Turns {
         let (worker, workers) = (self.worker.0, job.workers);
         match &job.load.shape {
             Shape::Open { rate_per_s, arrivals: kind, .. } => {
-                let seed = job.seed.wrapping_add(arrivals);
-                let schedule = Schedule::new(rate_per_s, kind, seed, worker, workers).map_err(io::Error::other)?;
-                Ok(Demand::open(schedule, window.epoch_ns, window.end_ns))
+                let schedule = match kind {
+                    Arrivals::Replayed(times) => {
+                        Schedule::window(times, arrivals, window.end_ns - window.epoch_ns, worker, workers)
+                    }
+                    _ => Schedule::new(rate_per_s, kind, job.seed.wrapping_add(arrivals), worker, workers),
+                };
+                Ok(Demand::open(schedule.map_err(io::Error::other)?, window.epoch_ns, window.end_ns))
             }
             Shape::Closed { users, think, pace } => {
                 let crowd = Crowd::new(users, worker, workers);

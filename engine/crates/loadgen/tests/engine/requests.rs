@@ -303,3 +303,46 @@ fn a_timestamp_tells_both_ways() {
     let missing = with(job, "/requests/0/timestamp/pointer", json!("/none"));
     complete(&missing).are_all("unexpected_body");
 }
+
+/// The paths of the requests that a server recorded, in order.
+fn paths(record: &Record) -> Vec<String> {
+    record.lock().unwrap().drain(..).map(|request| request.path).collect()
+}
+
+/// A replay of these requests, 10 ms apart.
+fn replay(order: &[usize], connections: u32) -> Value {
+    let offsets: Vec<u64> = (0..order.len() as u64).map(|i| i * 10_000_000).collect();
+    json!({"open": {"arrivals": {"replayed": {"due_ns": offsets, "requests": order}}, "connections": connections}})
+}
+
+#[test]
+fn a_replay_sends_the_recorded_request_at_its_time() {
+    let order = [2, 0, 1, 1, 2, 0, 0, 2, 1, 2];
+    let (server, record) = recorder();
+    for workers in [1, 2] {
+        let job = with(job(server.port), "/requests", json!([get("/0", 1.0), get("/1", 1.0), get("/2", 0.0)]));
+        let job = with(with(job, "/load", replay(&order, workers)), "/workers", json!(workers));
+        complete(&job).are_all("ok");
+        let expected: Vec<_> = order.iter().map(|request| format!("/{request}")).collect();
+        assert_eq!(paths(&record), expected, "{workers} workers");
+    }
+}
+
+#[test]
+fn the_targets_of_a_duet_get_the_same_recorded_requests() {
+    let ((a, of_a), (b, of_b)) = (recorder(), recorder());
+    let order: Vec<usize> = (0..40).map(|i| i % 4).collect();
+    let job = with(job(a.port), "/requests", json!((0..4).map(|i| get(&format!("/{i}"), 1.0)).collect::<Vec<_>>()));
+    let targets = json!([{"host": "127.0.0.1", "port": b.port}]);
+    // The whole windows of 50 ms are seven, after which they begin again.
+    let duet = json!({"targets": targets, "slice_ns": 50_000_000, "guard_ns": 2_000_000});
+    let job = with(with(job, "/load", replay(&order, 1)), "/duet", duet);
+    let job = with(with(job, "/measure_ns", json!(1_000_000_000)), "/warmup_ns", json!(0));
+    let output = run(&job);
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+    let sent = paths(&of_a);
+    assert_eq!(sent, paths(&of_b));
+    let whole = order[..35].iter().map(|request| format!("/{request}"));
+    let expected: Vec<_> = whole.cycle().take(sent.len()).collect();
+    assert!(sent.len() >= 50 && sent == expected, "{sent:?}");
+}
