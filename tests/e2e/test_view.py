@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
-from tests.e2e.browsing import CHROMIUM, browser
+from tests.e2e.browsing import CHROMIUM, barriers, browser
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
 from tests.e2e.test_documented_commands import VIEWED
@@ -161,6 +161,7 @@ def test_runs_are_found_opened_and_compared(redline: Redline, see: Callable[...,
         expect(rows).to_have_count(8)
         assert page.locator("img").count() == 0
         assert page.locator("tbody b").count() == 0
+        assert barriers(page) == []
         seen.assert_quiet()
         page.get_by_label("Show only those with").fill("RUN-05 answers")
         expect(rows).to_have_count(1)
@@ -174,6 +175,7 @@ def test_runs_are_found_opened_and_compared(redline: Redline, see: Callable[...,
         compare.click()
         expect(page.get_by_role("heading", level=1)).to_have_text("run-06 against run-00")
         expect(page.locator(".verdict.slower").first).to_be_visible()
+        assert barriers(page) == []
         seen.assert_quiet()
         page.get_by_role("link", name="all runs").click()
         page.get_by_role("link", name="run-05").click()

@@ -48,9 +48,22 @@ _CURVE = 44
 
 def render(page: Page) -> bytes:
     """Render the whole page; the same page gives the same bytes."""
+    return render_served(page).content
+
+
+class ServedPage(NamedTuple):
+    """A page, and the content security policy that a server sends with it, which is also in it."""
+
+    content: bytes
+    policy: str
+
+
+def render_served(page: Page) -> ServedPage:
+    """Render the whole page as `render`, for a server. A page with a `watch` may ask the server that it comes from."""
     style = Markup("\n").join(_asset(name) for name in ("vendor/uPlot.min.css", "page.css", *page.figures.styles))
     watching = ("watch.js",) if page.watch else ()
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts, *watching)]
+    policy = _policy(style, *scripts, asks=page.watch is not None)
     data = json.dumps(page.figures.data, separators=(",", ":"))
     for character in "<>&":  # so that no text can end the script element
         data = data.replace(character, f"\\u{ord(character):04x}")
