@@ -118,9 +118,9 @@ def test_a_fault_of_ours_is_said_and_the_server_goes_on(
     server: ViewServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = server.site.answer
-    monkeypatch.setattr(server.site, "answer", lambda *_: {}["gone"])
+    monkeypatch.setattr(server.site, "answer", lambda method, *_: dict[str, str]()[method])
     with pytest.raises(http.client.RemoteDisconnected):
         ask(server, "GET", f"/{server.site.token}/")
     monkeypatch.setattr(server.site, "answer", answer)
     assert ask(server, "GET", f"/{server.site.token}/")[0].status == 200
-    assert capsys.readouterr().err.startswith("redline: a page could not be made: KeyError: 'gone'\n  hint: ")
+    assert capsys.readouterr().err.startswith("redline: a page could not be made: KeyError: 'GET'\n  hint: ")
