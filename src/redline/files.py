@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
@@ -61,6 +61,30 @@ def open_within(folder: Path, name: str) -> BinaryIO:
         return _opened(itself, folder / name)
     finally:
         os.close(held)
+
+
+def open_beneath(folder: Path, names: Sequence[str]) -> BinaryIO:
+    """Open a regular file below a folder by the names of the way to it, none of which may be a link. Raises OSError.
+
+    Hidden names, `..` and names with a slash are refused: the way cannot leave the folder, whatever is changed on it
+    meanwhile.
+    """
+    if not names or any(name.startswith(".") or not name or {"/", "\0"} & {*name} for name in names):
+        raise OSError(errno.ENOENT, "there is no such file", "/".join(names))
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in names[:-1]:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held)
+            os.close(held)
+            held = inner
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        file = os.open(names[-1], flags, dir_fd=held)
+    finally:
+        os.close(held)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.ENOENT, "it is not a regular file", "/".join(names))
+    return os.fdopen(file, "rb")
 
 
 def _check_within(folder: Path, target: Path, name: str) -> None:

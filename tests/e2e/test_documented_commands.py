@@ -78,11 +78,13 @@ WAYS = sorted(
 """These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""
 EXTENDED = sorted(documented(*(page for page in PAGES if "/own-" in page)))
 """These need a package: tests/e2e/test_own_*.py run them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS})
+VIEWED = sorted(command for command in documented(*PAGES) if command.split()[0] == "view")
+"""These serve until they are interrupted: tests/e2e/test_view.py runs them."""
+DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *VIEWED})
 
 
 def test_the_documentation_shows_every_command() -> None:
-    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC)}
+    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC, *VIEWED)}
     assert shown == {
         "run",
         "profile",
@@ -97,6 +99,7 @@ def test_the_documentation_shows_every_command() -> None:
         "report",
         "compare",
         "history",
+        "view",
         "judge",
         "list",
         "doctor",

@@ -8,8 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from redline.cli.contracts import CheckResult, CompareResult, DoctorResult, ListResult
+from redline.cli.contracts import CheckResult, DoctorResult, ListResult
 from redline.model import Metric, Report, Run, Verdict
+from redline.model.compared import CompareResult
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.behaviour import GOOD

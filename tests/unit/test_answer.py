@@ -7,9 +7,9 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.cli.commands.compare import gate
-from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
 from redline.model import Comparison, Estimate, LevelEffect, MainEffect, Metric, Report, Verdict
+from redline.model.compared import CompareResult
 from redline.model.estimate import DuetComparison
 from redline.report import format as fmt
 from redline.report.document import Prose, Section

@@ -11,7 +11,6 @@ from pydantic.json_schema import models_json_schema
 from redline.cli.contracts import (
     BuildResult,
     CheckResult,
-    CompareResult,
     DoctorResult,
     JudgeResult,
     ListResult,
@@ -19,6 +18,7 @@ from redline.cli.contracts import (
     SearchJudgeResult,
     check_result,
 )
+from redline.model.compared import CompareResult
 from redline.model.history import History
 from redline.model.limits import LimitReport
 from redline.selftest.results import SelftestResult

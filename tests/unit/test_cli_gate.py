@@ -8,9 +8,9 @@ import typer
 from redline.analysis.compare import not_run
 from redline.cli import exits
 from redline.cli.commands.compare import gate
-from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
 from redline.model import COMPARED, Comparison, Metric, Plan, Skipped, Suite, Verdict
+from redline.model.compared import CompareResult
 from tests.fakes import report_cells
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis.environments import MATTERS, differences, grave, kernel_series
 from redline.cli.command_line import app
-from redline.cli.contracts import CompareResult
 from redline.errors import UsageError
 from redline.model import Environment, Run
+from redline.model.compared import CompareResult
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_environment, simulated_run

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.analysis import build_report
+from redline.analysis.comparing import compare_two
 from redline.analysis.rejudged import rejudged, validity_changes
 from redline.cli.command_line import app
-from redline.cli.commands.compare import _between
 from redline.cli.contracts import JudgeResult
 from redline.errors import StoreError, UsageError
 from redline.model import Finding, FindingKind, Grade, Report, Run
@@ -138,7 +138,7 @@ def test_findings_of_duets_are_judged_like_those_of_trials() -> None:
 
 def test_levels_of_two_runs_are_not_compared_where_there_are_duets_alone() -> None:
     with pytest.raises(UsageError, match="has duets alone, which give ratios and no levels to compare") as refused:
-        _between(compared_run(starts=3), compared_run(starts=3), anyway=False)
+        compare_two(compared_run(starts=3), compared_run(starts=3), anyway=False)
     assert "redline history" in refused.value.hint
 
 

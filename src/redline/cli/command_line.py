@@ -401,6 +401,17 @@ class HistoryFlags(SelectionFlags):
     json: bool = switch("--json", _AS_JSON)
 
 
+@command("view")
+class ViewFlags(Flags):
+    """Show the runs of folders in a browser: all of them, their pages, their history, two compared.
+
+    It prints an address of this machine, which nobody else can guess, and serves it until Ctrl-C. It only reads.
+    """
+
+    folders: list[Path] | None = argument("DIR…", "Folders that hold runs, or runs; runs/ by default.", None)
+    port: int = flag("--port", "N", "The port on 127.0.0.1.", 0, shown="a free one")
+
+
 @command("judge")
 class JudgeFlags(Flags):
     """Judge a stored run by today's rules.

@@ -10,7 +10,6 @@ from redline.analysis.resolution import ShownDifference
 from redline.model import (
     AgreedTls,
     ClockReading,
-    Comparison,
     Counts,
     Engine,
     Environment,
@@ -126,23 +125,6 @@ class StreamSummary(Frozen):
 
     kind: Literal["summary"] = "summary"
     result: LoadResult
-
-
-class CompareResult(Frozen):
-    """`redline compare --json`."""
-
-    format: Literal["redline.compare/1"] = "redline.compare/1"
-    base: str
-    other: str
-    comparisons: tuple[Comparison, ...]
-    unmatched: tuple[str, ...] = Field(
-        description="cells that only one of the two runs has; with one run, skipped cells"
-    )
-    environment_differs: tuple[str, ...] = Field(description="what may explain a difference, such as `os: 11 -> 12`")
-    environment_grave: tuple[str, ...] = Field(
-        default=(), description="the grave differences: two runs are then compared only with `--anyway`"
-    )
-    findings: tuple[Finding, ...] = Field(description="findings about the compared cells, of both runs")
 
 
 class JudgeResult(Frozen):

@@ -409,12 +409,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Head:
-    """The head of the document, above all sections. Only the page has `brand`, `about` and `footer`."""
+    """The head of the document, above all sections.
+
+    Only the page has `brand`, with the `trail` of links beside it, `about` and `footer`.
+    """
 
     title: str
     facts: tuple[str, ...] = ()
     notices: tuple[Line, ...] = ()
     brand: str = "Redline"
+    trail: Line = ()
     about: str = ""
     footer: str = ""
 
@@ -430,12 +434,21 @@ class Figures:
 
 
 @dataclass(frozen=True)
+class Watch:
+    """What a page asks the server that it comes from: whether `address` still has the `stamp` of what is shown."""
+
+    address: str
+    stamp: str
+
+
+@dataclass(frozen=True)
 class Page:
-    """Everything on a page."""
+    """Everything on a page. Only a page that a server serves has a `watch`: a file asks nobody."""
 
     head: Head
     sections: tuple[Section, ...]
     figures: Figures
+    watch: Watch | None = None
 
 
 def filled(*blocks: Block | None) -> Iterator[Block]:

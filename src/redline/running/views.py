@@ -22,6 +22,11 @@ def search_report(store: RunStore) -> LimitReport:
     return limit_report(manifest, {cell.id: store.probes(cell) for cell in manifest.plan.cells.values()})
 
 
+def report_of(store: RunStore) -> AnyReport:
+    """Judge what is stored in a directory of any kind. Raises StoreError."""
+    return search_report(store) if store.kind == "search" else run_report(store)
+
+
 def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
     """Judge a stored run, and write its views. Its advice names the directory if `is_kept`. Raises StoreError."""
     report = build_report(store.run(), str(store.folder) if is_kept else None)

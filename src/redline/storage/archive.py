@@ -1,13 +1,14 @@
 """Find the runs below a directory, and report its other content."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import StoreError, UsageError
 from redline.files import as_store_error
 from redline.model.history import LeftOut
-from redline.storage.runs import RunStore
+from redline.storage.runs import RunStore, capacity_store
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,21 @@ def open_archive(folder: Path) -> Archive:
         tuple(entry for entry in entries if isinstance(entry, LeftOut)),
         tuple(foreign),
     )
+
+
+def stores_below(folder: Path) -> Iterator[RunStore]:
+    """All directories of any kind at or below the folder, by name, also those of which only a capacity is measured.
+
+    As `open_archive` it follows no links and no hidden directories. What cannot be read, or is not there, is empty.
+    """
+    waiting = [folder]
+    while waiting:
+        store = RunStore(waiting.pop())
+        if store.exists or capacity_store(store.folder).exists:
+            yield store
+            continue
+        with suppress(OSError):
+            waiting += reversed(_children(store.folder))
 
 
 def left_out(folder: Path, reason: str, store: RunStore, *, going: bool = False) -> LeftOut:

@@ -4,17 +4,16 @@ import sys
 
 import typer
 
-from redline.analysis import build_report, compare_runs
-from redline.analysis.compare import not_run, unwanted, why_no_verdict
-from redline.analysis.environments import grave
+from redline.analysis.compare import unwanted, why_no_verdict
+from redline.analysis.comparing import compare_two, compare_within
 from redline.cli import exits
 from redline.cli.command_line import CompareFlags
 from redline.cli.commands.report import read_run
-from redline.cli.contracts import CompareResult
 from redline.cli.show import show, write_json
 from redline.errors import RedlineError, UsageError
 from redline.findings import gathered, named, said_once
-from redline.model import Finding, Grade, Report, Run, Verdict
+from redline.model import Grade, Verdict
+from redline.model.compared import CompareResult
 from redline.report.sections.comparison import pair_sections
 from redline.storage.runs import RunStore
 
@@ -28,7 +27,7 @@ def execute(flags: CompareFlags) -> None:
                 hint=f"name folders of runs, or see results of other tools side by side: redline history {path} …",
             )
     base = read_run(flags.run)
-    result = _between(base, read_run(flags.other), anyway=flags.anyway) if flags.other else _within(base)
+    result = compare_two(base, read_run(flags.other), anyway=flags.anyway) if flags.other else compare_within(base)
     if flags.json:
         write_json(result)
     else:
@@ -69,57 +68,3 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
         raise RedlineError(
             f"not everything could be compared: {missing}", hint="fix these cells and measure them again"
         )
-
-
-def _within(run: Run) -> CompareResult:
-    suite = run.manifest.plan.suite
-    if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
-        raise UsageError(
-            f"run {run.manifest.name} has no baseline to compare with",
-            hint="name it in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
-        )
-    name, made = run.manifest.name, build_report(run)
-    return CompareResult(
-        base=name,
-        other=name,
-        comparisons=made.comparisons,
-        unmatched=not_run(run.manifest.plan),
-        environment_differs=(),
-        findings=_findings(made),
-    )
-
-
-def _between(base: Run, other: Run, *, anyway: bool) -> CompareResult:
-    between = f"{base.manifest.name} and {other.manifest.name}"
-    for run in (base, other):
-        if not run.manifest.plan.trials:
-            raise UsageError(
-                f"{run.manifest.name} has duets alone, which give ratios and no levels to compare with another run",
-                hint="follow its ratios over several runs: redline history, with the folder above them",
-            )
-    differing = grave(base.manifest.environment, other.manifest.environment)
-    if differing and not anyway:
-        raise UsageError(
-            f"{between} come from environments that differ gravely: {'; '.join(map(str, differing))}",
-            hint="measure both in one run, or both here and now; --anyway compares them nevertheless",
-        )
-    compared = compare_runs(base, other)
-    if not compared.comparisons:
-        raise UsageError(
-            f"{between} have no cell in common",
-            hint="cells match when server, options, scenario, load, warm-up and timeout are the same",
-        )
-    return CompareResult(
-        base=base.manifest.name,
-        other=other.manifest.name,
-        comparisons=compared.comparisons,
-        unmatched=compared.unmatched,
-        environment_differs=tuple(map(str, compared.environment_differs)),
-        environment_grave=tuple(map(str, differing)),
-        findings=(*_findings(build_report(base)), *_findings(build_report(other))),
-    )
-
-
-def _findings(report: Report) -> tuple[Finding, ...]:
-    findings = report.findings
-    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in findings[cell.cell_id])

@@ -9,14 +9,14 @@ import typer
 from rich.text import Text
 
 from redline.analysis.changes import FEWEST_RUNS
-from redline.analysis.history import SeenRun, build_history, overlooked, regressions, see, silent
+from redline.analysis.history import SeenRun, build_history, overlooked, regressions, silent
 from redline.analysis.other_results import lines_of
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, form_of, split
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
-from redline.errors import RedlineError, StoreError, UsageError
+from redline.errors import RedlineError, UsageError
 from redline.findings import said_once
 from redline.model import Cell, Grade
 from redline.model.history import History, OtherLine
@@ -24,7 +24,8 @@ from redline.peers.outputs.formats import read_results
 from redline.report.document import Medium
 from redline.report.render import history_page, markdown
 from redline.report.sections.history import OUTLINE
-from redline.storage.archive import Archive, left_out, open_archive
+from redline.running.histories import see_stored
+from redline.storage.archive import Archive, open_archive
 
 
 def execute(flags: HistoryFlags) -> None:
@@ -124,12 +125,11 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool], others
     with OneLine(Terminal(stderr=True)) as line:
         for number, store in enumerate(archive.runs, start=1):
             line.say(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
-            try:
-                seen.append(see(store.run(), str(store.folder), wanted))
-            except StoreError as error:
-                aside.append(left_out(store.folder, error.message, store))
-            except ValueError as error:  # a histogram is decoded when it is first asked
-                aside.append(left_out(store.folder, f"its recordings are damaged: {error}", store))
+            shown = see_stored(store, wanted)
+            if isinstance(shown, SeenRun):
+                seen.append(shown)
+            else:
+                aside.append(shown)
         line.say(Text("looking for changes"))
         return build_history(str(folder), seen, aside, archive.foreign, others)
 

@@ -27,7 +27,7 @@ from redline.peers.outputs.formats import read_results
 from redline.report.render import csvfile, summary
 from redline.report.sections.other_results import other_sections
 from redline.running.renderers import renderer_of
-from redline.running.views import run_report, search_report
+from redline.running.views import report_of
 from redline.storage.reports import NotJsonError, read_report
 from redline.storage.runs import RunStore, capacity_store
 
@@ -118,10 +118,9 @@ def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
 def report_in(folder: Path) -> AnyReport:
     """Judge a directory by today's rules, and return the report. Raises StoreError."""
     store = RunStore(folder)
-    if store.kind == "search":
-        return search_report(store)
-    _check_measured(folder)
-    return run_report(store)
+    if store.kind != "search":
+        _check_measured(folder)
+    return report_of(store)
 
 
 def read_run(folder: Path) -> Run:

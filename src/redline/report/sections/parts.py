@@ -20,6 +20,8 @@ from redline.report.document import (
     line,
 )
 
+INTERRUPTED = ", interrupted"
+"""The end of what is said to be done in a comparison that lacks starts."""
 _SHARES = ("steal_share", "busy_share")
 
 
@@ -120,7 +122,7 @@ def done_text(run: RunReport) -> str:
     set_up = f", and {fmt.duration(run.setup_seconds * 1e9)} of setting up" if run.setup_seconds else ""
     if run.alone:
         return f"{run.trials_done} of {run.trials_planned} trials{set_up}"
-    cut = ", interrupted" if run.interrupted else ""
+    cut = INTERRUPTED if run.interrupted else ""
     slow = 2 * run.launch_seconds > run.seconds
     waited = f", {fmt.duration(run.launch_seconds * 1e9)} of it until servers were ready" if slow else ""
     return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{waited}{set_up}{cut}"

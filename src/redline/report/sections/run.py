@@ -29,6 +29,9 @@ from redline.report.sections.timelines import trial_items, trials_section
 from redline.report.sections.trials import precision_text
 from redline.report.sections.watched import watched_sections
 
+UNFINISHED = "! This run is not complete: "
+"""The beginning of the notice about a run that lacks recordings."""
+
 
 def _answer(report: Report) -> Iterator[Section]:
     for section in run_answer(report):
@@ -67,7 +70,7 @@ def _head(report: Report) -> Head:
     servers = (line((f"{name}:", "strong"), f" {text}") for name, text in run.servers.items())
     precision = (line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()
     unfinished = "" if run.complete else f"{done_text(run)}. If it is kept, --resume continues from here."
-    notice = (line(("! This run is not complete: ", Grade.WARN), unfinished),) if unfinished else ()
+    notice = (line((UNFINISHED, Grade.WARN), unfinished),) if unfinished else ()
     return Head(
         run.suite,
         page_facts(report.environment, run.started_unix_ns, done_text(run), run.seed),

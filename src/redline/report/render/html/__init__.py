@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
@@ -47,8 +48,22 @@ _CURVE = 44
 
 def render(page: Page) -> bytes:
     """Render the whole page; the same page gives the same bytes."""
+    return render_served(page).content
+
+
+class ServedPage(NamedTuple):
+    """A page, and the content security policy that a server sends with it, which is also in it."""
+
+    content: bytes
+    policy: str
+
+
+def render_served(page: Page) -> ServedPage:
+    """Render the whole page as `render`, for a server. A page with a `watch` may ask the server that it comes from."""
     style = Markup("\n").join(_asset(name) for name in ("vendor/uPlot.min.css", "page.css", *page.figures.styles))
-    scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts)]
+    watching = ("watch.js",) if page.watch else ()
+    scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts, *watching)]
+    policy = _policy(style, *scripts, asks=page.watch is not None)
     data = json.dumps(page.figures.data, separators=(",", ":"))
     for character in "<>&":  # so that no text can end the script element
         data = data.replace(character, f"\\u{ord(character):04x}")
@@ -57,10 +72,10 @@ def render(page: Page) -> bytes:
         page=page,
         style=style,
         scripts=scripts,
-        policy=_policy(style, *scripts),
+        policy=policy,
         data=Markup(data),  # noqa: S704
     )
-    return visible(text).encode()
+    return ServedPage(visible(text).encode(), policy)
 
 
 @cache
@@ -69,12 +84,15 @@ def _asset(name: str) -> Markup:
     return Markup((_HERE / "assets" / name).read_text(encoding="utf-8"))  # noqa: S704
 
 
-def _policy(style: str, *scripts: str) -> str:
-    """Forbid loading anything; only these texts may act (W3C, Content Security Policy Level 3)."""
+def _policy(style: str, *scripts: str, asks: bool = False) -> str:
+    """Forbid loading anything; only these texts may act (W3C, Content Security Policy Level 3).
+
+    A page that `asks` may do so of the server that it comes from, and of no other.
+    """
     allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
+    own = "connect-src 'self'; form-action 'self'" if asks else "form-action 'none'"
     return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; img-src data:; base-uri 'none'; {own}"
     )
 
 

@@ -1,0 +1,67 @@
+"""Compare two runs, or a run with its own baselines, and refuse what would say nothing. Pure."""
+
+from redline.analysis.build import build_report
+from redline.analysis.compare import compare_runs, not_run
+from redline.analysis.environments import grave
+from redline.errors import UsageError
+from redline.model import Finding, Report, Run
+from redline.model.compared import CompareResult
+
+
+def compare_within(run: Run) -> CompareResult:
+    """Compare the variants of a run with their baselines. Raises UsageError if it has none."""
+    suite = run.manifest.plan.suite
+    if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
+        raise UsageError(
+            f"run {run.manifest.name} has no baseline to compare with",
+            hint="name it in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
+        )
+    name, made = run.manifest.name, build_report(run)
+    return CompareResult(
+        base=name,
+        other=name,
+        comparisons=made.comparisons,
+        unmatched=not_run(run.manifest.plan),
+        environment_differs=(),
+        findings=_findings(made),
+    )
+
+
+def compare_two(base: Run, other: Run, *, anyway: bool) -> CompareResult:
+    """Compare the cells that two runs have in common, `other` over `base`.
+
+    Raises UsageError where that says nothing; also if their environments differ gravely, unless `anyway`.
+    """
+    between = f"{base.manifest.name} and {other.manifest.name}"
+    for run in (base, other):
+        if not run.manifest.plan.trials:
+            raise UsageError(
+                f"{run.manifest.name} has duets alone, which give ratios and no levels to compare with another run",
+                hint="follow its ratios over several runs: redline history, with the folder above them",
+            )
+    differing = grave(base.manifest.environment, other.manifest.environment)
+    if differing and not anyway:
+        raise UsageError(
+            f"{between} come from environments that differ gravely: {'; '.join(map(str, differing))}",
+            hint="measure both in one run, or both here and now; --anyway compares them nevertheless",
+        )
+    compared = compare_runs(base, other)
+    if not compared.comparisons:
+        raise UsageError(
+            f"{between} have no cell in common",
+            hint="cells match when server, options, scenario, load, warm-up and timeout are the same",
+        )
+    return CompareResult(
+        base=base.manifest.name,
+        other=other.manifest.name,
+        comparisons=compared.comparisons,
+        unmatched=compared.unmatched,
+        environment_differs=tuple(map(str, compared.environment_differs)),
+        environment_grave=tuple(map(str, differing)),
+        findings=(*_findings(build_report(base)), *_findings(build_report(other))),
+    )
+
+
+def _findings(report: Report) -> tuple[Finding, ...]:
+    findings = report.findings
+    return tuple(finding for cell in report.cells if cell.role == "subject" for finding in findings[cell.cell_id])

@@ -1,0 +1,26 @@
+"""Two runs side by side, or the variants of a run with its baseline: the published format of `compare --json`."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+from redline.model.finding import Finding
+from redline.model.report import Comparison
+
+
+class CompareResult(Frozen):
+    """`redline compare --json`."""
+
+    format: Literal["redline.compare/1"] = "redline.compare/1"
+    base: str
+    other: str
+    comparisons: tuple[Comparison, ...]
+    unmatched: tuple[str, ...] = Field(
+        description="cells that only one of the two runs has; with one run, skipped cells"
+    )
+    environment_differs: tuple[str, ...] = Field(description="what may explain a difference, such as `os: 11 -> 12`")
+    environment_grave: tuple[str, ...] = Field(
+        default=(), description="the grave differences: two runs are then compared only with `--anyway`"
+    )
+    findings: tuple[Finding, ...] = Field(description="findings about the compared cells, of both runs")
