@@ -14,6 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
+from redline.cli.command_line import TelemetryFlags
 from redline.cli.session_view import SessionView
 from redline.cli.telemetry import metered
 from redline.errors import UsageError
@@ -164,7 +165,7 @@ def test_times_stand_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
 def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.getfqdn", lambda _host: pytest.fail("the resolver is asked"))
     port = unused_port()
-    with metered(port, None, QUIET) as meter:
+    with metered(TelemetryFlags(openmetrics=port), QUIET) as meter:
         assert meter is not None
         meter.interval(TRIAL, intervals()[-1])
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
@@ -174,7 +175,7 @@ def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.Mo
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
         with (
             pytest.raises(UsageError, match=f"127.0.0.1:{port} cannot be listened on: Address already in use"),
-            metered(port, None, QUIET),
+            metered(TelemetryFlags(openmetrics=port), QUIET),
         ):
             pass
     with pytest.raises(urllib.error.URLError):
@@ -183,7 +184,7 @@ def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_what_is_no_port_is_refused(port: int) -> None:
-    with pytest.raises(UsageError, match="no port"), metered(port, None, QUIET):
+    with pytest.raises(UsageError, match="no port"), metered(TelemetryFlags(openmetrics=port), QUIET):
         pass
 
 
@@ -192,7 +193,7 @@ def test_what_is_refused_waits_for_no_collector() -> None:
     with (
         collector() as server,
         pytest.raises(UsageError, match="no port"),
-        metered(0, f"http://127.0.0.1:{server.server_port}", console),
+        metered(TelemetryFlags(openmetrics=0, otlp=f"http://127.0.0.1:{server.server_port}"), console),
     ):
         pass
     assert server.pushed == []
@@ -201,7 +202,7 @@ def test_what_is_refused_waits_for_no_collector() -> None:
 
 
 def test_nobody_asks() -> None:
-    with metered(None, None, QUIET) as meter:
+    with metered(TelemetryFlags(), QUIET) as meter:
         assert meter is None
 
 
@@ -241,7 +242,7 @@ def collector() -> Iterator[Collector]:
 
 def test_the_last_push_has_every_request() -> None:
     with collector() as server:
-        with metered(None, f"http://127.0.0.1:{server.server_port}", QUIET) as meter:
+        with metered(TelemetryFlags(otlp=f"http://127.0.0.1:{server.server_port}"), QUIET) as meter:
             assert meter is not None
             for interval in intervals():
                 meter.interval(TRIAL, interval)
@@ -281,13 +282,14 @@ def test_a_collector_that_is_not_there_ends_no_load(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("url", ["127.0.0.1:4318", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x"])
 def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="this is no URL"), metered(None, url, QUIET):
+    with pytest.raises(UsageError, match="this is no URL"), metered(TelemetryFlags(otlp=url), QUIET):
         pass
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(__import__("sys").modules, "redline.plugins.telemetry.otlp")
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.exporter.otlp.proto.http.metric_exporter", None)
-    with pytest.raises(UsageError, match="not installed") as refused, metered(None, "http://127.0.0.1:4318", QUIET):
+    flags = TelemetryFlags(otlp="http://127.0.0.1:4318")
+    with pytest.raises(UsageError, match="not installed") as refused, metered(flags, QUIET):
         pass
     assert "opentelemetry-exporter-otlp-proto-http" in refused.value.hint

@@ -5,23 +5,26 @@ from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 
+from redline.cli.command_line import TelemetryFlags
+from redline.cli.show import insist
 from redline.errors import UsageError
 from redline.plugins.telemetry.meter import Meter
 
 
 @contextmanager
-def metered(openmetrics: int | None, otlp: str | None, console: Console) -> Iterator[Meter | None]:
+def metered(flags: TelemetryFlags, console: Console) -> Iterator[Meter | None]:
     """What takes in what the loads of a command show, until it ends; None where nobody asks for it.
 
     Raises UsageError for a port that is in use, a URL that is none, and without the extra.
     """
+    openmetrics, otlp = flags.openmetrics, flags.otlp
     if openmetrics is None and otlp is None:
         yield None
         return
     meter = Meter()
 
     def say(text: str) -> None:
-        console.print(text, soft_wrap=True, highlight=False, markup=False)
+        insist(console, text)
 
     with ExitStack() as stack:
         url = None
@@ -43,5 +46,5 @@ def metered(openmetrics: int | None, otlp: str | None, console: Console) -> Iter
                 raise UsageError("--otlp: the SDK of OpenTelemetry is not installed", hint=hint) from None
             stack.enter_context(pushed(meter, otlp, say))
         if url is not None:
-            say(f"metrics: {url}")
+            console.print(f"metrics: {url}", soft_wrap=True, highlight=False, markup=False)
         yield meter
