@@ -22,6 +22,7 @@ from redline.model import Interval
 from redline.plugins.telemetry import otlp
 from redline.plugins.telemetry.meter import BOUNDS_S, MOST_TRIALS, DurationBuckets, Meter, MeteredTrial, attributes
 from redline.plugins.telemetry.openmetrics import CONTENT_TYPE, exposition
+from redline.ports import ServerUsage
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import compared_run, with_a_further_duet
 from tests.fakes.duets import simulated_duet
@@ -69,6 +70,8 @@ def test_the_reader_of_prometheus_finds_every_request() -> None:
         "redline_response_duration_seconds",
         "redline_requests",
         "redline_engine_cpu_time_seconds",
+        "redline_server_cpu_time_seconds",
+        "redline_server_memory_usage_bytes",
     }
     for phase in ("warmup", "measure"):
         mine = [interval for interval in intervals() if interval.phase == phase]
@@ -120,6 +123,34 @@ def test_a_duet_counts_requests_at_once_and_times_when_it_has_ended() -> None:
     assert sums.response.count == 0
     meter.ended(trials, duet)
     assert meter.sums()[trials[0], "measure"].response.count == duet.traffic.targets[0].response.count
+
+
+def test_the_cpu_time_of_servers_in_a_duet_is_that_of_its_slices() -> None:
+    meter, duet = Meter(), simulated_duet(0)
+    trials = tuple(MeteredTrial(name, "start-1", name) for name in ("A", "B", "control"))
+    assert duet.traffic is not None
+    for block in duet.traffic.blocks:
+        meter.block(trials, block)
+    slices = [part for block in duet.traffic.blocks if block.phase == "measure" for part in block.slices]
+    for target, trial in enumerate(trials):
+        used = sum(part.cpu_ns[target] or 0 for part in slices if part.cpu_ns)
+        assert (meter.sums()[trial, "measure"].server_cpu_ns or 0) == used
+
+
+def test_the_servers_cpu_time_adds_up_and_its_memory_is_the_latest() -> None:
+    meter, (first, *more) = Meter(), (part for part in intervals() if part.phase == "measure")
+    meter.usage(CELL, "measure", ServerUsage(1, 5, 5))  # of no trial that is known
+    meter.interval(TRIAL, first)
+    meter.usage(CELL, "measure", ServerUsage(10, 2_000_000_000, 100))
+    meter.interval(TRIAL, more[0])
+    meter.usage(CELL, "measure", ServerUsage(10, 3_000_000_000, 90))
+    meter.interval(TRIAL, more[1])
+    meter.usage(CELL, "measure", ServerUsage(99, 500_000_000, None))  # the next start of a search
+    sums = meter.sums()[TRIAL, "measure"]
+    assert (sums.server_cpu_ns, sums.server_rss_bytes) == (3_500_000_000, None)
+    text = exposition(meter)
+    assert "redline_server_cpu_time_seconds_total{" in text
+    assert "redline_server_memory_usage_bytes{" not in text
 
 
 def test_a_repeated_trial_begins_at_zero_and_old_trials_go() -> None:

@@ -57,6 +57,7 @@ class TelemetryFlags(ProgressFlags):
         "--openmetrics", "PORT", "Serve metrics of the load while it runs: http://127.0.0.1:PORT/metrics."
     )
     otlp: str | None = flag("--otlp", "URL", "Push the same metrics to a collector of OpenTelemetry.")
+    remote_write: str | None = flag("--remote-write", "URL", "Write the same metrics to a server of Prometheus.")
 
 
 WHILE_IT_RUNS = frozenset(TelemetryFlags.declared())

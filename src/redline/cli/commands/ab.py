@@ -51,8 +51,9 @@ def execute(flags: AbFlags) -> None:
         _write_suite(flags, flags.write_suite, console)
         return
     with ExitStack() as stack:
-        workplace = Workplace(None, stack, places.of_suite)
         meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(None, stack, places.of_suite, on_usage)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter)
         if flags.resume is not None:

@@ -39,8 +39,9 @@ def execute(flags: LimitFlags) -> None:
     console = progress_console(flags)
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     with ExitStack() as stack:
-        workplace = Workplace(flags.on, stack, places.of_suite)
         meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(flags.on, stack, places.of_suite, on_usage)
         view = SessionView(console, meter)
         output = Output("limit", "json" if flags.json else None, fail_on, flags.wait_quiet, meter=meter)
         if flags.resume is not None:

@@ -47,8 +47,9 @@ def execute(flags: LoadFlags) -> None:
     with ExitStack() as stack:
         console = progress_console(flags)
         meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(None, stack, places.of_suite, on_usage)
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
-        workplace = Workplace(None, stack, places.of_suite)
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
         _, recording, result = measure(flags, folder, workplace, outputs)

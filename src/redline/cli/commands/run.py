@@ -28,8 +28,9 @@ def execute(flags: RunFlags) -> None:
     """Build the servers of a suite or of redline.yaml, measure every cell, and write the report."""
     console = progress_console(flags)
     with ExitStack() as stack:
-        workplace = Workplace(flags.on, stack, places.of_suite)
         meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(flags.on, stack, places.of_suite, on_usage)
         output = _output(flags, meter)
         if flags.resume is not None:
             refuse(
