@@ -17,6 +17,7 @@ from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
 from redline.analysis.results import CellResult, cell_results
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
+from redline.analysis.unrecorded import unrecorded
 from redline.findings import host_mode
 from redline.model import (
     CellReport,
@@ -77,6 +78,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         profiles=profiles,
         unprofiled=plan.unprofiled,
         skipped=plan.skipped,
+        unrecorded=unrecorded(run),
     )
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
+from redline.analysis.unrecorded import unrecorded_of_search
 from redline.findings import judge_probe, judge_server
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
@@ -432,10 +433,12 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
     Cells with recordings, and the next cell to be searched, are in the plan's order.
     """
     terms, limits = manifest.terms, dict[str, CellLimit]()
-    began_all = True
+    began_all, first = True, None
     for cell_id in search_order(manifest.plan):
         cell = manifest.plan.cells[cell_id]
-        state = search_state(manifest, cell, made.get(cell_id, ()))
+        recorded = tuple(made.get(cell_id, ()))
+        first = first or next((each.recording for each in recorded), None)
+        state = search_state(manifest, cell, recorded)
         if state.loads or began_all:
             limits[cell_id] = state.limit()
         began_all = began_all and state.ended
@@ -455,4 +458,5 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
         comparisons=limit_comparisons(cells, limits, suite),
         skipped=manifest.plan.skipped,
         suite_text=manifest.suite_text,
+        unrecorded=unrecorded_of_search(manifest, first),
     )

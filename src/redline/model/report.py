@@ -435,6 +435,7 @@ class Report(Frozen):
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]
+    unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
