@@ -11,9 +11,9 @@ from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
 from redline.analysis.unrecorded import unrecorded_of_search
-from redline.findings import judge_probe, judge_server
+from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
-from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
+from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, ServerFacts, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.quantities import duration, rate, significant
@@ -126,6 +126,8 @@ class SearchState:
     _calm_ns: int | None = None
     _build: tuple[str, str] = ("", "")
     _host: str = ""
+    _servers: dict[int, ServerFacts] = field(default_factory=dict)
+    """The server of each start."""
 
     def __post_init__(self) -> None:
         self.search = Search(self.sets, self.settings)
@@ -172,6 +174,7 @@ class SearchState:
         self._host = recording.host or self._host
         if recording.server is not None:
             self._build = recording.server.build, recording.server.runtime_version
+            self._servers.setdefault(made.start, recording.server)
         if made.phase == "overload":
             self._overload = made
             return None
@@ -274,7 +277,7 @@ class SearchState:
             limits=tuple(answer(limit, self.search) for limit in answers) if self.search.evidence else (),
             probes=tuple(self.probes),
             starts=tuple(self.starts),
-            findings=tuple(self.findings),
+            findings=(*self.findings, *judge_starts(self.cell, tuple(self._servers.values()))),
         )
         return with_curve(limit, self._beyond(step))
 
