@@ -27,12 +27,13 @@ VARIETY = 12
 
 @dataclass(frozen=True)
 class Size:
-    """A run of so many servers, scenarios under a closed and an open load each, and trials of each cell."""
+    """A run of so many servers, scenarios under the first of a closed and an open load, and trials of each cell."""
 
     servers: int
     scenarios: int
     trials: int
     ceiling: str | None = None
+    loads: int = 2
 
 
 SIZES = {
@@ -46,12 +47,13 @@ SIZES = {
 def store(size: Size, folder: Path) -> int:
     """Store a synthetic run in `folder`. Returns the bytes of its recordings."""
     from tests.fakes.behaviour import GOOD  # noqa: PLC0415 - imports scipy, which the judging process must pay itself
-    from tests.fakes.recordings import SIMPLE_GET, simulated_run  # noqa: PLC0415
+    from tests.fakes.recordings import SATURATE, SIMPLE_GET, STEADY, simulated_run  # noqa: PLC0415
 
     empty = simulated_run(
         {f"fake.server{number}": GOOD for number in range(size.servers)},
         trials=size.trials,
         scenarios=tuple(SIMPLE_GET.model_copy(update={"name": f"Get{number}"}) for number in range(size.scenarios)),
+        loads=(SATURATE, STEADY)[: size.loads],
         baseline="fake.server0",
         ceiling=size.ceiling,
         done=0,

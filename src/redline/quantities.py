@@ -37,6 +37,7 @@ LONGEST_DURATION_NS = 24 * _DURATION_NS["h"]
 
 _PER_SECOND = {"": 1.0, "/s": 1.0, "/min": 60.0, "/h": 3600.0}
 _RATE_HINT = "write requests per second, such as 5000 or 5000/s; 300/min and 100/h are understood too"
+LEAST_SPEED, MOST_SPEED = 0.001, 1000.0
 HIGHEST_RATE_PER_S = 1e7
 
 _SIZE_BYTES = {"": 1, "B": 1, "kB": 1000, "KiB": 1024, "MB": 1000**2, "MiB": 1024**2}
@@ -161,6 +162,18 @@ def parse_any_rate(text: str | float) -> float:
     if rate_per_s > HIGHEST_RATE_PER_S:
         raise WrongValueError(f"{quoted(text)} is more than one request each nanosecond", _RATE_HINT)
     return rate_per_s
+
+
+def parse_speed(text: str | float) -> float:
+    """A speed from 0.001 to 1000 times that of a recording: `2x`, `0.5`.
+
+    Raises WrongValueError (a ValueError) for anything else.
+    """
+    match = re.fullmatch(rf"({NUMBER})\s*x?", str(text).strip())
+    if not match or not LEAST_SPEED <= float(match[1]) <= MOST_SPEED:
+        hint = "write how many times faster than recorded, from 0.001 to 1000: 2x"
+        raise WrongValueError(f"{quoted(text)} is not a speed", hint)
+    return float(match[1])
 
 
 def parse_share(text: str | float) -> float:

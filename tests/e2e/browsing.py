@@ -1,10 +1,16 @@
-"""The browser in which pages are opened: Chromium of this machine, which asks nothing of the network."""
+"""The browser in which pages are opened: Chromium of this machine, which asks nothing of the network.
+
+`barriers` is what axe finds on a page: it is empty if the page holds to WCAG 2.2, levels A and AA, as far as a machine
+can say.
+"""
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -24,3 +30,23 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "cat.aria", "cat.tables")
+"""The tags of rules: WCAG's, and those of axe's best practices for ARIA and tables."""
+
+
+def barriers(page: Page, within: str = "html") -> list[str]:
+    """What keeps people from reading the page, or the part of a selector: rule, help, and the first such elements.
+
+    What is folded away is not looked at: open it first.
+    """
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = page.evaluate(
+        """([within, rules]) => axe.run(within, { runOnly: rules, resultTypes: ["violations"] }).then(
+          ({ violations }) => violations.map(({ id, help, nodes }) => ({ id, help, count: nodes.length,
+            where: nodes.slice(0, 3).map(node => `${node.target} ${node.any[0]?.message ?? ""}`) })))""",
+        [within, list(RULES)],
+    )
+    return [f"{one['id']}: {one['help']} ({one['count']}): {'; '.join(one['where'])}" for one in found]

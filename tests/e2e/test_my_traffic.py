@@ -37,6 +37,8 @@ def write_files(folder: Path) -> None:
     ]
     (folder / "shop.har").write_text(json.dumps({"log": {"entries": entries}}))
     (folder / "openapi.yaml").write_text("openapi: 3.1.0\npaths: {/items: {get: {responses: {'200': {}}}}}\n")
+    (folder / "recorded.yaml").write_text("- {name: a, get: /a}\n- {name: b, get: /b}\n")
+    (folder / "recorded.txt").write_text("0 1\n0.1 2\n0.15 1\n")
     (folder / "shop.yaml").write_text("- {name: a, get: /a}\n- {name: b, get: /b, weight: 2}\n")
 
 
@@ -45,13 +47,14 @@ def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Pa
     args = shlex.split(command)
     write_files(tmp_path)
     if args[0] == "import" and "-o" in args:
-        (tmp_path / args[args.index("-o") + 1]).unlink(missing_ok=True)
+        for flag in {"-o", "--times"} & set(args):
+            (tmp_path / args[args.index(flag) + 1]).unlink(missing_ok=True)
     if args[0] == "load":
         args = replaced(args, SHORT_LOAD)
     if args[0] == "limit":
         args = replaced(args, SHORT_LIMIT)
     if args[0] == "ab":
-        args = replaced(with_servers(args, oracle), SHORT_AB)
+        args = replaced(with_servers(args, oracle), SHORT_AB[:2] if "--replay" in args else SHORT_AB)
     with targets.target(targets.healthy) as url:
         done = redline(*(base_of(url) if arg.startswith("http://") else arg for arg in args))
     assert done.code in ({0} if args[0] == "import" else {0, 1, 3}), done.err
@@ -114,3 +117,13 @@ def test_what_is_no_file_of_requests_is_refused(redline: Redline, tmp_path: Path
     redline("import", "none").refused(2, "there is no file none")
     redline("import", "text", "--most", "0").refused(2, "--most 0 is not possible")
     redline("load", "http://127.0.0.1:1/", "--requests", "text").refused(2, "text:1:1: this is not a list of requests")
+
+
+def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(300)))
+    command = shlex.join([str(oracle), "null", "--port", "{port}"])
+    done = redline("ab", command, command, "--replay", "access.log", *SHORT_AB[:2], "--json")
+    assert done.code == 0, done.err
+    assert "300 requests in 997 ms; the file has whole seconds, over which they are spread evenly" in done.err
+    (cell, *_) = done.json["cells"]
+    assert "300 replayed requests" in json.dumps(cell)

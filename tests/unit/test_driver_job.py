@@ -131,6 +131,16 @@ def test_a_plain_job_says_no_more_than_it_must() -> None:
                 }
             },
         ),
+        (
+            Open(arrivals="replayed", replayed_ns=(0, 1500), replayed_requests=(2, 0), connections=2),
+            {
+                "open": {
+                    "arrivals": {"replayed": {"due_ns": [0, 1500], "requests": [2, 0]}},
+                    "connections": 2,
+                    "depth": 1,
+                }
+            },
+        ),
     ],
 )
 def test_loads(load: Closed | Open, expected: dict[str, Any]) -> None:

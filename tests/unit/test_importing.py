@@ -411,3 +411,47 @@ def test_a_file_is_opened_as_others_are(tmp_path: Path) -> None:
         pass
     with pytest.raises(UsageError, match="is a folder"), opened_requests(tmp_path):
         pass
+
+
+def timed(text: str) -> Made:
+    source = RequestSource("file", io.BytesIO(text.encode()), lambda _name: b"")
+    form = detect(source)
+    assert form is not None
+    return read_requests(source, form, Wanted(times=True))
+
+
+def test_requests_of_whole_seconds_are_spread_over_them() -> None:
+    made = timed(LOG)
+    # Three are sent in the first second, and one in the next; what is left out has no time.
+    assert [arrival.at_ns for arrival in made.arrivals] == [0, 333_333_333, 666_666_666, 1_000_000_000]
+    sent = [made.requests[arrival.request] for arrival in made.arrivals]
+    assert [request["get"] for request in sent] == ["/items?page=2", "/items?page=2", "/old", "/caf%C3%A9/{{seq}}"]
+    assert made.spread
+
+
+def test_times_in_any_order_and_form() -> None:
+    lines = (
+        {"request": "GET /end HTTP/1.1", "status": 200, "msec": "1646861403.500", "request_time": "2.500"},
+        {"method": "GET", "path": "/start", "status": 200, "start_time": "2022-03-09T21:30:00.500Z", "duration": 900},
+        {"request": {"method": "GET", "uri": "/caddy"}, "status": 200, "ts": 1646861402.25, "duration": 0.25},
+        {"request": "GET /unknown HTTP/1.1", "status": 200, "time": "noon"},
+    )
+    made = timed("".join(f"{json.dumps(line)}\n" for line in lines))
+    sent = [(made.requests[arrival.request]["get"], arrival.at_ns) for arrival in made.arrivals]
+    assert sent == [("/start", 0), ("/end", 500_000_000), ("/caddy", 1_500_000_000)]
+    assert not made.spread
+
+
+def test_a_recording_of_a_browser_has_times() -> None:
+    def entry(url: str, at: str) -> dict[str, Any]:
+        return {"startedDateTime": at, "request": {"method": "GET", "url": url}, "response": {"status": 200}}
+
+    entries = [entry("http://h/b", "2026-11-26T12:00:00.250+01:00"), entry("http://h/a", "2026-11-26T11:00:00.125Z")]
+    made = timed(json.dumps({"log": {"entries": entries}}))
+    sent = [(made.requests[arrival.request]["get"], arrival.at_ns) for arrival in made.arrivals]
+    assert sent == [("/a", 0), ("/b", 125_000_000)]
+
+
+def test_a_file_without_times_is_no_recording() -> None:
+    with pytest.raises(UsageError, match="does not say when its requests were sent"):
+        timed('{"request": "GET /a HTTP/1.1", "status": 200}\n')

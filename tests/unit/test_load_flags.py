@@ -53,6 +53,40 @@ def test_loads(asked: dict[str, object], shape: Closed | Open) -> None:
     assert load_of(**asked).shape == shape
 
 
+LOG = '10.0.0.1 - - [10/Oct/2026:13:55:{} +0000] "GET /{} HTTP/1.1" 200 23\n'
+
+
+def test_a_log_is_replayed_with_its_requests(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_text("".join(LOG.format(*line) for line in (("36", "a"), ("36", "b"), ("38", "a"))))
+    load = load_of(replay=log, speed="2x")
+    assert load.open_shape.replayed_ns == (0, S // 4, S)
+    assert load.open_shape.replayed_requests == (0, 1, 0)
+    # No longer than the log lasts, unless that is asked for.
+    assert load.duration_ns == S + S // 1000
+    assert load_of(replay=log, duration="30s", typed=frozenset({"duration"})).duration_ns == 30 * S
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"requests": Path("list.yaml")}, "--replay access.log: it has its own requests"),
+        ({"scenarios": ["a"]}, "-m a: a replay sends all of its requests"),
+        ({"speed": "fast"}, "--speed: `fast` is not a speed"),
+        ({"speed": "0"}, "--speed: `0` is not a speed"),
+        ({"replay": None, "speed": "2"}, "--speed 2: only a recording has a speed"),
+    ],
+)
+def test_what_does_not_go_with_a_log(
+    asked: dict[str, object], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("access.log").write_text(LOG.format("36", "a"))
+    with pytest.raises(UsageError) as caught:
+        load_of(**{"replay": Path("access.log")} | asked)
+    assert says in str(caught.value)
+
+
 def test_a_count_and_a_replay(tmp_path: Path) -> None:
     (tmp_path / "times").write_text("0\n0.5\n")
     load = load_of(replay=tmp_path / "times", count=2)

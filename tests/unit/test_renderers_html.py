@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,8 @@ from redline.report.render import RENDERERS
 from tests.fakes import layers, reports, studies
 from tests.fakes.pages import data, page
 
-VENDOR = Path(__file__).parents[2] / "src/redline/report/render/html/assets/vendor"
+ROOT = Path(__file__).parents[2]
+VENDOR = ROOT / "src/redline/report/render/html/assets/vendor"
 ALL: list[Callable[[], Report]] = [
     reports.healthy,
     reports.alone,
@@ -201,14 +203,24 @@ def test_trials_meet_at_the_same_instants_in_spite_of_jitter() -> None:
     assert 0.45 < group["warm"] < 0.56
 
 
-def test_the_plot_library_is_the_one_that_its_readme_names() -> None:
-    readme = (VENDOR / "README.md").read_text()
-    library = (VENDOR / "uPlot.iife.min.js").read_bytes()
+@pytest.mark.parametrize(
+    ("folder", "file", "package", "banner"),
+    [
+        (VENDOR, "uPlot.iife.min.js", "uplot", rb"\(v([0-9.]+)\)"),
+        (ROOT / "tests/e2e/vendor", "axe.min.js", "axe-core", rb"axe v([0-9.]+)"),
+    ],
+)
+def test_a_bundled_library_is_the_one_that_its_readme_and_the_lock_file_name(
+    folder: Path, file: str, package: str, banner: bytes
+) -> None:
+    readme, library = (folder / "README.md").read_text(), (folder / file).read_bytes()
     assert hashlib.sha256(library).hexdigest() in readme
-    version = re.search(rb"\(v([0-9.]+)\)", library)
+    version = re.search(banner, library)
     assert version is not None
     assert version[1].decode() in readme
-    assert b"</script" not in library.lower()
+    lock = json.loads((ROOT / "scripts/page/package-lock.json").read_text())
+    assert lock["packages"][f"node_modules/{package}"]["version"] == version[1].decode()
+    assert folder != VENDOR or b"</script" not in library.lower()
 
 
 def test_times_that_are_the_same_are_reported_once() -> None:

@@ -81,6 +81,14 @@ def test_arrivals_are_replayed_from_a_file(tmp_path: Path) -> None:
     assert load.shape == Open(arrivals="replayed", replayed_ns=times, connections=3)
 
 
+def test_requests_are_replayed_from_a_file_at_a_speed(tmp_path: Path) -> None:
+    (tmp_path / "times.txt").write_text("0 1\n1s 1 # again\n")
+    for speed, factor in (("2x", 2), ("0.5", 0.5)):
+        load = load_of(tmp_path, f"{{open: {{arrivals: {{replay: times.txt, speed: {speed}}}}}, for: 2s}}")
+        assert load.open_shape.replayed_ns == (0, S / factor)
+        assert load.open_shape.replayed_requests == (0, 0)
+
+
 def test_other_arrivals_make_another_cell(tmp_path: Path) -> None:
     def cell_load() -> Load:
         return load_of(tmp_path, "{open: {arrivals: {replay: times.txt}}, for: 2s}")
@@ -102,6 +110,12 @@ def test_other_arrivals_make_another_cell(tmp_path: Path) -> None:
         ("25h\n", "times.txt:1:1: this is not a time of at most a day", ""),
         ("nan\n", "times.txt:1:1: this is not a time", ""),
         ("# nothing\n", "has no times", "one time per line"),
+        ("0 0\n", "times.txt:1:1: this is not the number of a request", "from 1 on"),
+        ("0 a\n", "times.txt:1:1: this is not the number of a request", "from 1 on"),
+        ("0 1\n1\n", "times.txt:2:1: this line has other columns", "one time per line"),
+        ("0\n1 1\n", "times.txt:2:1: this line has other columns", "one time per line"),
+        ("0 1 1\n", "times.txt:1:1: this line has other columns", "one time per line"),
+        ("0 2\n", "times.txt has request 2, and the scenario", "the list of requests that was written with it"),
         ("0\n" * 200_001, "has 200001 times; at most 200000", "a part of it"),
     ],
 )

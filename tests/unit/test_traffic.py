@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from redline.errors import DriveError, StoreError
 from redline.model import Counts, Histogram, Outcomes, Traffic
+from redline.model.traffic import merged_requests
 from redline.plugins.drivers.protocol import Transcript
 from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
@@ -42,6 +43,37 @@ def test_a_histogram_that_cannot_be_decoded_is_a_validation_error() -> None:
     encoded[len(encoded) // 2] ^= 0xFF
     with pytest.raises(ValidationError):
         Traffic.model_validate({**DOCUMENT, "response": base64.b64encode(encoded).decode()})
+
+
+def by_request(*ok: int) -> dict[str, Any]:
+    """Traffic JSON of a mix, with so many right answers to each of its requests."""
+    times = [Histogram.of([1e6] * of_one).encode() for of_one in ok]
+    requests = [
+        {"completed": of_one, "status": {"2xx": of_one}, "outcomes": {"ok": of_one}, "response": encoded}
+        for of_one, encoded in zip(ok, times, strict=True)
+    ]
+    due = sum(ok)
+    counts = {"due": due, "completed": due, "outcomes": {"ok": due}}
+    return {**DOCUMENT, "counts": counts, "response": Histogram.of([1e6] * due).encode(), "requests": requests}
+
+
+def test_what_was_counted_by_request_adds_up() -> None:
+    traffic = Traffic.model_validate(by_request(30, 10))
+    assert [request.outcomes.total for request in traffic.requests] == [30, 10]
+    rates = [traffic.request_rate_per_s(request) for request in traffic.requests]
+    assert sum(rates) == pytest.approx(traffic.rate_per_s)
+    assert rates[0] == pytest.approx(3 * rates[1])
+    assert traffic.requests[0].by_status(200) == {"200": 30}
+    lost = by_request(30, 10)
+    lost["requests"][1]["outcomes"]["ok"] = 9
+    with pytest.raises(ValidationError, match="by request do not add up"):
+        Traffic.model_validate(lost)
+
+
+def test_parts_that_do_not_all_know_the_requests_have_no_sum() -> None:
+    known = Traffic.model_validate(by_request(30, 10)).requests
+    assert [request.response.count for request in merged_requests([known, known])] == [60, 20]
+    assert merged_requests([known, ()]) == ()
 
 
 def test_the_driver_reports_it_in_one_line() -> None:

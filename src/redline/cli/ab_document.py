@@ -13,7 +13,9 @@ from redline.cli.request_flags import (
     describes_requests,
     is_command,
     of_project,
+    replayed,
     settings,
+    take_recording,
 )
 from redline.cli.written import Given
 from redline.defaults import AB_BUDGET
@@ -33,7 +35,8 @@ def ab_document(
     `ends` resolves a range such as `main..HEAD`, or a revision that is compared with the work tree, to two revisions.
     `project` is a redline.yaml whose two servers are compared if the flags name none.
     """
-    loads: dict[str, object] = {"load": _load(flags.load)}
+    take_recording(flags)
+    loads: dict[str, object] = {"load": _load(flags, placed)}
     budget: object = AB_BUDGET
     if project is None and flags.route is not None:
         document = compared({"A": _one_target(flags)}, flags, placed)
@@ -45,7 +48,7 @@ def ab_document(
             _check_two(project)
         else:
             _check_direct(project, flags.route)
-        by_flag = "load" in flags.typed or flags.given(among={"load"})
+        by_flag = "load" in flags.typed or flags.given(among={"load", "replay"})
         loads = loads if by_flag else loads_of(project)
         chosen = () if describes_requests(flags) else split(flags.scenarios)
         budget = budget_of(project, 2, parts_of(document["scenarios"], chosen) * len(loads))
@@ -119,7 +122,12 @@ def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[st
     return ends(given[0])
 
 
-def _load(text: str) -> dict[str, object]:
+def _load(flags: AbFlags, placed: Placed) -> dict[str, object]:
+    text = flags.load
+    if flags.replay is not None:
+        if "load" in flags.typed or flags.given(among={"load"}):
+            raise UsageError(f"--load {text}: --replay says when requests are due", hint="leave out --load or --replay")
+        return {"open": {"arrivals": replayed(flags, placed)}}
     written = _LOAD.fullmatch(text)
     if written is None:
         raise UsageError(f"--load {text} is not a load", hint="write closed:64 (users) or open:2000/s (a rate)")

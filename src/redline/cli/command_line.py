@@ -71,6 +71,10 @@ class SelectionFlags(Flags):
     scenarios: list[str] = repeated("-m --scenario", "NAME,…", "Only these scenarios.")
 
 
+_REPLAY = "Open load: due times, one per line; or an access log or HAR, whose requests are sent when they were."
+_SPEED = "Replay: how much faster than recorded, such as 2x."
+
+
 class RequestFlags(TelemetryFlags):
     """The request, and how to reach the server."""
 
@@ -173,6 +177,9 @@ class ImportFlags(Flags):
         "log, envoy, json-log, har, openapi, curl, vegeta or vegeta-json; by default seen from the content.",
     )
     output: Path | None = flag("-o --output", "FILE", "Write the list there, as --requests reads it.")
+    times: Path | None = flag(
+        "--times", "FILE", "Write there when each of its requests was sent, as --replay reads it; with -o."
+    )
     keep: list[str] = repeated(
         "--keep", "NAME,…", "Keep these secrets: headers, parameters, fields, sign-ins of OpenAPI."
     )
@@ -210,7 +217,8 @@ class LoadFlags(RequestFlags):
     duration: str = flag("-d --duration", "TIME", "How long to measure.", defaults.LOAD_LENGTH)
     rate: str | None = flag("-R --rate", "N", "Open load: requests per second.")
     arrivals: Arrivals | None = flag("--arrivals", "poisson|uniform", "Open load: when requests are due; poisson.")
-    replay: Path | None = flag("--replay", "FILE", "Open load: due times, one per line, without -R.")
+    replay: Path | None = flag("--replay", "FILE", _REPLAY)
+    speed: str | None = flag("--speed", "N", _SPEED)
     depth: int = flag("--depth", "N", "Requests in flight on a connection: pipelined, or streams.", 1)
     think: str | None = flag("--think", "TIME|exp:TIME", "Closed load: think time between answer and request.")
     pace: str | None = flag("--pace", "N", "Closed load: requests per second of each user.")
@@ -300,6 +308,8 @@ class AbFlags(RequestFlags):
     route: str | None = flag("--route", "PROXY", "Compare A with itself behind a proxy, such as nginx.")
     lasts: str | None = flag("--for", "TIME", "How long to measure in all.", shown=defaults.AB_BUDGET)
     load: str = flag("--load", "closed:N|open:RATE", "Users, or requests per second.", defaults.AB_LOAD)
+    replay: Path | None = flag("--replay", "FILE", _REPLAY)
+    speed: str | None = flag("--speed", "N", _SPEED)
     metric: DuetMetric = flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")
     same_answers: bool = switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = switch("--parallel", "Load A and B at the same time, on cores of their own.")

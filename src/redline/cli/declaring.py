@@ -18,6 +18,7 @@ from redline.cli import interrupts
 from redline.errors import UsageError
 
 if TYPE_CHECKING:  # it reads YAML, which nobody waits for who asks for help
+    from redline.cli.imported import Recorded
     from redline.suite.schema.document import Document
 
 app = typer.Typer(
@@ -53,7 +54,8 @@ class Flags:
     """The flags of a command as one value; class attributes declare them. A dataclass takes longer to create.
 
     `typed` are the fields given on the command line. A caller in Python also says what `called` it, and may give
-    its requests as `listed`, where a command line has them in a file.
+    its requests as `listed`, where a command line has them in a file. `recorded` are the due times of these requests,
+    as a file of --replay has them.
     """
 
     stand_last = False
@@ -63,6 +65,7 @@ class Flags:
         self.typed = frozenset[str]()
         self.called = ""
         self.listed: Document | None = None
+        self.recorded: Recorded | None = None
         vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
 
     @classmethod

@@ -3,11 +3,12 @@
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from redline.errors import UsageError
-from redline.quantities import integer
+from redline.quantities import duration, integer
 from redline.suite import opened_requests
-from redline.suite.importing import ImportNote, Made, Wanted, detect, named, read_requests
+from redline.suite.importing import ImportNote, Made, Wanted, detect, known_recording, named, read_requests
 from redline.suite.loading import MOST_BYTES
 from redline.suite.schema.document import Document, parse_document
 from redline.suite.urls import base_of, is_url
@@ -23,6 +24,35 @@ def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None)
     if len(text.encode()) > MOST_BYTES:
         raise UsageError(f"{file} is longer than 256 KiB", hint="write fewer requests, and bodies into files")
     return parse_document(text, str(file))
+
+
+def read_recording(file: Path) -> Made | None:
+    """The requests of a log or a recording of a browser with their times; None for a file of due times.
+
+    Raises UsageError with the place in the file.
+    """
+    with opened_requests(file) as source:
+        known = known_recording(source)
+        return None if known is None else read_requests(source, known, Wanted(times=True))
+
+
+class Recorded(NamedTuple):
+    """The due times of an import, as a file of due times has them, and the last of them in nanoseconds."""
+
+    times: str
+    last_ns: int
+
+
+def times_of(made: Made) -> Recorded:
+    """The due times of an import: seconds, and the numbers of the requests."""
+    lines = (f"{arrival.at_ns / 1e9:.9f} {arrival.request + 1}\n" for arrival in made.arrivals)
+    return Recorded("".join(lines), made.arrivals[-1].at_ns)
+
+
+def times_summary(made: Made) -> str:
+    """Say how many requests were recorded, over which time."""
+    said = f"{integer(len(made.arrivals))} requests in {duration(made.arrivals[-1].at_ns)}"
+    return f"{said}; the file has whole seconds, over which they are spread evenly" if made.spread else said
 
 
 def as_document(made: Made, file: Path) -> Document:

@@ -1,10 +1,11 @@
 """Read the flags of `redline load`: the server, its requests, and the load."""
 
+import math
 from pathlib import Path
 
 from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LoadFlags
-from redline.cli.flags import DETECTED, split
+from redline.cli.flags import DETECTED, naming, split
 from redline.cli.origins import project_name
 from redline.cli.project_document import in_its_words, scenarios_of, variants_of
 from redline.cli.request_flags import (
@@ -14,14 +15,18 @@ from redline.cli.request_flags import (
     path_of,
     placed_here,
     referenced,
+    replayed,
     scenarios,
     servers,
     settings,
+    take_recording,
 )
+from redline.cli.show import Terminal
 from redline.cli.written import Given, read_written
 from redline.errors import UsageError
 from redline.model import Closed, Suite
 from redline.peers.like import Like, read_like
+from redline.quantities import parse_duration, parse_speed
 from redline.suite.project import Origins, Project
 from redline.suite.urls import base_of, is_secure
 
@@ -59,6 +64,7 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
 
     `project` is a redline.yaml with the server, if the flags name none.
     """
+    take_recording(flags)
     asked = _asked(flags, placed) if project is None else _asked_of(project, flags, placed)
     if flags.warmup == DETECTED and (flags.stages or flags.replay):
         hint = "give a time, such as --warmup 10s"
@@ -112,10 +118,9 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     _check_combination(flags, is_open=is_open)
     written = flags.written()
     if is_open:
-        replay = flags.replay and Given(written["replay"], {"replay": placed(str(flags.replay))})
         shape: dict[str, object] = {
             **settings(flags, "rate"),
-            "arrivals": replay or flags.arrivals,
+            "arrivals": replayed(flags, placed) or flags.arrivals,
             "connections": Given(written["connections"], flags.connections),
             **settings(flags, "connections_at_start"),
         }
@@ -133,9 +138,24 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
         shape["stages"] = Given(f"--stage {' --stage '.join(flags.stages)}", stages)
     return {
         "open" if is_open else "closed": {key: value for key, value in shape.items() if value is not None},
-        "for": Given(written["duration"], flags.duration),
+        "for": Given(written["duration"], _length(flags)),
         **settings(flags, "count"),
     }
+
+
+def _length(flags: LoadFlags) -> str:
+    """How long to measure: by default no longer than a recording lasts; say so if it is not sent to its end."""
+    if flags.recorded is None:
+        return flags.duration
+    with naming("--speed"):
+        speed = parse_speed(flags.speed or 1)
+    recorded_ms = round(flags.recorded.last_ns / speed) // 1_000_000 + 1
+    if recorded_ms * 1_000_000 <= parse_duration(flags.duration):
+        return flags.duration if "duration" in flags.typed else f"{recorded_ms}ms"
+    if not flags.called:
+        said = f"the first {flags.duration} of it are sent; -d {math.ceil(recorded_ms / 1000)}s sends all"
+        Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
+    return flags.duration
 
 
 def _stage(text: str, *, in_users: bool) -> dict[str, object]:

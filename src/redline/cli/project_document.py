@@ -12,6 +12,7 @@ from pathlib import PurePath
 from redline.cli.written import Given, of_file, plain
 from redline.defaults import AB_BUDGET, AB_USERS, RUN_LENGTH
 from redline.errors import UsageError
+from redline.model.load import Replay
 from redline.quantities import parse_duration
 from redline.suite.budget import MOST_COMPARED
 from redline.suite.project import Project
@@ -54,7 +55,7 @@ def run_document(
     servers = servers_of(project, folder_of(project))
     servers = [servers[index] for index in chosen] or servers
     document: dict[str, object] = {"servers": servers, **routes_of(project), "scenarios": scenarios_of(project)}
-    written = [load.load(name, (0,)) for name, load in (project.written.loads or {}).items()]
+    written = [load.load(name, Replay((0,))) for name, load in (project.written.loads or {}).items()]
     variants = variants_of(project, chosen)
     if variants > 1:
         if project.written.budget is not None or not any(map(unfit, written)):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
+from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RequestFlags
 from redline.cli.flags import split
-from redline.cli.imported import as_document, read_file, summary
+from redline.cli.imported import as_document, read_file, read_recording, summary, times_of, times_summary
 from redline.cli.project_document import (
     first_of,
     folder_of,
@@ -165,7 +165,7 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
             f"{described[0]}: --requests says what is requested", hint=f"leave out {described[0]} or --requests"
         )
     if flags.listed is not None:
-        return _listed(flags.listed, split(flags.scenarios))
+        return _listed(flags.listed, split(flags.scenarios) or ((MIX,) if flags.recorded else ()))
     assert flags.requests is not None, "they are in one of the two"
     read = read_file(flags.requests)
     is_list = isinstance(read, Document)
@@ -178,6 +178,38 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
     globs = split(flags.scenarios)
     # Recorded traffic is measured as a whole; the requests of a list have names that somebody gave them.
     return _listed(document, globs or (() if is_list else (MIX,)))
+
+
+def take_recording(flags: LoadFlags | AbFlags) -> None:
+    """Read the requests and their times if --replay names a log or a recording. Raises UsageError."""
+    if flags.speed is not None and flags.replay is None:
+        raise UsageError(f"--speed {flags.speed}: only a recording has a speed", hint="add --replay FILE")
+    if flags.replay is None or flags.recorded is not None or not flags.replay.is_file():
+        return
+    made = read_recording(flags.replay)
+    if made is None:
+        return
+    source = f"--replay {flags.replay}"
+    if flags.requests is not None or flags.listed is not None:
+        hint = f"leave out --requests; or take its times alone: redline import {flags.replay} -o LIST --times FILE"
+        raise UsageError(f"{source}: it has its own requests", hint=hint)
+    if flags.scenarios:
+        raise UsageError(f"-m {','.join(flags.scenarios)}: a replay sends all of its requests", hint="leave out -m")
+    if isinstance(flags, AbFlags) and flags.write_suite is not None:
+        hint = f"write its list and times first: redline import {flags.replay} -o requests.yaml --times times.txt"
+        raise UsageError(f"{source}: a suite names files of due times", hint=hint)
+    flags.listed, flags.recorded = as_document(made, flags.replay), times_of(made)
+    if not flags.called:
+        said = summary(made, flags.replay, _targets(flags))
+        Terminal(stderr=True).print(f"{said}\n{times_summary(made)}", highlight=False, soft_wrap=True)
+
+
+def replayed(flags: LoadFlags | AbFlags, placed: Placed) -> Given | None:
+    """Return the arrivals of --replay; None without it."""
+    if flags.replay is None:
+        return None
+    arrivals = {"replay": placed(str(flags.replay)), **settings(flags, "speed")}
+    return Given(flags.written()["replay"], arrivals)
 
 
 def _targets(flags: RequestFlags) -> list[str]:
@@ -288,9 +320,14 @@ def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
         names_files = Path(project.document.file)
     beside = anywhere if names_files is None else referenced_files(names_files)
     placed = placed_here(flags)
+    replay = getattr(flags, "replay", None)
     named = {placed(str(file)) for flag in ("cacert", "replay") if (file := getattr(flags, flag, None))}
 
     def files(name: str) -> Files:
         return anywhere if name in named else beside
 
-    return Files(lambda name: files(name).text(name), lambda name: files(name).body(name))
+    def text(name: str) -> str:
+        recorded = flags.recorded if replay is not None and name == placed(str(replay)) else None
+        return files(name).text(name) if recorded is None else recorded.times
+
+    return Files(text, lambda name: files(name).body(name))

@@ -112,5 +112,16 @@ from redline.model.report import (
 )
 from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings
 from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
-from redline.model.traffic import AgreedTls, Clocks, Counts, Engine, Interval, OneWay, Outcomes, Signed, Traffic
+from redline.model.traffic import (
+    AgreedTls,
+    Clocks,
+    Counts,
+    Engine,
+    Interval,
+    OneWay,
+    Outcomes,
+    RequestTraffic,
+    Signed,
+    Traffic,
+)
 from redline.model.variant import Container, Route, Variant

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.failures import FirstFailure
@@ -10,7 +10,15 @@ from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES
 from redline.model.recording import SETUP, Failure, ServerFacts
-from redline.model.traffic import AgreedTls, Counts, Ended, Engine
+from redline.model.traffic import (
+    BY_REQUEST,
+    AgreedTls,
+    Counts,
+    Ended,
+    Engine,
+    Requests,
+    nothing_is_lost_by_request,
+)
 
 DUET_FORMAT: Literal["redline.duet/1"] = "redline.duet/1"
 
@@ -53,6 +61,13 @@ class TargetTraffic(Frozen):
     handshake: Histogram | None = omitted_if_default(None)
     engine_cpu_ns: int
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
+    requests: Requests = omitted_if_default((), BY_REQUEST)
+
+    @model_validator(mode="after")
+    def _nothing_is_lost(self) -> "TargetTraffic":
+        """Check that what was counted by request is all that was counted."""
+        nothing_is_lost_by_request(self.counts, self.requests)
+        return self
 
 
 class DuetTraffic(Frozen):

@@ -1,7 +1,7 @@
 """Loads: closed or open, constant or in stages."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -100,6 +100,13 @@ class Share(Frozen):
         return f"{self.share * 100:.10g}% of {self.of}"
 
 
+class Replay(NamedTuple):
+    """Recorded arrivals: due times in nanoseconds, and the scenario's request at each, if recorded; counted from 0."""
+
+    times_ns: tuple[int, ...] = ()
+    requests: tuple[int, ...] = ()
+
+
 class Open(Frozen):
     """Requests fall due whatever the server does, over at most `connections` connections.
 
@@ -112,6 +119,9 @@ class Open(Frozen):
     arrivals: Literal["uniform", "poisson", "replayed"] = "poisson"
     connections: int = Field(ge=1)
     replayed_ns: tuple[int, ...] = omitted_if_default((), "due times, not decreasing")
+    replayed_requests: tuple[int, ...] = omitted_if_default(
+        (), "the scenario's request at each of these times, counted from 0; default: drawn by weight"
+    )
     connections_at_start: int | None = omitted_if_default(None, "default: all of them", ge=1)
     depth: int = omitted_if_default(1, "maximum number of requests in flight on one connection", ge=1)
     requests_per_connection: int | None = omitted_if_default(None, ge=1)
@@ -144,6 +154,9 @@ class Open(Frozen):
             raise WrongValueError("there are no times to replay", "give at least one")
         if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
             raise WrongValueError("the times to replay decrease", "sort them")
+        if self.replayed_requests and len(self.replayed_requests) != len(self.replayed_ns):
+            hint = "give the number of a request for every time, or for none"
+            raise WrongValueError("not all times to replay have a request", hint)
 
     def staged(self, rate_per_s: float, stages: tuple[LoadStage, ...]) -> "Open":
         """The same arrivals and connections at another rate, which these stages change."""
@@ -212,8 +225,8 @@ class Load(Frozen):
 
     @property
     def fits_duet(self) -> bool:
-        """Whether it can be split into slices: a load that changes would differ between slices."""
-        return not self.changes and self.count is None
+        """Whether it can be split into slices: stages would differ between slices; all servers get the same replay."""
+        return not self.shape.stages and self.count is None
 
     @property
     def primary_metric(self) -> Metric:

@@ -254,6 +254,59 @@ def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
     }
 
 
+class RequestTraffic(Frozen):
+    """What the engine saw of one of several requests of a scenario, of those that were due in the measurement."""
+
+    completed: int = Field(default=0, description="right answers received in the window, whenever they were due")
+    body_bytes: int = Field(default=0, description="bytes of the bodies of complete answers")
+    status: dict[str, int] = Field(default={}, description="complete answers by class: 1xx to 5xx")
+    outcomes: Outcomes = Outcomes()
+    response: Histogram
+
+    @classmethod
+    def merged(cls, parts: Sequence["RequestTraffic"]) -> Self:
+        """The sums of the parts, which belong to the same request."""
+        counts = Counts.merged(Counts(status=part.status, outcomes=part.outcomes) for part in parts)
+        return cls(
+            completed=sum(part.completed for part in parts),
+            body_bytes=sum(part.body_bytes for part in parts),
+            status=counts.status,
+            outcomes=counts.outcomes,
+            response=Histogram.merged(part.response for part in parts),
+        )
+
+    @property
+    def answers(self) -> int:
+        """Complete answers, right or wrong."""
+        return sum(self.status.values())
+
+    def by_status(self, expected: int) -> dict[str, int]:
+        """Complete answers by status, as `Counts.by_status` gives them; `expected` is the request's status."""
+        return Counts(status=self.status, outcomes=self.outcomes).by_status([expected])
+
+
+Requests = tuple[RequestTraffic, ...]
+
+BY_REQUEST = "by request, in the order of the scenario; empty for a single request, and where the engine did not say it"
+
+
+def merged_requests(parts: Iterable[Requests]) -> Requests:
+    """Sums by request over several engines or loads; nothing if a part does not know them."""
+    given = list(parts)
+    if not given or len({len(part) for part in given}) > 1:
+        return ()
+    return tuple(RequestTraffic.merged(same) for same in zip(*given, strict=True))
+
+
+def nothing_is_lost_by_request(counts: Counts, requests: Requests) -> None:
+    """Raise ValueError unless the outcomes by request add up to the outcomes of all."""
+    if not requests:
+        return
+    by_request = Counts.merged(Counts(outcomes=request.outcomes) for request in requests).outcomes
+    if by_request != counts.outcomes or any(request.outcomes.total != request.response.count for request in requests):
+        raise ValueError("outcomes and response times by request do not add up to those of all requests")
+
+
 class Engine(Frozen):
     """The engine that drove the load."""
 
@@ -307,6 +360,7 @@ class Traffic(Frozen):
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, _PAUSED)
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
+    requests: Requests = omitted_if_default((), BY_REQUEST)
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")
@@ -318,6 +372,7 @@ class Traffic(Frozen):
                 f"{due} requests that fell due have {outcomes} outcomes and {responses} response times:"
                 " all three have to be equal"
             )
+        nothing_is_lost_by_request(self.counts, self.requests)
         return self
 
     def without_server_cpu(self) -> "Traffic":
@@ -404,6 +459,11 @@ class Traffic(Frozen):
     def answered(self) -> int:
         """Right answers to requests due in the window, or due before it up to the number that is pending at its end."""
         return self.counts.completed - self.backlog
+
+    def request_rate_per_s(self, request: RequestTraffic) -> float:
+        """The part of `rate_per_s` that a request has."""
+        completed = self.counts.completed
+        return self.rate_per_s * request.completed / completed if completed else 0.0
 
     @property
     def rate_per_s(self) -> float:

@@ -418,11 +418,12 @@ class Head:
 
 @dataclass(frozen=True)
 class Figures:
-    """The JSON data from which a page's `scripts` draw its plots, and the scales of its tables."""
+    """The JSON data from which a page's `scripts` draw its plots, their own styles, and the scales of its tables."""
 
     data: object
     scripts: tuple[str, ...]
     scales: tuple[Scale, ...] = ()
+    styles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

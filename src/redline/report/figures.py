@@ -130,6 +130,13 @@ class Flames(PageBlock):
 
 
 @dataclass(frozen=True)
+class Pivot(PageBlock):
+    """A table of all cells of the page's data, which its script lays out as a reader chooses."""
+
+    title: str
+
+
+@dataclass(frozen=True)
 class Panels(PageBlock):
     """Figures, side by side where there is room."""
 

@@ -48,7 +48,7 @@ def _open(shape: Open) -> tuple[str, ...]:
         known = share if shape.rate_per_s is None else f"{shape.rate_per_s:,.10g}/s ({share})"
         rate = f"{known} {shape.arrivals}"
     elif shape.rate_per_s is None:
-        rate = f"{len(shape.replayed_ns):,} replayed arrivals"
+        rate = f"{len(shape.replayed_ns):,} replayed {'requests' if shape.replayed_requests else 'arrivals'}"
     else:
         rate = f"{shape.rate_per_s:,.10g}/s{_stages(shape.stages, '/s')} {shape.arrivals}"
     start = "" if shape.connections_at_start is None else f" ({shape.connections_at_start:,} at the start)"

@@ -2,8 +2,8 @@
 //! their intervals and emits the events. Members are worker threads, or processes that run engines of their own.
 
 use redline_traffic::{
-    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, Phase, Slice,
-    Started, Summary,
+    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, Phase,
+    RequestTally, Slice, Started, Summary,
 };
 
 use crate::job::Job;
@@ -67,6 +67,8 @@ pub enum MemberReport {
         member: usize,
         measured: Measured,
         failures: Failures,
+        /// In the order of the job's requests, if there are several.
+        requests: Vec<RequestTally>,
     },
 }
 
@@ -171,6 +173,7 @@ pub fn started(workers: u32, processes: u32, job: &Job, connected: Connected, ep
 fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let mut merger = Merger::new(members.count());
     let mut failures = Failures::default();
+    let mut requests = Vec::new();
     let mut cpu_ns = members.own_cpu_ns();
     let measured = loop {
         match members.next()? {
@@ -179,8 +182,9 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
                     members.give_back(member, spare);
                 }
             }
-            Some(MemberReport::Finished { member, measured, failures: own }) => {
+            Some(MemberReport::Finished { member, measured, failures: own, requests: counted }) => {
                 failures.merge(own);
+                RequestTally::add_all(&mut requests, &counted);
                 merger.finish(member, measured);
             }
             None => continue,
@@ -193,7 +197,8 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let Measured { ended, start_ns, end_ns } = measured;
     let clocks = members.clocks(&measured);
     let slice = &merger.total;
-    let summary = Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, clocks, failures, slice };
+    let summary =
+        Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, clocks, failures, requests, slice };
     emit(&Event::Result(summary));
     Ok(ended)
 }

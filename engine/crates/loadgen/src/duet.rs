@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use redline_pacing::random_bits;
 use redline_traffic::{
-    Connected, DuetBlock, DuetResult, DuetSlice, DuetTotal, Ended, EngineError, ErrorKind, Event, Phase,
+    Connected, DuetBlock, DuetResult, DuetSlice, DuetTotal, Ended, EngineError, ErrorKind, Event, Phase, RequestTally,
 };
 
 use self::turns::{Turn, TurnResult, Turns, WorkerReport};
@@ -197,9 +197,10 @@ impl DuetRun<'_> {
             let workers = std::mem::take(&mut group.workers).len();
             for _ in 0..workers {
                 if let WorkerReport::Totals(of_worker) = self.receive(&group)? {
-                    for (total, (slice, failures)) in totals[number..].iter_mut().zip(of_worker) {
-                        total.slice.add(&slice);
-                        total.failures.merge(failures.since(self.epoch_ns));
+                    for (total, of_target) in totals[number..].iter_mut().zip(of_worker) {
+                        total.slice.add(&of_target.slice);
+                        total.failures.merge(of_target.failures.since(self.epoch_ns));
+                        RequestTally::add_all(&mut total.requests, &of_target.requests);
                     }
                 }
             }

@@ -202,12 +202,12 @@ impl RawJob {
             None => self.target.check("target")?,
         };
         // A part is started by a command, and accepts no other if its load changes.
-        let changes = self.load.changes_over_time();
+        let changes = self.load.changes_over_time() && duet.is_none();
         if self.commands && self.part.is_none() && changes {
             let message = "the load changes from the beginning of the measurement on, so that has to be known before";
             return Err(bad("commands", message, "leave out `commands`, or the stages or replayed arrivals"));
         }
-        let load = self.load.check(self.warmup_ns)?;
+        let load = self.load.check(self.warmup_ns, self.requests.len())?;
         if u64::from(shard.all_workers) > u64::from(load.connections()) {
             let message = format!("{} is not between 1 and {}", shard.all_workers, load.connections());
             return Err(bad("workers", &message, "each worker needs a connection of its own"));
@@ -246,7 +246,7 @@ impl RawJob {
             return Ok(());
         }
         let hint = "leave it out, or the duet";
-        if self.load.changes_over_time() {
+        if self.load.changes_over_time() && !self.load.is_replay() {
             return Err(bad("duet", "the load changes over time, and slices of it would differ", hint));
         }
         if self.count.is_some() {

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use redline_traffic::{Outcome, Phase, Slice};
+use redline_traffic::{Outcome, Phase, RequestTally, Slice};
 
+use crate::by_request::{ByRequest, Entry};
 use crate::client::EndedRequest;
 use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
@@ -89,6 +90,8 @@ pub struct Tally {
     sender: IntervalSender,
     /// The measurement ends when this worker notices that its end has passed, instead of at its planned end.
     ends_when_noticed: bool,
+    /// The measurements by request, if there are several.
+    by_request: Option<Box<ByRequest>>,
 }
 
 impl Tally {
@@ -111,6 +114,24 @@ impl Tally {
             cpu_ns: thread_cpu_ns(),
             sender,
             ends_when_noticed: false,
+            by_request: None,
+        }
+    }
+
+    /// Count by request, too.
+    pub fn count_by_request(&mut self, by_request: Option<Box<ByRequest>>) {
+        self.by_request = by_request;
+    }
+
+    /// The sums by request; none unless they were counted.
+    pub fn take_requests(&mut self) -> Vec<RequestTally> {
+        self.by_request.take().map_or_else(Vec::new, |by_request| by_request.into_sums())
+    }
+
+    /// Add what a slice counted by request to these sums, if it counts.
+    pub fn settle_requests(&mut self, sums: &mut [RequestTally], counts: bool) {
+        if let Some(by_request) = &mut self.by_request {
+            by_request.settle(sums, counts);
         }
     }
 
@@ -305,6 +326,9 @@ impl Tally {
     pub fn ended(&mut self, ended: &EndedRequest, now_ns: u64) {
         let due_ns = ended.due.due_ns;
         let of_phase = self.is_of_phase(due_ns);
+        if self.by_request.is_some() && self.phase != Phase::Warmup {
+            self.ended_by_request(ended, of_phase, now_ns);
+        }
         let counts = &mut self.slice.counts;
         counts.completed += u64::from(ended.outcome == Outcome::Ok);
         if !of_phase {
@@ -321,6 +345,14 @@ impl Tally {
             if let Some(status @ 1..) = ended.grpc_status {
                 counts.grpc_status.count(status);
             }
+        }
+    }
+
+    fn ended_by_request(&mut self, ended: &EndedRequest, of_window: bool, now_ns: u64) {
+        let in_window = self.phase == Phase::Measure;
+        let entry = Entry::of(ended, of_window, in_window, now_ns.saturating_sub(ended.due.due_ns));
+        if let (Some(by_request), Some(entry)) = (&mut self.by_request, entry) {
+            by_request.add(entry);
         }
     }
 

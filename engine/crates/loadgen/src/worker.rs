@@ -8,6 +8,8 @@ mod load;
 use std::io;
 use std::sync::Arc;
 
+use redline_traffic::RequestTally;
+
 pub use self::load::WorkerLoad;
 use crate::client::{Activity, Client};
 use crate::demand::DueEvent;
@@ -69,6 +71,11 @@ impl<I: Io> Worker<I> {
         self.apply();
         self.load.finish(self.now_ns, &mut self.activity.failures);
         Ok(self.load.cut_ns())
+    }
+
+    /// Take the measurements by request, after the load.
+    pub fn take_requests(&mut self) -> Vec<RequestTally> {
+        self.load.take_requests()
     }
 
     /// Take the reasons why requests failed, after the load.

@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use redline_pacing::{Crowd, Schedule};
-use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, Slice};
+use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, RequestTally, Slice};
 
+use crate::by_request::ByRequest;
 use crate::client::{Activity, Client, ConnectResult, OpenError};
 use crate::conductor::{MemberReport, Members};
 use crate::demand::{Demand, Users};
@@ -51,11 +52,12 @@ enum Message {
     /// It has tried to connect, with the backend of this name.
     Connected(ConnectResult, &'static str),
     Interval(WorkerId, MemberInterval),
-    /// When its measurement ended, if it was cut, and why requests failed.
+    /// When its measurement ended, if it was cut, why requests failed, and the measurements by request.
     Finished {
         worker: WorkerId,
         cut_ns: Option<u64>,
         failures: FirstFailures,
+        requests: Vec<RequestTally>,
     },
     Failed(io::Error),
 }
@@ -211,10 +213,11 @@ impl Members for Workers {
     fn next(&mut self) -> Result<Option<MemberReport>, EngineError> {
         Ok(match self.receive()? {
             Message::Interval(worker, interval) => Some(MemberReport::Interval { member: worker.index(), interval }),
-            Message::Finished { worker, cut_ns, failures } => Some(MemberReport::Finished {
+            Message::Finished { worker, cut_ns, failures, requests } => Some(MemberReport::Finished {
                 member: worker.index(),
                 measured: self.measured(cut_ns),
                 failures: failures.since(self.epoch_ns),
+                requests,
             }),
             Message::Connected(..) | Message::Failed(_) => None,
         })
@@ -289,6 +292,7 @@ impl WorkerThread {
             let _ = messages.send(Message::Interval(worker, interval));
         });
         let mut tally = Tally::new(window, self.job.interval_ns, IntervalSender { send, spare: returned });
+        tally.count_by_request(ByRequest::sums(&self.job));
         if self.job.commands {
             tally.follow(Arc::clone(&self.measure_start));
         }
@@ -297,8 +301,8 @@ impl WorkerThread {
         let mut worker = Worker::new(load, client, activity, self.stop, self.job.spin);
         let cut_ns = worker.run()?;
         // Done before the connections are closed, because closing many takes long.
-        let failures = worker.take_failures();
-        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns, failures });
+        let (failures, requests) = (worker.take_failures(), worker.take_requests());
+        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns, failures, requests });
         drop(worker);
         Ok(())
     }

@@ -85,6 +85,40 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The schedule of `worker` of `workers` for the times of a replay that lie in a window of `length_ns`, due from the start
+    /// of the window on. `turn` numbers the windows: they follow each other, and begin again where no whole window is left.
+    ///
+    /// # Errors
+    /// [`Impossible`] when the split is out of range, or the times decrease.
+    pub fn window(
+        times: &Arc<[u64]>,
+        turn: u64,
+        length_ns: u64,
+        worker: u32,
+        workers: u32,
+    ) -> Result<Self, Impossible> {
+        if workers == 0 || workers > MOST_WORKERS || worker >= workers {
+            return Err(Impossible::Workers(workers));
+        }
+        let whole = times.last().map_or(0, |last| last.saturating_add(1)) / length_ns.max(1);
+        let from_ns = (turn % whole.max(1)).saturating_mul(length_ns);
+        let mut replay = Replay::new(times, 0, worker, workers)?;
+        let (first, stride) = (times.partition_point(|time| *time < from_ns), replay.stride);
+        replay.index = (first + stride - 1 - worker as usize) / stride * stride + worker as usize;
+        replay.from_ns = from_ns;
+        replay.times_until = times.partition_point(|time| *time < from_ns.saturating_add(length_ns));
+        Ok(Self(Shape::Replayed(replay)))
+    }
+
+    /// The number of the next request among those of a replay; 0 for other arrivals.
+    #[must_use]
+    #[inline]
+    pub fn upcoming(&self) -> usize {
+        if let Shape::Replayed(replay) = &self.0 { replay.index } else { 0 }
+    }
+}
+
 impl Iterator for Schedule {
     type Item = u64;
 
@@ -194,11 +228,14 @@ impl StagedGaps {
     }
 }
 
-/// Given due times, relative to where the measurement begins.
+/// Given due times from `from_ns` on, which is where the measurement begins.
 #[derive(Clone, Debug)]
 struct Replay {
     times: Arc<[u64]>,
+    /// The index of the first time that is not replayed.
+    times_until: usize,
     begins_ns: u64,
+    from_ns: u64,
     index: usize,
     stride: usize,
 }
@@ -208,12 +245,19 @@ impl Replay {
         if let Some(before) = times.windows(2).position(|pair| pair[1] < pair[0]) {
             return Err(Impossible::Backwards(before + 1));
         }
-        Ok(Self { times: times.clone(), begins_ns, index: worker as usize, stride: workers as usize })
+        Ok(Self {
+            times: times.clone(),
+            times_until: times.len(),
+            begins_ns,
+            from_ns: 0,
+            index: worker as usize,
+            stride: workers as usize,
+        })
     }
 
     fn advance(&mut self) -> Option<u64> {
-        let due = self.times.get(self.index)?;
+        let due = self.times[..self.times_until].get(self.index)?;
         self.index += self.stride;
-        Some(self.begins_ns.saturating_add(*due))
+        Some(self.begins_ns.saturating_add(due - self.from_ns))
     }
 }

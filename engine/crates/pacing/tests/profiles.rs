@@ -147,6 +147,23 @@ proptest! {
     }
 }
 
+#[test]
+fn windows_of_a_replay_follow_each_other_and_begin_again() {
+    let times: Arc<[u64]> = Arc::from([0, 5, 5, 9, 10, 24, 29, 31]);
+    let window =
+        |turn, worker, workers| -> Vec<u64> { Schedule::window(&times, turn, 10, worker, workers).unwrap().collect() };
+    // What lies after the last whole window, 31, is left out.
+    let expected: [&[u64]; 4] = [&[0, 5, 5, 9], &[0], &[4, 9], &[0, 5, 5, 9]];
+    for (turn, expected) in (0..).zip(expected) {
+        assert_eq!(window(turn, 0, 1), expected, "window {turn}");
+        let mut shares: Vec<u64> = (0..3).flat_map(|worker| window(turn, worker, 3)).collect();
+        shares.sort_unstable();
+        assert_eq!(shares, expected, "window {turn} of three workers");
+    }
+    // A recording that is shorter than a window is its only window.
+    assert_eq!(Schedule::window(&times, 3, 100, 0, 1).unwrap().count(), times.len());
+}
+
 /// A triangle with a pause: up, down to 0, nothing, a step, and nothing for ever.
 fn hills() -> Profile {
     let s = NS_PER_S;

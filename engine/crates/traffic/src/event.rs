@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Failures, Outcome, Slice};
+use crate::{Failure, Failures, Outcome, RequestTally, Slice};
 
 /// The format of the events, named in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
@@ -165,6 +165,9 @@ pub struct Summary<S> {
     /// The first failure of each outcome in the whole load.
     #[serde(default)]
     pub failures: Failures,
+    /// By request, in the order of the job; empty for a single request.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub requests: Vec<RequestTally>,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,
@@ -262,6 +265,9 @@ pub struct DuetResult<'a> {
 pub struct DuetTotal {
     /// The first failure of each outcome, in all its slices.
     pub failures: Failures,
+    /// By request, in the order of the job; empty for a single request.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub requests: Vec<RequestTally>,
     /// What happened.
     #[serde(flatten)]
     pub slice: Slice,

@@ -43,6 +43,16 @@ impl Histogram {
         ns > HIGHEST_NS
     }
 
+    /// Record a duration as often as this.
+    pub fn record_n(&mut self, ns: u64, count: u64) {
+        self.0.saturating_record_n(ns.clamp(LOWEST_NS, HIGHEST_NS), count);
+    }
+
+    /// Pass each recorded duration, to the precision, and how often it was recorded.
+    pub fn for_each(&self, mut pass: impl FnMut(u64, u64)) {
+        self.0.iter_recorded().for_each(|step| pass(step.value_iterated_to(), step.count_at_value()));
+    }
+
     /// Add all counts of another histogram.
     ///
     /// # Panics

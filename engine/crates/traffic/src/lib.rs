@@ -7,7 +7,9 @@ mod event;
 mod failures;
 mod histogram;
 mod one_way;
+mod request_tally;
 mod slice;
+mod sparse;
 
 pub use counts::{Counts, GrpcStatuses, Outcome, Outcomes, StatusClasses};
 pub use event::{
@@ -17,4 +19,6 @@ pub use event::{
 pub use failures::{Failure, Failures};
 pub use histogram::{DIGITS, HIGHEST_NS, Histogram, LOWEST_NS};
 pub use one_way::{OneWay, Signed};
+pub use request_tally::RequestTally;
 pub use slice::Slice;
+pub use sparse::SparseHistogram;

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use redline_traffic::{
     Clocks, Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failure, Failures,
-    HIGHEST_NS, Histogram, Interval, Outcome, OwnedEvent, Phase, Signed, Slice, Started, StatusClasses, Summary,
-    TlsInfo,
+    HIGHEST_NS, Histogram, Interval, Outcome, OwnedEvent, Phase, RequestTally, Signed, Slice, SparseHistogram, Started,
+    StatusClasses, Summary, TlsInfo,
 };
 use serde_json::{Value, json};
 
@@ -106,6 +106,24 @@ proptest! {
         prop_assert_eq!(merged, histogram(&[a, b].concat()));
     }
 
+    /// A sparse histogram has the counts of a whole one, also when merged, and is written as it.
+    #[test]
+    fn a_sparse_histogram_is_as_fine(a in durations(), b in durations()) {
+        let (mut sum, mut other) = (SparseHistogram::default(), SparseHistogram::default());
+        for ns in &a {
+            sum.record(*ns);
+        }
+        for ns in &b {
+            other.record(*ns);
+        }
+        sum.add(&other);
+        prop_assert_eq!(sum.count(), (a.len() + b.len()) as u64);
+        let whole = histogram(&[a, b].concat());
+        prop_assert_eq!(sum.to_histogram().encode(), whole.encode());
+        let read: SparseHistogram = serde_json::from_value(serde_json::to_value(&sum).unwrap()).unwrap();
+        prop_assert_eq!(read, sum);
+    }
+
     #[test]
     fn what_is_encoded_is_read_back(durations in durations()) {
         let histogram = histogram(&durations);
@@ -142,8 +160,14 @@ proptest! {
         let bytes_base64 = Some("YQ==".to_owned());
         let reason = "a".to_owned();
         failures.add(Failure { outcome: Outcome::InFlight, reason, at: None, from: Some(index), bytes_base64, time_ns: 1 });
-        let summary = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), slice: &slice };
-        let expected = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, slice: boxed() };
+        let mut tally = RequestTally { completed: index, ..RequestTally::default() };
+        tally.response.record(start_ns);
+        let requests = vec![tally, RequestTally::default()];
+        let summary = Summary {
+            ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), slice: &slice,
+        };
+        let expected =
+            Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, requests, slice: boxed() };
         prop_assert_eq!(self::read(&Event::Result(summary)), OwnedEvent::Result(expected));
     }
 
@@ -314,8 +338,10 @@ fn events_have_the_keys_of_the_protocol() {
         measure_end_ns: 2,
         clocks: None,
         failures: Failures::default(),
+        requests: Vec::new(),
         slice: &slice,
     };
     let result = serde_json::to_value(Event::Result(summary)).unwrap();
+    assert_eq!(result.get("requests"), None);
     assert_eq!((&result["event"], &result["ended"]), (&json!("result"), &json!("interrupted")));
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from redline.cli.command_line import ImportFlags
 from redline.cli.flags import at_least_one, split
-from redline.cli.imported import read_file
+from redline.cli.imported import read_file, times_of, times_summary
 from redline.cli.show import Terminal
 from redline.cli.written import as_yaml
 from redline.errors import UsageError
@@ -29,17 +29,24 @@ _HEADINGS = {
 
 def execute(flags: ImportFlags) -> None:
     """Show which requests a file has, and write them."""
-    if flags.output is not None and flags.output.exists():
-        raise UsageError(f"{flags.output} exists already", hint="give another name, or remove it")
+    for output in (flags.output, flags.times):
+        if output is not None and output.exists():
+            raise UsageError(f"{output} exists already", hint="give another name, or remove it")
+    if flags.times is not None and flags.output is None:
+        hint = "add -o requests.yaml: the times name requests by their numbers in it"
+        raise UsageError(f"--times {flags.times} goes with a list", hint=hint)
     most = MOST_REQUESTS if flags.most is None else at_least_one("--most", flags.most)
     keep = frozenset(name.lower() for name in split(flags.keep))
-    made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most))
+    made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most, times=flags.times is not None))
     if isinstance(made, Document):
         hint = f"give it to a command: redline load http://127.0.0.1:8080/ --requests {flags.file}"
         raise UsageError(f"{flags.file} is a list of requests already", hint=hint)
     console = Terminal()
     if flags.output is not None:
         _write(made, flags.file, flags.output)
+    if flags.times is not None:
+        with as_store_error(flags.times):
+            write_atomically(flags.times, times_of(made).times.encode())
     _show(made, flags.file, console)
     for line in _next(made, flags):
         console.print(line, highlight=False, soft_wrap=True)
@@ -100,5 +107,8 @@ def _next(made: Made, flags: ImportFlags) -> Iterator[str]:
         yield f"{made.host}, to which they went, is not contacted: the server that you name is"
     if flags.output is None:
         yield f"`-o requests.yaml` writes them; --requests {shlex.quote(str(flags.file))} takes the file as it is"
+    elif flags.times is not None:
+        yield f"{times_summary(made)}; wrote {flags.output} and {flags.times}"
+        yield f"next: redline load http://127.0.0.1:8080/ --requests {flags.output} --replay {flags.times}"
     else:
         yield f"wrote {flags.output}; next: redline load http://127.0.0.1:8080/ --requests {flags.output}"

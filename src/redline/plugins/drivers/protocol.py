@@ -209,12 +209,17 @@ def _load(load: Load) -> dict[str, Any]:
         number = int if isinstance(shape, Closed) else float
         keys["stages"] = [{"to": number(stage.to), "over_ns": stage.over_ns} for stage in shape.stages]
     if isinstance(shape, Open):
-        replayed = {"replayed_ns": list(shape.replayed_ns)}
-        return {"open": {**keys, "arrivals": replayed if shape.arrivals == "replayed" else shape.arrivals}}
+        return {"open": {**keys, "arrivals": _replay(shape) if shape.arrivals == "replayed" else shape.arrivals}}
     if shape.think:
         distribution = "fixed_ns" if shape.think.distribution == "fixed" else "exponential_ns"
         keys["think"] = {distribution: shape.think.mean_ns}
     return {"closed": keys}
+
+
+def _replay(shape: Open) -> dict[str, Any]:
+    if not shape.replayed_requests:
+        return {"replayed_ns": list(shape.replayed_ns)}
+    return {"replayed": {"due_ns": list(shape.replayed_ns), "requests": list(shape.replayed_requests)}}
 
 
 class Transcript:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from redline.model import Engine, Interval, Traffic
 from redline.model.failures import earliest
-from redline.model.traffic import sums
+from redline.model.traffic import merged_requests, sums
 from redline.plugins.drivers.intervals import kept_ns
 from redline.plugins.drivers.protocol import MOST_WORKERS
 
@@ -68,6 +68,7 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
         ended=next(ending for ending in _ENDINGS if any(part.ended == ending for part in parts)),
         tls=next((part.tls for part in parts if part.tls is not None), None),
         **sums(parts),
+        requests=merged_requests(part.requests for part in parts),
         failures=earliest(failure for part in parts for failure in part.failures),
         intervals=merged_intervals([part.intervals for part in parts], interval_ns),
     )

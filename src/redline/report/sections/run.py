@@ -8,6 +8,7 @@ from redline.report.document import Figures, Head, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.doubt import caveats_section
+from redline.report.sections.explorer import explorer_payload, explorer_section
 from redline.report.sections.findings import findings_section
 from redline.report.sections.forest import forest, forest_scale
 from redline.report.sections.layers import layer_sections
@@ -33,6 +34,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(_answer, leads=True),
     Chapter(caveats_section, leads=True),
     Chapter(table_section, on=Medium.PAGE),
+    Chapter(explorer_section, on=Medium.PAGE),
     Chapter(layer_sections),
     Chapter(comparison_sections),
     Chapter(main_effect_sections),
@@ -68,10 +70,16 @@ def _head(report: Report) -> Head:
 
 
 def _figures(report: Report) -> Figures:
-    data, scales, flames = payload(report), tuple(filter(None, (forest_scale(report),))), profiles_payload(report)
-    if flames is None:
-        return Figures(data, ("table.js", "page.js"), scales)
-    return Figures({**data, "profiles": flames}, ("table.js", "page.js", "flame.js"), scales)
+    data: dict[str, object] = {**payload(report)}
+    scripts, styles = ["table.js", "page.js"], list[str]()
+    if (flames := profiles_payload(report)) is not None:
+        data["profiles"] = flames
+        scripts.append("flame.js")
+    if (cells := explorer_payload(report)) is not None:
+        data["explorer"] = cells
+        scripts.append("explorer.js")
+        styles.append("explorer.css")
+    return Figures(data, tuple(scripts), tuple(filter(None, (forest_scale(report),))), tuple(styles))
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)

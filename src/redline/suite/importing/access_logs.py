@@ -4,7 +4,7 @@ A log has neither headers nor bodies, so only requests that need none are import
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -13,11 +13,12 @@ from redline.quantities import clip
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.secrets import without_secrets
 from redline.suite.importing.source import RequestSource, member, read_json
+from redline.suite.importing.times import MOST_TIMES, NS_PER_S, time_of
 
 MOST_DIFFERENT = 100_000
 """The most different requests that are counted. This bounds the memory, however long the log is."""
-_COMMON = re.compile(r'([^\["]*) \[\d{1,2}/\w{3}/\d{4}:[^\]]*+\] "([^"\\]*+(?:\\.[^"\\]*+)*+)" (\d{3})(?: |$)')
-_ENVOY = re.compile(r'\[\d{4}-\d\d-\d\dT[^\]]*\] "((?:[^"\\]|\\.)*)" (\d{1,3}) ')
+_COMMON = re.compile(r'([^\["]*) \[(\d{1,2}/\w{3}/\d{4}:[^\]]*+)\] "([^"\\]*+(?:\\.[^"\\]*+)*+)" (\d{3})(?: |$)')
+_ENVOY = re.compile(r'\[(\d{4}-\d\d-\d\dT[^\]]*)\] "((?:[^"\\]|\\.)*)" (\d{1,3}) ')
 _ENVOY_HOST = re.compile(r'"(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" "[^"]*"')
 _REQUEST = re.compile(r"([A-Z]+) (\S+)(?: HTTP/\d(?:\.\d)?)?")
 _ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})")
@@ -28,6 +29,9 @@ _TARGET_KEYS = ("request_uri", "x-envoy-original-path", "path", ":path", "uri", 
 _QUERY_KEYS = ("args", "query_string", "query")
 _STATUS_KEYS = ("status", "response_code", "DownstreamStatus", "status_code", "response_status")
 _HOST_KEYS = ("host", "http_host", "authority", ":authority", "RequestHost", "server_name")
+_START_KEYS = ("start_time", "StartUTC", "StartLocal")
+_END_KEYS = ("msec", "time_iso8601", "ts", "@timestamp", "timestamp", "time", "time_local")
+_SECONDS_KEYS = ("request_time", "duration")
 _NOBODY = (["-"], ['""'])
 _USER_KEYS = ("remote_user", "user_id", "ClientUsername")
 
@@ -39,6 +43,21 @@ class Logged(NamedTuple):
     status: str
     host: str = ""
     signed_in: bool = False
+
+
+class LogLine(NamedTuple):
+    """A line of a log: its request, its time as written, and the seconds that the request took before that time."""
+
+    logged: Logged
+    time: str
+    took: str = ""
+
+    @property
+    def began_ns(self) -> int | None:
+        """When the request began, in nanoseconds since 1970; None if the line does not say it."""
+        at_ns = time_of(self.time)
+        took = re.fullmatch(r"\d{1,5}(\.\d+)?", self.took)
+        return at_ns if at_ns is None or took is None else at_ns - round(float(took[0]) * NS_PER_S)
 
 
 def is_common(line: str) -> bool:
@@ -71,25 +90,25 @@ def read_json_log(source: RequestSource, into: Gathering) -> None:
     _read(source.lines(), _in_json, into)
 
 
-def _in_common(line: str) -> Logged | None:
+def _in_common(line: str) -> LogLine | None:
     match = _COMMON.match(line)
     if match is None:
         return None
-    before, request, status = match.groups()
+    before, time, request, status = match.groups()
     words = before.split(" ")
     host = words.pop(0) if len(words) > 3 and words[1] != "-" else ""
-    return Logged(request, status, host, words[2:] not in _NOBODY) if len(words) > 2 else None
+    return LogLine(Logged(request, status, host, words[2:] not in _NOBODY), time) if len(words) > 2 else None
 
 
-def _in_envoy(line: str) -> Logged | None:
+def _in_envoy(line: str) -> LogLine | None:
     match = _ENVOY.match(line)
     if match is None:
         return None
     host = _ENVOY_HOST.search(line, match.end())
-    return Logged(match[1], match[2], "" if host is None else host[1])
+    return LogLine(Logged(match[2], match[3], "" if host is None else host[1]), match[1])
 
 
-def _in_json(line: str) -> Logged | None:
+def _in_json(line: str) -> LogLine | None:
     entry = read_json(line)
     if isinstance(member(entry, "request"), dict):  # Caddy has the request in an object of its own
         entry = {**entry, **entry["request"], "request": None}
@@ -99,37 +118,48 @@ def _in_json(line: str) -> Logged | None:
         if not method or not target:
             return None
         request = f"{method} {target}" if "?" in target or not query.strip("?-") else f"{method} {target}?{query}"
-    return Logged(
-        request, _first(entry, _STATUS_KEYS), _first(entry, _HOST_KEYS), _first(entry, _USER_KEYS) not in {"", "-"}
-    )
+    signed_in = _first(entry, _USER_KEYS) not in {"", "-"}
+    logged = Logged(request, _first(entry, _STATUS_KEYS), _first(entry, _HOST_KEYS), signed_in)
+    if began := _first(entry, _START_KEYS):
+        return LogLine(logged, began)
+    return LogLine(logged, _first(entry, _END_KEYS), _first(entry, _SECONDS_KEYS))
 
 
 def _first(entry: object, keys: Iterable[str]) -> str:
     """The value of the first of these keys that has a text or a number."""
     for key in keys:
         value = member(entry, key)
-        if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value):
             return str(value)
     return ""
 
 
-def _read(lines: Iterator[tuple[int, str]], read: Callable[[str], Logged | None], into: Gathering) -> None:
+def _read(lines: Iterator[tuple[int, str]], read: Callable[[str], LogLine | None], into: Gathering) -> None:
     """Count the requests of a log. Every different request is parsed once."""
     counts: Counter[Logged] = Counter()
+    times = defaultdict[Logged, list[int]](list)
+    timed = 0
     for number, line in lines:
-        logged = read(line)
-        if logged is None:
+        seen = read(line)
+        if seen is None:
             if line.strip():
                 into.leave_out("lines of another form", f"line {number}")
             continue
+        if timed == MOST_TIMES:
+            into.leave_out(f"after the first {MOST_TIMES:,} times", f"line {number}")
+            continue
+        logged = seen.logged
         if "?" in logged.request:  # a token that no two requests share would make all of them different
             logged = _without_secrets(logged, into)
         if logged in counts or len(counts) < MOST_DIFFERENT:
             counts[logged] += 1
+            if into.wanted.times and (began_ns := seen.began_ns) is not None:
+                times[logged].append(began_ns)
+                timed += 1
         else:
             into.leave_out(f"after the first {MOST_DIFFERENT:,} different requests", f"line {number}")
     for logged, count in counts.items():
-        _add(logged, count, into)
+        _add(logged, count, times[logged], into)
 
 
 def _without_secrets(logged: Logged, into: Gathering) -> Logged:
@@ -139,7 +169,7 @@ def _without_secrets(logged: Logged, into: Gathering) -> Logged:
     return logged._replace(request=request) if names else logged
 
 
-def _add(logged: Logged, count: int, into: Gathering) -> None:
+def _add(logged: Logged, count: int, times_ns: list[int], into: Gathering) -> None:
     match = _REQUEST.fullmatch(logged.request)
     if match is None:
         into.leave_out("that are not HTTP requests", logged.request[:60], count)
@@ -157,7 +187,7 @@ def _add(logged: Logged, count: int, into: Gathering) -> None:
         into.leave_out("that are not for a path", logged.request, count)
         return
     status = int(logged.status) if logged.status.isascii() and logged.status.isdecimal() else None
-    into.add(Asked(method, target, host.lower(), status=status), count)
+    into.add(Asked(method, target, host.lower(), status=status), count, times_ns)
 
 
 def _of_a_proxy(target: str) -> tuple[str, str]:

@@ -14,12 +14,16 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name for `--format`, its name in texts, the test for a line of it, and its reader."""
+    """A format: its name for `--format`, its name in texts, its reader, and the test for a line of it.
+
+    `has_times`: whether it says when requests were sent.
+    """
 
     name: str
     about: str
     read: Callable[[RequestSource, Gathering], None]
     has_line: Callable[[str], bool] | None = None
+    has_times: bool = False
 
 
 def _read_openapi(source: RequestSource, into: Gathering) -> None:
@@ -29,10 +33,10 @@ def _read_openapi(source: RequestSource, into: Gathering) -> None:
 
 
 FORMATS = (
-    Format("log", "access log", access_logs.read_common, access_logs.is_common),
-    Format("envoy", "access log of Envoy", access_logs.read_envoy, access_logs.is_envoy),
-    Format("json-log", "access log in JSON", access_logs.read_json_log, access_logs.is_json_log),
-    Format("har", "recording of a browser (HAR)", har.read_har),
+    Format("log", "access log", access_logs.read_common, access_logs.is_common, has_times=True),
+    Format("envoy", "access log of Envoy", access_logs.read_envoy, access_logs.is_envoy, has_times=True),
+    Format("json-log", "access log in JSON", access_logs.read_json_log, access_logs.is_json_log, has_times=True),
+    Format("har", "recording of a browser (HAR)", har.read_har, has_times=True),
     Format("openapi", "OpenAPI document", _read_openapi),
     Format("curl", "file of curl commands", curl.read_commands, curl.begins_curl),
     Format("vegeta", "file of Vegeta targets", vegeta.read_targets, vegeta.is_target),
@@ -92,6 +96,15 @@ def _by_keys(source: RequestSource, text: str) -> Format:
     if isinstance(value, Broken) and len(source.head) < HEAD_BYTES:
         raise source.wrong(f"this is not JSON: {value.why}", "export it again", value.line, value.column)
     raise source.wrong("this JSON has no requests that Redline knows", hint, 1)
+
+
+def known_recording(source: RequestSource) -> Format | None:
+    """The format of a log or a recording, by its beginning; None for any other file. Raises UsageError."""
+    text = source.head.decode(errors="backslashreplace")
+    known = _by_lines([line for line in text.splitlines() if line.strip()][:_LOOKED_AT])
+    if known is None and text.lstrip()[:1] == "{":
+        known = _by_keys(source, text)
+    return known if known and known.has_times else None
 
 
 def read_requests(source: RequestSource, form: Format, wanted: Wanted) -> Made:

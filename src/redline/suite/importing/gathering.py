@@ -14,6 +14,7 @@ from redline.model.template import as_literal
 from redline.quantities import clip
 from redline.suite.importing.secrets import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.importing.source import RequestSource
+from redline.suite.importing.times import spread
 from redline.suite.schema.document import Plain
 from redline.suite.schema.scenario import BODIES, METHODS, OneRequestSchema
 from redline.suite.validate.checking import first_mistake
@@ -44,11 +45,15 @@ Kind = Literal["request", "secret", "made"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Options of an import: names of secrets to keep, in lower case, the host to keep, and the number of requests."""
+    """Options of an import: names of secrets to keep, in lower case, the host to keep, and the number of requests.
+
+    `times`: whether the times of the requests are read too.
+    """
 
     keep: frozenset[str] = frozenset()
     host: str | None = None
     most: int = MOST_REQUESTS
+    times: bool = False
 
 
 class Asked(NamedTuple):
@@ -80,11 +85,20 @@ class ImportNote:
     kind: Kind = "request"
 
 
+class Arrival(NamedTuple):
+    """A recorded request: its time since the first, in nanoseconds, and its index in the list of requests."""
+
+    at_ns: int
+    request: int
+
+
 @dataclass(frozen=True)
 class Made:
     """The result of an import: `requests` as `--requests` reads them, most frequent first, and notes on omissions.
 
     `counts` are the numbers of original requests behind them. `host` is their destination, if the file says it.
+    `arrivals` are those of the requests in the list, in their order in time, if wanted; `spread`: the file has whole
+    seconds.
     """
 
     form: str
@@ -93,6 +107,8 @@ class Made:
     left_out: list[ImportNote]
     host: str = ""
     body_files: tuple[str, ...] = ()
+    arrivals: tuple["Arrival", ...] = ()
+    spread: bool = False
 
     @property
     def total(self) -> int:
@@ -110,14 +126,15 @@ class Gathering:
     hosts: "Counter[str]" = field(default_factory=Counter)
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
     first_host: str = ""
+    times: list[tuple[int, Asked]] = field(default_factory=list)
 
     def leave_out(self, why: str, example: str = "", count: int = 1, kind: Kind = "request") -> None:
         """Note that requests, or secrets in them, are left out."""
         known, first = self.left_out.get((kind, why), (0, clip(example)))
         self.left_out[kind, why] = known + count, first
 
-    def add(self, asked: Asked, count: int = 1) -> None:
-        """Add `count` occurrences of a request, unless it cannot be sent again."""
+    def add(self, asked: Asked, count: int = 1, at_ns: Iterable[int] = ()) -> None:
+        """Add `count` occurrences of a request, unless it cannot be sent again; at these times, if wanted."""
         target, example = asked.target, f"{asked.method} {asked.target.partition('?')[0]}"
         if asked.status == 101:
             self.leave_out("of a WebSocket", example, count)
@@ -134,8 +151,9 @@ class Gathering:
             # A browser that had cached the file got 304; a request without a condition gets 200.
             status = 200 if asked.status == 304 else asked.status
             self.counted.setdefault(clean, Counter())[status] += count
+            self.times += [(time_ns, clean) for time_ns in at_ns]
 
-    def add_url(self, asked: Asked, url: str) -> None:
+    def add_url(self, asked: Asked, url: str, at_ns: Iterable[int] = ()) -> None:
         """Add a request whose host and target are in a URL."""
         try:
             parts = urlsplit(url)
@@ -151,7 +169,7 @@ class Gathering:
             self.leave_out("a user in the URL", host, kind="secret")
         host = f"{parts.scheme}://{host.lower()}"
         self.first_host = self.first_host or host
-        self.add(asked._replace(host=host, target=target))
+        self.add(asked._replace(host=host, target=target), at_ns=at_ns)
 
     def made(self, form: str, *, of_a_page: bool = False) -> Made:
         """The list of all added requests. Raises UsageError if none is left.
@@ -168,6 +186,7 @@ class Gathering:
             by_request.append((statuses.total(), asked, status))
         by_request.sort(key=lambda entry: -entry[0])
         requests, counts, files = list[dict[str, Plain]](), list[int](), list[str]()
+        places = dict[Asked, int]()
         for at, (count, asked, status) in enumerate(by_request):
             if len(requests) == self.wanted.most:
                 rest = sum(other for other, *_ in by_request[at:])
@@ -179,6 +198,7 @@ class Gathering:
             if wrong:
                 self.leave_out(f"that cannot be sent: {wrong}", f"{asked.method} {asked.target}", count)
                 continue
+            places[asked] = len(requests)
             requests.append({"name": asked.name, **request})
             counts.append(count)
             files += [asked.body_file] if asked.body_file else []
@@ -187,7 +207,20 @@ class Gathering:
             whys = "; ".join(f"{entry.count:,} {entry.why}" for entry in left if entry.kind == "request")
             hint = f"left out: {whys}" if whys else "see whether this is the right file"
             raise self.source.wrong(f"this {form} has no request that can be sent", hint)
-        return Made(form, _named(requests, counts), counts, left, host, tuple(files))
+        return Made(form, _named(requests, counts), counts, left, host, tuple(files), *self._arrivals(places))
+
+    def _arrivals(self, places: Mapping[Asked, int]) -> tuple[tuple[Arrival, ...], bool]:
+        """The arrivals of the requests in the list, and whether they are spread over seconds.
+
+        Raises UsageError if the file lacks the wanted times.
+        """
+        known = [(at_ns, places[asked]) for at_ns, asked in self.times if asked in places]
+        if self.wanted.times and not known:
+            raise self.source.wrong("this file does not say when its requests were sent", "load it at a rate: -R RATE")
+        known.sort(key=lambda entry: entry[0])
+        times = spread([at_ns for at_ns, _ in known])
+        arrivals = (Arrival(at_ns - times[0], request) for at_ns, (_, request) in zip(times, known, strict=True))
+        return tuple(arrivals), times != [at_ns for at_ns, _ in known]
 
     def _host(self, *, of_a_page: bool) -> str:
         """The host whose requests are kept: the wanted host, the page's host, or the most frequent host."""

@@ -4,6 +4,7 @@ from urllib.parse import quote_plus
 
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.source import RequestSource, member, text_at
+from redline.suite.importing.times import time_of
 
 _FORM = "application/x-www-form-urlencoded"
 
@@ -36,7 +37,9 @@ def read_har(source: RequestSource, into: Gathering) -> None:
             into.leave_out("whose body is not text", example)
             continue
         known = status if isinstance(status, int) and not isinstance(status, bool) else None
-        into.add_url(Asked(method, "", headers=_headers(request), body=body, status=known), url)
+        at_ns = time_of(text_at(entry, "startedDateTime")) if into.wanted.times else None
+        times = () if at_ns is None else (at_ns,)
+        into.add_url(Asked(method, "", headers=_headers(request), body=body, status=known), url, times)
 
 
 def _headers(request: object) -> tuple[tuple[str, str], ...]:

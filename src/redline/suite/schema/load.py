@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_v
 
 from redline.errors import WrongValueError
 from redline.model import Closed, Load, LoadStage, Open, Share, Think
-from redline.model.load import check_sends_something
+from redline.model.load import Replay, check_sends_something
 from redline.suite.schema.types import (
     BY_FORM,
     MAPPING,
@@ -18,6 +18,7 @@ from redline.suite.schema.types import (
     Rate,
     RateOrShare,
     Schema,
+    Speed,
     ThinkTime,
 )
 
@@ -56,6 +57,7 @@ class ReplaySchema(Schema):
     replay: str = Field(
         min_length=1, description="a file of due times, relative to the suite", examples=["arrivals.txt"]
     )
+    speed: Speed = Field(default=1.0, description="how much faster than recorded, from 0.001 to 1000", examples=["2x"])
 
 
 ThinkItem = Annotated[Annotated[ThinkTime, PLAIN] | Annotated[ThinkSchema, MAPPING], BY_FORM]
@@ -81,7 +83,7 @@ class ShapeSchema(Schema):
         if self.ramp and self.stages:
             hint = "write the ramp as the first stage"
             raise WrongValueError("a load has a ramp or stages, not both", hint, field="stages")
-        self.shape(replayed_ns=(0,))  # the times are read later
+        self.shape(Replay((0,)))  # the times are read later
         return self
 
     @property
@@ -90,8 +92,8 @@ class ShapeSchema(Schema):
         return _model_stages(self.ramp, self.stages)
 
     @abstractmethod
-    def shape(self, replayed_ns: tuple[int, ...]) -> Closed | Open:
-        """The load's shape in the model, with the due times of its replay file, if any."""
+    def shape(self, replay: Replay) -> Closed | Open:
+        """The load's shape in the model, with what its replay file has, if any."""
 
 
 def _model_stages(ramp: Any, stages: Any) -> tuple[LoadStage, ...]:
@@ -131,7 +133,7 @@ class ClosedSchema(ShapeSchema):
         default=None, description="replace a connection after this many requests", examples=[100]
     )
 
-    def shape(self, replayed_ns: tuple[int, ...] = ()) -> Closed:  # noqa: ARG002 - for open loads
+    def shape(self, replay: Replay) -> Closed:  # noqa: ARG002 - for open loads
         """The load's shape in the model."""
         return Closed(
             users=self.users,
@@ -186,13 +188,16 @@ class OpenSchema(ShapeSchema):
         """The file of due times to replay."""
         return self.arrivals.replay if isinstance(self.arrivals, ReplaySchema) else None
 
-    def shape(self, replayed_ns: tuple[int, ...]) -> Open:
-        """The load's shape in the model, with the due times of its replay file."""
+    def shape(self, replay: Replay) -> Open:
+        """The load's shape in the model, with what its replay file has."""
+        recorded = replay if isinstance(self.arrivals, ReplaySchema) else Replay()
+        speed = self.arrivals.speed if isinstance(self.arrivals, ReplaySchema) else 1.0
         return Open(
             rate_per_s=None if isinstance(self.rate, Share) else self.rate,
             arrivals="replayed" if isinstance(self.arrivals, ReplaySchema) else self.arrivals,
             connections=self.connections,
-            replayed_ns=replayed_ns if self.replayed else (),
+            replayed_ns=tuple(round(due_ns / speed) for due_ns in recorded.times_ns),
+            replayed_requests=recorded.requests,
             connections_at_start=self.connections_at_start,
             depth=self.depth,
             requests_per_connection=self.requests_per_connection,
@@ -237,7 +242,7 @@ class LoadSchema(Schema):
         assert kind, "validated"
         return kind
 
-    def load(self, name: str, replayed_ns: tuple[int, ...] = (), measure_ns: int = 1) -> Load:
+    def load(self, name: str, replay: Replay = Replay(), measure_ns: int = 1) -> Load:  # noqa: B008 - a tuple
         """The load in the model, measured for `measure_ns` if it has no `for`."""
         duration_ns = self.duration or measure_ns
-        return Load(name=name, shape=self.written.shape(replayed_ns), duration_ns=duration_ns, count=self.count)
+        return Load(name=name, shape=self.written.shape(replay), duration_ns=duration_ns, count=self.count)

@@ -21,6 +21,7 @@ from redline.quantities import (
     parse_rate,
     parse_share,
     parse_size,
+    parse_speed,
     quoted,
 )
 
@@ -215,6 +216,11 @@ RateOrShare = Annotated[
         "5000/s",
         "50% of saturate",
     ),
+]
+Speed = Annotated[
+    float,
+    _from_text(parse_speed, "2x", (str, int, float)),
+    _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*x?\s*$", 2, "2x"),
 ]
 ThinkTime = Annotated[int, _duration, _at_least(1, "1ns", "leave it out, and users do not think"), _duration_schema]
 _share_schema = _schema(["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*%?\s*$", "2%", 0.02)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from redline.errors import Problem
 from redline.model import AttachedServer, Design, Load, Suite, Variant
+from redline.model.load import Replay
 from redline.suite.budget import MOST_COMPARED, most_starts, start_times
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import SuiteSchema
@@ -37,7 +38,7 @@ class Compared:
 
 def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> Design:
     """The written design, or duets if servers are compared; its problems are noted."""
-    fitting = [load for load in loads.values() if load and not unfit(load.load("load", (0,)))]
+    fitting = [load for load in loads.values() if load and not unfit(load.load("load", Replay((0,))))]
     can = bool(compared.groups and fitting)
     design: Design = schema.design or ("duet" if schema.budget or can else "interleaved")
     if schema.budget is not None:
@@ -50,7 +51,7 @@ def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Lo
         _check_duets(sheet, schema, compared)
     if schema.metric == "throughput":
         for name, load in loads.items():
-            if load and not load.load(name, (0,)).saturates:
+            if load and not load.load(name, Replay((0,))).saturates:
                 message = f"the load `{name}` sets the rate, so servers do not differ in throughput"
                 sheet.wrong(("metric",), message, "write `cpu` or `p99`, or leave it out")
     if schema.builds > 1 and any(variant.is_own for variant in compared.variants):
@@ -91,7 +92,7 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
             message = f"`{variant.slug}` has no baseline, and a budget is for comparing servers"
             sheet.wrong(("baseline",), message, "give it a baseline, or remove it")
     for name, load in loads.items():
-        if load and (why := unfit(load.load(name, (0,)))):
+        if load and (why := unfit(load.load(name, Replay((0,))))):
             sheet.wrong(("loads", name), f"the load `{name}` {why}, which duets do not support", DUET_HINT, key=True)
 
 

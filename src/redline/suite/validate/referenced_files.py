@@ -12,15 +12,16 @@ from typing import NoReturn, TypeVar
 
 from redline.errors import Location, UsageError, WrongValueError
 from redline.model import Request
+from redline.model.load import Replay
 from redline.model.template import picked, with_picks
 from redline.quantities import LONGEST_DURATION_NS, parse_duration
+from redline.suite.importing.times import MOST_TIMES
 from redline.suite.schema.document import Document, Path, Plain
 from redline.suite.validate.checking import Sheet
 
 T = TypeVar("T")
-MOST_TIMES = 200_000
 MOST_ENTRIES = 100_000
-_LINES_HINT = "write one time per line, in seconds or with a unit: 0.25, 250ms"
+_LINES_HINT = "write one time per line, in seconds or with a unit: 0.25, 250ms; an access log: see `redline import`"
 _IN_A_PATH = re.compile(r"[!\"$-~]+")
 _IN_A_HEADER = re.compile(r"[\t -~]+")
 
@@ -36,9 +37,9 @@ class Files:
     text: Callable[[str], str] = _unreadable
     body: Callable[[str], bytes] = _unreadable
 
-    def times(self, name: str) -> tuple[int, ...]:
-        """The due times of a file, by `read_times`."""
-        return read_times(self.text(name), name)
+    def replay(self, name: str) -> Replay:
+        """The recorded arrivals of a file, by `read_replay`."""
+        return read_replay(self.text(name), name)
 
     def entries(self, name: str) -> tuple[str, ...]:
         """The entries of a file, by `read_entries`."""
@@ -49,26 +50,38 @@ NO_FILES = Files()
 """The files of a suite that has no folder: reading them raises UsageError."""
 
 
-def read_times(text: str, file: str) -> tuple[int, ...]:
-    """Parse due times into nanoseconds, one per line: seconds, or a duration with its unit; `#` begins a comment.
+def read_replay(text: str, file: str) -> Replay:
+    """Parse due times, one per line: seconds, or a duration with its unit; `#` begins a comment.
 
-    Raises UsageError with the line of the first invalid time, or of the first time before its predecessor.
+    After every time, or after none, stands the number of a request in the list of requests, from 1. Raises UsageError
+    with the line of the first invalid time or number, or of the first time before its predecessor.
     """
-    times: list[int] = []
+    times, requests = list[int](), list[int]()
     for number, line in enumerate(text.splitlines(), start=1):
-        written = line.partition("#")[0].strip()
+        written, *more = line.partition("#")[0].split() or [""]
         if not written:
             continue
         place = Location(file, number, 1)
         at_ns = _time(written, place)
         if times and at_ns < times[-1]:
             raise UsageError("this time is before the previous time", hint="sort the file", place=place)
+        if len(more) > 1 or (times and bool(more) != bool(requests)):
+            raise UsageError("this line has other columns than the first", hint=_LINES_HINT, place=place)
         times.append(at_ns)
+        requests += [_request_number(text, place) for text in more]
     if not times:
         raise UsageError(f"{file} has no times", hint=_LINES_HINT)
     if len(times) > MOST_TIMES:
         raise UsageError(f"{file} has {len(times)} times; at most {MOST_TIMES}", hint="replay a part of it")
-    return tuple(times)
+    return Replay(tuple(times), tuple(requests))
+
+
+def _request_number(written: str, place: Location) -> int:
+    """A number from 1, as an index from 0."""
+    if not (written.isascii() and written.isdecimal() and 0 < int(written) <= MOST_TIMES):
+        hint = "write the number of a request after its time, from 1 on: 0.25 3"
+        raise UsageError("this is not the number of a request", hint=hint, place=place)
+    return int(written) - 1
 
 
 def _time(written: str, place: Location) -> int:

@@ -1,12 +1,14 @@
 """A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
 
 import re
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from pathlib import PurePath
 
 from redline.errors import UsageError, WrongValueError
 from redline.model import AutoTrials, EngineMode, Metric, Objective, Scenario, Suite, Variant
+from redline.model.load import Replay
 from redline.quantities import clip
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
@@ -50,7 +52,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     variants = read_variants(sheet, names)
     _check_scenarios(sheet, variants)
     loads = check_loads(sheet)
-    replayed = _replayed(sheet, loads, files)
+    replayed = _replayed(sheet, loads, scenarios, files)
     ceiling = read_ceiling(sheet, names)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
     if schema is not None and schema.budget is not None and schema.baseline is None and variants:
@@ -70,7 +72,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         baselines=baselines,
         ceiling=ceiling,
         scenarios=tuple(scenarios),
-        loads=tuple(load.load(name, replayed.get(name, ()), UNSAID_NS) for name, load in schema.loads.items()),
+        loads=tuple(load.load(name, replayed.get(name, Replay()), UNSAID_NS) for name, load in schema.loads.items()),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
         warmup_by=schema.loads[by].load(by) if isinstance(by, str) else by and by.load,
@@ -133,14 +135,19 @@ def _name(file: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
 
 
-def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, ...]]:
-    """The due times of every load with replayed arrivals, by the load's name."""
-    times = {}
+def _replayed(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], files: Files) -> dict[str, Replay]:
+    """The recording of every load with replayed arrivals, by the load's name."""
+    recordings = {}
+    fewest = min(scenarios, key=lambda scenario: len(scenario.requests), default=None)
     for name, load in loads.items():
         if load and load.open and (file := load.open.replayed):
             path = ("loads", name, "open", "arrivals", "replay")
-            times[name] = noted(sheet, path, partial(files.times, file)) or ()
-    return times
+            recording = recordings[name] = noted(sheet, path, partial(files.replay, file)) or Replay()
+            last = max(recording.requests, default=-1) + 1
+            if fewest is not None and last > len(fewest.requests):
+                message = f"{file} has request {last}, and the scenario `{fewest.name}` has {len(fewest.requests)}"
+                sheet.wrong(path, message, "give the list of requests that was written with it")
+    return recordings
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:

@@ -40,6 +40,8 @@ pub enum ClientEvent {
 /// A request that has ended.
 pub struct EndedRequest {
     pub due: DueRequest,
+    /// The index of the request in the job.
+    pub request: u32,
     /// When it was last written, if it was.
     pub written_ns: Option<u64>,
     pub outcome: Outcome,
@@ -47,6 +49,15 @@ pub struct EndedRequest {
     pub status: Option<u16>,
     /// The gRPC status, if this is a gRPC answer.
     pub grpc_status: Option<u32>,
+    /// Bytes of the body of its answer, when the answer was complete.
+    pub body_bytes: u64,
+}
+
+impl EndedRequest {
+    /// A request without a complete answer.
+    pub fn unanswered(due: DueRequest, request: u32, written_ns: Option<u64>, outcome: Outcome) -> Self {
+        Self { due, request, written_ns, outcome, status: None, grpc_status: None, body_bytes: 0 }
+    }
 }
 
 /// The server's clock in an answer. Offsets are in nanoseconds.

@@ -116,14 +116,16 @@ impl Requests {
             activity.failures.note(outcome, now_ns, reason);
         }
         let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
-        let ended = EndedRequest { due, written_ns: Some(written_ns), outcome, status, grpc_status };
+        let body_bytes = answer.body_length;
+        let ended =
+            EndedRequest { due, request, written_ns: Some(written_ns), outcome, status, grpc_status, body_bytes };
         activity.events.push(ClientEvent::Ended(ended));
     }
 
     /// A request ends without a complete answer.
     pub fn fail(&mut self, pending: PendingId, connection: &mut Connection, outcome: Outcome, activity: &mut Activity) {
-        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection);
-        let ended = EndedRequest { due, written_ns: Some(written_ns), outcome, status: None, grpc_status: None };
+        let PendingRequest { due, written_ns, request, .. } = self.remove(pending, connection);
+        let ended = EndedRequest::unanswered(due, request, Some(written_ns), outcome);
         activity.events.push(ClientEvent::Ended(ended));
     }
 

@@ -69,7 +69,13 @@ impl Scenario {
             due.seq = self.draws.number();
         }
         self.draws.begin(due.seq);
-        if self.scripts.len() == 1 { 0 } else { self.job.weights.pick(self.draws.seed, self.draws.seq) }
+        if self.scripts.len() == 1 {
+            return 0;
+        }
+        match &self.job.load.replayed {
+            Some(requests) => requests[due.user as usize] as usize,
+            None => self.job.weights.pick(self.draws.seed, self.draws.seq),
+        }
     }
 
     pub fn read_options(&self, request: usize) -> ReadOptions {

@@ -18,7 +18,7 @@ pub const NEVER: u64 = u64::MAX;
 pub struct DueRequest {
     /// When it was due, in nanoseconds of the monotonic clock.
     pub due_ns: u64,
-    /// The number of its user among the users of this worker, in a closed load.
+    /// In a closed load, the number of its user among the users of this worker; in a replay, its number among all requests.
     pub user: u32,
     /// How often it was written without an answer, not counting what its server announced not to process.
     pub tries: u8,
@@ -134,7 +134,7 @@ impl Demand {
         }
         match &mut self.kind {
             Kind::Closed(closed) => closed.waiting.pop_front(),
-            Kind::Open(open) => open.take().map(|due_ns| DueRequest::new(due_ns, 0)),
+            Kind::Open(open) => open.take(),
         }
     }
 

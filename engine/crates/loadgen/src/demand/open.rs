@@ -5,7 +5,7 @@
 
 use redline_pacing::Schedule;
 
-use super::NEVER;
+use super::{DueRequest, NEVER};
 
 pub struct Open {
     ahead: Cursor,
@@ -18,15 +18,19 @@ struct Cursor {
     schedule: Schedule,
     epoch_ns: u64,
     due_ns: u64,
+    /// Its number among the requests of a replay.
+    number: u32,
 }
 
 impl Cursor {
     fn new(mut schedule: Schedule, epoch_ns: u64) -> Self {
+        let number = schedule.upcoming() as u32;
         let due_ns = next_after(&mut schedule, epoch_ns);
-        Self { schedule, epoch_ns, due_ns }
+        Self { schedule, epoch_ns, due_ns, number }
     }
 
     fn advance(&mut self) -> u64 {
+        self.number = self.schedule.upcoming() as u32;
         std::mem::replace(&mut self.due_ns, next_after(&mut self.schedule, self.epoch_ns))
     }
 }
@@ -61,12 +65,15 @@ impl Open {
         }
     }
 
-    /// Take the oldest waiting request. Returns when it was due.
-    pub fn take(&mut self) -> Option<u64> {
+    /// Take the oldest waiting request.
+    pub fn take(&mut self) -> Option<DueRequest> {
         if self.waiting == 0 {
             return None;
         }
         self.waiting -= 1;
-        self.oldest.as_mut().map(Cursor::advance)
+        self.oldest.as_mut().map(|oldest| {
+            let number = oldest.number;
+            DueRequest::new(oldest.advance(), number)
+        })
     }
 }

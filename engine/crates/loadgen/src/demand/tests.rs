@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use redline_pacing::{Arrivals, Crowd, Pace, Profile, Schedule, Stage, Think};
@@ -38,6 +39,17 @@ proptest! {
             prop_assert_eq!(demand.oldest_due_ns(), queue.front().copied().unwrap_or(NEVER));
         }
     }
+}
+
+#[test]
+fn requests_of_a_replay_keep_their_numbers() {
+    let times: Arc<[u64]> = (0..10).map(|i| i * 10).collect();
+    let mut demand = Demand::open(Schedule::window(&times, 1, 40, 1, 2).unwrap(), 1000, NEVER);
+    // Of the second window, 40 to 79, the second of two workers has the odd requests.
+    assert_eq!([demand.pop_due(), demand.pop_due()], [1010, 1030].map(DueEvent::Due));
+    assert_eq!(demand.next_due_ns(), NEVER);
+    let taken = [demand.take().unwrap(), demand.take().unwrap()];
+    assert_eq!(taken.map(|due| (due.due_ns, due.user)), [(1010, 5), (1030, 7)]);
 }
 
 #[test]

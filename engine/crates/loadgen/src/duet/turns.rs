@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use redline_pacing::{Crowd, Schedule};
-use redline_traffic::{Phase, Slice};
+use redline_pacing::{Arrivals, Crowd, Schedule};
+use redline_traffic::{Phase, RequestTally, Slice};
 
 use super::DuetTarget;
+use crate::by_request::{ByRequest, empty};
 use crate::client::{Activity, Client, ConnectResult};
 use crate::demand::{Demand, Users};
 use crate::first_failures::FirstFailures;
@@ -30,7 +31,8 @@ pub struct Turn {
     pub slice_ns: u64,
     /// Its distributions are part of the result.
     pub counts: bool,
-    /// The number of the arrivals of an open load: slices with the same number have the same due times.
+    /// The number of the arrivals of an open load: slices with the same number have the same due times, and of a replay the
+    /// same window.
     pub arrivals: u64,
 }
 
@@ -39,9 +41,17 @@ pub enum WorkerReport {
     /// It has tried to connect to each target, with the backend of this name.
     Connected(Vec<ConnectResult>, &'static str),
     Ended(TurnResult),
-    /// All slices are over: what was measured of each target, and why requests failed.
-    Totals(Vec<(Slice, FirstFailures)>),
+    /// All slices are over: what was measured of each target.
+    Totals(Vec<TargetTotal>),
     Failed(io::Error),
+}
+
+/// What a worker measured of a target in all slices that count, and why requests failed.
+#[derive(Default)]
+pub struct TargetTotal {
+    pub slice: Slice,
+    pub failures: FirstFailures,
+    pub requests: Vec<RequestTally>,
 }
 
 /// What one worker did in one slice.
@@ -176,10 +186,12 @@ impl Turns {
         });
         let before = Window { epoch_ns: now_ns(), measure_ns: u64::MAX, end_ns: u64::MAX };
         let mut tally = Tally::new(before, u64::MAX, IntervalSender { send, spare: returned });
-        let mut totals: Vec<(Slice, FirstFailures)> = clients.iter().map(|_| Default::default()).collect();
+        tally.count_by_request(ByRequest::journal(self.job()));
+        let new = |_: &Client<I>| TargetTotal { requests: empty(self.job()), ..TargetTotal::default() };
+        let mut totals: Vec<_> = clients.iter().map(new).collect();
         while let Ok(turn) = self.orders.recv() {
             let client = clients.remove(turn.target);
-            let (total, failures) = &mut totals[turn.target];
+            let TargetTotal { slice: total, failures, requests } = &mut totals[turn.target];
             let known = Activity { failures: std::mem::take(failures), ..Activity::default() };
             let (unanswered, used, client, activity) = self.slice(&turn, client, known, tally)?;
             let drained_ns = now_ns();
@@ -191,6 +203,7 @@ impl Turns {
             if self.reports.send(WorkerReport::Ended(result)).is_err() {
                 break;
             }
+            tally.settle_requests(requests, counts);
             for mut interval in intervals {
                 match interval.phase {
                     Phase::Measure if counts => total.add(&interval.slice),
@@ -234,9 +247,13 @@ impl Turns {
         let (worker, workers) = (self.worker.0, job.workers);
         match &job.load.shape {
             Shape::Open { rate_per_s, arrivals: kind, .. } => {
-                let seed = job.seed.wrapping_add(arrivals);
-                let schedule = Schedule::new(rate_per_s, kind, seed, worker, workers).map_err(io::Error::other)?;
-                Ok(Demand::open(schedule, window.epoch_ns, window.end_ns))
+                let schedule = match kind {
+                    Arrivals::Replayed(times) => {
+                        Schedule::window(times, arrivals, window.end_ns - window.epoch_ns, worker, workers)
+                    }
+                    _ => Schedule::new(rate_per_s, kind, job.seed.wrapping_add(arrivals), worker, workers),
+                };
+                Ok(Demand::open(schedule.map_err(io::Error::other)?, window.epoch_ns, window.end_ns))
             }
             Shape::Closed { users, think, pace } => {
                 let crowd = Crowd::new(users, worker, workers);

@@ -57,7 +57,7 @@ impl RawCheck {
             target,
             requests: vec![request],
             weights: Weights::new(&[1.0]).map_err(|why| bad("request.weight", &why.to_string(), "leave it out"))?,
-            load: Load { shape, depth: 1, requests_per_connection: None },
+            load: Load { shape, depth: 1, requests_per_connection: None, replayed: None },
             warmup_ns: 0,
             measure_ns: self.timeout_ns,
             count: Some(1),

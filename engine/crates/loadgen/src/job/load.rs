@@ -79,6 +79,21 @@ enum RawArrivals {
     Uniform,
     Poisson,
     ReplayedNs(Vec<u64>),
+    Replayed(RawReplay),
+}
+
+/// Recorded requests: when they are due, and which of the job's requests they are.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawReplay {
+    due_ns: Vec<u64>,
+    requests: Vec<u32>,
+}
+
+impl RawArrivals {
+    fn is_replay(&self) -> bool {
+        matches!(self, Self::ReplayedNs(_) | Self::Replayed(_))
+    }
 }
 
 /// The load of a job.
@@ -89,6 +104,8 @@ pub struct Load {
     pub depth: u32,
     /// The number of requests after which a connection is replaced.
     pub requests_per_connection: Option<u32>,
+    /// The request of the job that is sent at each of the replayed times; without them requests are drawn by weight.
+    pub replayed: Option<Arc<[u32]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -108,19 +125,24 @@ impl Load {
 }
 
 impl RawLoad {
+    /// Whether these are recorded requests, which a duet replays in windows.
+    pub fn is_replay(&self) -> bool {
+        matches!(self, Self::Open(open) if open.arrivals.is_replay())
+    }
+
     /// Whether the load changes at times relative to the start of the measurement.
     pub fn changes_over_time(&self) -> bool {
         match self {
             Self::Closed(closed) => !closed.stages.is_empty(),
-            Self::Open(open) => !open.stages.is_empty() || matches!(open.arrivals, RawArrivals::ReplayedNs(_)),
+            Self::Open(open) => !open.stages.is_empty() || open.arrivals.is_replay(),
         }
     }
 
-    /// `begins_ns` is when the measurement starts, after the epoch.
-    pub fn check(self, begins_ns: u64) -> Result<Load, EngineError> {
+    /// `begins_ns` is when the measurement starts, after the epoch; `requests` is the number of the job's requests.
+    pub fn check(self, begins_ns: u64, requests: usize) -> Result<Load, EngineError> {
         match self {
             Self::Closed(closed) => closed.check(begins_ns),
-            Self::Open(open) => open.check(begins_ns),
+            Self::Open(open) => open.check(begins_ns, requests),
         }
     }
 }
@@ -147,7 +169,8 @@ impl RawClosed {
             Some(RawThink::ExponentialNs(ns)) => Think::Exponential(check_think(ns)?),
         };
         let shape = Shape::Closed { users, think, pace };
-        Ok(Load { shape, depth: self.depth, requests_per_connection: self.requests_per_connection })
+        let Self { depth, requests_per_connection, .. } = self;
+        Ok(Load { shape, depth, requests_per_connection, replayed: None })
     }
 }
 
@@ -168,7 +191,7 @@ fn check_pace(rate_per_s: f64, depth: u32, thinks: bool) -> Result<Pace, EngineE
 }
 
 impl RawOpen {
-    fn check(self, begins_ns: u64) -> Result<Load, EngineError> {
+    fn check(self, begins_ns: u64, requests: usize) -> Result<Load, EngineError> {
         if self.connections == 0 || self.connections > MOST_CONNECTIONS {
             let message = format!("{} is not between 1 and {MOST_CONNECTIONS}", self.connections);
             return Err(bad("load.open.connections", &message, "a load needs at least one connection"));
@@ -180,18 +203,23 @@ impl RawOpen {
         }
         check_depth("load.open", self.depth, self.requests_per_connection)?;
         let rate_per_s = self.check_rates(begins_ns)?;
+        let mut replayed = None;
         let arrivals = match self.arrivals {
             RawArrivals::Uniform => Arrivals::Uniform,
             RawArrivals::Poisson => Arrivals::Poisson,
-            RawArrivals::ReplayedNs(offsets) => Arrivals::Replayed(check_offsets(offsets)?),
+            RawArrivals::ReplayedNs(offsets) => Arrivals::Replayed(check_offsets("replayed_ns", offsets)?),
+            RawArrivals::Replayed(replay) => {
+                replayed = Some(replay.check_requests(requests)?);
+                Arrivals::Replayed(check_offsets("replayed.due_ns", replay.due_ns)?)
+            }
         };
         let shape = Shape::Open { rate_per_s, arrivals, connections: self.connections, at_start };
-        Ok(Load { shape, depth: self.depth, requests_per_connection: self.requests_per_connection })
+        Ok(Load { shape, depth: self.depth, requests_per_connection: self.requests_per_connection, replayed })
     }
 
     fn check_rates(&self, begins_ns: u64) -> Result<Profile, EngineError> {
         const RATE: &str = "load.open.rate_per_s";
-        if matches!(self.arrivals, RawArrivals::ReplayedNs(_)) {
+        if self.arrivals.is_replay() {
             if self.rate_per_s.is_some() || !self.stages.is_empty() {
                 return Err(bad(RATE, "replayed arrivals have no rate", "leave out `rate_per_s` and `stages`"));
             }
@@ -220,10 +248,25 @@ fn check_rate(field: &str, rate_per_s: f64) -> Result<(), EngineError> {
     Err(bad(field, &message, "give requests per second"))
 }
 
-fn check_offsets(offsets: Vec<u64>) -> Result<Arc<[u64]>, EngineError> {
+impl RawReplay {
+    fn check_requests(&self, known: usize) -> Result<Arc<[u32]>, EngineError> {
+        const REQUESTS: &str = "load.open.arrivals.replayed.requests";
+        if self.requests.len() != self.due_ns.len() {
+            let message = format!("{} requests for {} due times", self.requests.len(), self.due_ns.len());
+            return Err(bad(REQUESTS, &message, "give the number of a request for each due time"));
+        }
+        if let Some(i) = self.requests.iter().position(|request| *request as usize >= known) {
+            let message = format!("{} is not the number of a request", self.requests[i]);
+            return Err(bad(&format!("{REQUESTS}[{i}]"), &message, "requests are numbered from 0"));
+        }
+        Ok(self.requests.as_slice().into())
+    }
+}
+
+fn check_offsets(key: &str, offsets: Vec<u64>) -> Result<Arc<[u64]>, EngineError> {
     let wrong = offsets.windows(2).position(|pair| pair[1] < pair[0]).map(|i| i + 1);
     if let Some(i) = wrong.or_else(|| offsets.iter().position(|offset| *offset > LONGEST_NS)) {
-        let field = format!("load.open.arrivals.replayed_ns[{i}]");
+        let field = format!("load.open.arrivals.{key}[{i}]");
         return Err(bad(&field, "is before the one before it, or too late", "give nanoseconds that do not decrease"));
     }
     Ok(offsets.into())

@@ -1,12 +1,16 @@
 //! A worker's share of a load: which requests are due, how requests end, and when phases end.
 
-use redline_traffic::Outcome;
+use redline_pacing::{Weights, random_bits};
+use redline_traffic::{Outcome, RequestTally};
 
 use crate::client::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure};
 use crate::demand::{Demand, DueEvent, DueRequest};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::job::Job;
 use crate::tally::{Tally, Window};
+
+/// Separates the draws of requests that were never written from other draws with the same seed.
+const UNWRITTEN: u64 = 0x756e_7772_6974_7465;
 
 /// Requests that are due or wait, and the counts of requests that ended. Times are nanoseconds of the monotonic clock.
 pub struct WorkerLoad {
@@ -23,6 +27,27 @@ pub struct WorkerLoad {
     expires_from_ns: u64,
     /// Whether the measurement ended early.
     was_cut: bool,
+    mix: Mix,
+}
+
+/// Which request of the job a request is that is not on a connection.
+struct Mix {
+    weights: Weights,
+    seed: u64,
+    /// How many requests ended without having been written.
+    unwritten: u64,
+}
+
+impl Mix {
+    /// A request that was written stays what it is. One that never was has not been drawn yet; it counts as one that is drawn
+    /// now, because otherwise the response times of no request would tell that it waited.
+    fn index_of(&mut self, due: &DueRequest) -> u32 {
+        if due.written_ns.is_some() {
+            return self.weights.pick(self.seed, due.seq) as u32;
+        }
+        self.unwritten += 1;
+        self.weights.choose(random_bits(self.seed, self.unwritten, UNWRITTEN)) as u32
+    }
 }
 
 impl WorkerLoad {
@@ -40,6 +65,7 @@ impl WorkerLoad {
             drain_end_ns: end_ns.saturating_add(job.drain_ns),
             expires_from_ns: 0,
             was_cut: false,
+            mix: Mix { weights: job.weights.clone(), seed: job.seed, unwritten: 0 },
         };
         if count == Some(0) {
             // Other workers have all requests.
@@ -269,8 +295,8 @@ impl WorkerLoad {
 
     /// End a request that is not on a connection. It may have been on a connection before, without an answer.
     fn end_waiting(&mut self, due: DueRequest, outcome: Outcome, now_ns: u64) {
-        let written_ns = due.written_ns;
-        self.end(&EndedRequest { due, written_ns, outcome, status: None, grpc_status: None }, now_ns);
+        let request = self.mix.index_of(&due);
+        self.end(&EndedRequest::unanswered(due, request, due.written_ns, outcome), now_ns);
     }
 
     /// A request has ended. In a closed load its user sends the next, now or later.
@@ -285,6 +311,11 @@ impl WorkerLoad {
             }
             self.count_down(due_ns, now_ns);
         }
+    }
+
+    /// Take the measurements by request.
+    pub fn take_requests(&mut self) -> Vec<RequestTally> {
+        self.tally.take_requests()
     }
 
     /// The tally, to be used for another load.

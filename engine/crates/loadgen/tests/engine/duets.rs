@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::clocks::served;
 use crate::support::server::{HELLO, Server};
-use crate::support::{Engine, EngineOutput, job, open_job, run, with};
+use crate::support::{Engine, EngineOutput, histogram, job, open_job, requests_add_up_to, run, with};
 
 const SLICE_NS: u64 = 10_000_000;
 const GUARD_NS: u64 = 2_000_000;
@@ -92,6 +92,23 @@ fn targets_are_loaded_in_turn_and_counted_apart() {
             let received = sum(&output, target, "bytes_received");
             assert!(failed > 0 || received == HELLO.len() as u64 * sum(&output, target, "completed"), "{received}");
             assert_eq!((sum(&output, target, "completed") > 0, failed > 0), (outcome == "ok", outcome != "ok"));
+        }
+    }
+}
+
+#[test]
+fn requests_of_a_mix_are_counted_for_each_target() {
+    let (one, two) = (Server::answering(HELLO), Server::answering("HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nno"));
+    let get = |path: &str| json!({"method": "GET", "path": path, "expect": {"status": 200}});
+    for parallel in [false, true] {
+        let job = with(duet(job(one.port), &[two.port]), "/requests", json!([get("/a"), get("/b")]));
+        let job = with(job, "/duet/parallel", json!(parallel));
+        let output = run(&job);
+        assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+        for target in output.events.last().unwrap()["targets"].as_array().unwrap() {
+            requests_add_up_to(target);
+            let due = |at: usize| histogram(&target["requests"][at], "response").count();
+            assert!(due(0) > 0 && due(1) > 0, "{target}");
         }
     }
 }

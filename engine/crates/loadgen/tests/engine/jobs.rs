@@ -67,6 +67,16 @@ fn each_field_is_checked_and_named() {
         ),
         (
             "/load",
+            open(json!({"arrivals": {"replayed": {"due_ns": [5], "requests": []}}, "connections": 1})),
+            "load.open.arrivals.replayed.requests",
+        ),
+        (
+            "/load",
+            open(json!({"arrivals": {"replayed": {"due_ns": [5, 6], "requests": [0, 1]}}, "connections": 1})),
+            "load.open.arrivals.replayed.requests[1]",
+        ),
+        (
+            "/load",
             open(json!({"rate_per_s": 1, "arrivals": {"replayed_ns": []}, "connections": 1})),
             "load.open.rate_per_s",
         ),

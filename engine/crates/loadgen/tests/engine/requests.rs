@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use crate::support::server::{HELLO, Request, Server};
-use crate::support::{complete, job, open_job, run, with};
+use crate::support::{complete, histogram, job, open_job, run, with};
 use serde_json::{Value, json};
 
 type Record = Arc<Mutex<Vec<Request>>>;
@@ -61,6 +63,62 @@ fn requests_come_as_often_as_they_weigh() {
     // With 2 degrees of freedom, one seed of 10,000 exceeds 18.4.
     assert!(chi_square < 18.4, "{chi_square}");
     assert_eq!(of("/never") as u32, 0);
+}
+
+/// A server that is slow at `/slow`, answers 500 at `/wrong`, and the length of the path elsewhere.
+fn server_of_three() -> Server {
+    Server::start(|mut peer, _| {
+        while let Some(request) = peer.whole_request()? {
+            let status = if request.path == "/wrong" { "500 Oops" } else { "200 OK" };
+            if request.path == "/slow" {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let body = &request.path;
+            peer.say(&format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))?;
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn each_request_of_a_mix_is_counted_by_itself() {
+    let server = server_of_three();
+    let requests = json!([get("/slow", 1.0), get("/wrong", 1.0), get("/quick/one", 2.0), get("/never", 0.0)]);
+    for backend in ["epoll", "io_uring"] {
+        let job = with(counted(server.port, requests.clone(), 200), "/backend", json!(backend));
+        let job = with(with(job, "/load/closed/users", json!(3)), "/workers", json!(2));
+        // Some requests are of the warm-up, and none of them is counted.
+        let result = complete(&with(job, "/warmup_ns", json!(50_000_000)));
+        let counted = result.event["requests"].as_array().unwrap();
+        let of = |at: usize, key: &str| counted[at]["outcomes"][key].as_u64().unwrap();
+        assert_eq!((counted.len(), of(0, "ok") + of(1, "unexpected_status") + of(2, "ok")), (4, 200));
+        assert!((20..=80).contains(&of(0, "ok")) && of(2, "ok") > of(0, "ok"), "{counted:#?}");
+        assert_eq!(counted[1]["status"], json!({"5xx": of(1, "unexpected_status")}));
+        assert_eq!(counted[1]["completed"], 0);
+        assert_eq!(counted[0]["body_bytes"].as_u64().unwrap(), 5 * of(0, "ok"));
+        assert_eq!(counted[2]["body_bytes"].as_u64().unwrap(), 10 * of(2, "ok"));
+        let median = |at: usize| histogram(&counted[at], "response").quantile_ns(0.5);
+        assert!(median(0) >= 5_000_000 && median(2) < 4_000_000, "{} {}", median(0), median(2));
+        assert_eq!(histogram(&counted[3], "response").count(), 0);
+    }
+    let single = complete(&counted(server.port, json!([get("/one", 1.0)]), 10));
+    assert_eq!(single.event.get("requests"), None);
+}
+
+/// Requests that were never written are counted too, or no request's times would show that they waited.
+#[test]
+fn requests_that_were_never_written_count_by_weight() {
+    let silent = Server::start(|mut peer, _| {
+        peer.whole_request()?;
+        thread::sleep(Duration::from_secs(2));
+        Ok(())
+    });
+    let job = with(open_job(silent.port, 1000, 2), "/requests", json!([get("/a", 1.0), get("/b", 3.0)]));
+    let job = with(with(job, "/warmup_ns", json!(0)), "/drain_ns", json!(10_000_000));
+    let result = complete(&job);
+    assert!(result.outcome("unsent") > 100, "{:#}", result.event["counts"]);
+    let unsent = |at: usize| result.event["requests"][at]["outcomes"]["unsent"].as_u64().unwrap();
+    assert!(unsent(0) > 0 && unsent(1) > 2 * unsent(0), "{} {}", unsent(0), unsent(1));
 }
 
 #[test]
@@ -244,4 +302,47 @@ fn a_timestamp_tells_both_ways() {
     }
     let missing = with(job, "/requests/0/timestamp/pointer", json!("/none"));
     complete(&missing).are_all("unexpected_body");
+}
+
+/// The paths of the requests that a server recorded, in order.
+fn paths(record: &Record) -> Vec<String> {
+    record.lock().unwrap().drain(..).map(|request| request.path).collect()
+}
+
+/// A replay of these requests, 10 ms apart.
+fn replay(order: &[usize], connections: u32) -> Value {
+    let offsets: Vec<u64> = (0..order.len() as u64).map(|i| i * 10_000_000).collect();
+    json!({"open": {"arrivals": {"replayed": {"due_ns": offsets, "requests": order}}, "connections": connections}})
+}
+
+#[test]
+fn a_replay_sends_the_recorded_request_at_its_time() {
+    let order = [2, 0, 1, 1, 2, 0, 0, 2, 1, 2];
+    let (server, record) = recorder();
+    for workers in [1, 2] {
+        let job = with(job(server.port), "/requests", json!([get("/0", 1.0), get("/1", 1.0), get("/2", 0.0)]));
+        let job = with(with(job, "/load", replay(&order, workers)), "/workers", json!(workers));
+        complete(&job).are_all("ok");
+        let expected: Vec<_> = order.iter().map(|request| format!("/{request}")).collect();
+        assert_eq!(paths(&record), expected, "{workers} workers");
+    }
+}
+
+#[test]
+fn the_targets_of_a_duet_get_the_same_recorded_requests() {
+    let ((a, of_a), (b, of_b)) = (recorder(), recorder());
+    let order: Vec<usize> = (0..40).map(|i| i % 4).collect();
+    let job = with(job(a.port), "/requests", json!((0..4).map(|i| get(&format!("/{i}"), 1.0)).collect::<Vec<_>>()));
+    let targets = json!([{"host": "127.0.0.1", "port": b.port}]);
+    // The whole windows of 50 ms are seven, after which they begin again.
+    let duet = json!({"targets": targets, "slice_ns": 50_000_000, "guard_ns": 2_000_000});
+    let job = with(with(job, "/load", replay(&order, 1)), "/duet", duet);
+    let job = with(with(job, "/measure_ns", json!(1_000_000_000)), "/warmup_ns", json!(0));
+    let output = run(&job);
+    assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
+    let sent = paths(&of_a);
+    assert_eq!(sent, paths(&of_b));
+    let whole = order[..35].iter().map(|request| format!("/{request}"));
+    let expected: Vec<_> = whole.cycle().take(sent.len()).collect();
+    assert!(sent.len() >= 50 && sent == expected, "{sent:?}");
 }

@@ -65,6 +65,16 @@ fn users_are_spread_over_processes_and_told_as_one() {
     output.result().are_all("ok");
 }
 
+#[test]
+fn what_processes_counted_by_request_is_one_sum() {
+    let server = Server::answering(HELLO);
+    let get = |path: &str| json!({"method": "GET", "path": path, "expect": {"status": 200}});
+    let output = start(&with(crowd_job(server.port, 100), "/requests", json!([get("/a"), get("/b")]))).finish();
+    assert_eq!((output.code, processes(&output)), (Some(0), 3), "{}", output.log);
+    // The result is checked to be the sum of its requests.
+    assert_eq!(output.result().event["requests"].as_array().map(Vec::len), Some(2));
+}
+
 /// The schedule is split over workers by their numbers among all, so it is the same schedule.
 #[test]
 fn an_open_load_has_the_rate_that_was_asked_for() {

@@ -47,7 +47,7 @@ _CURVE = 44
 
 def render(page: Page) -> bytes:
     """Render the whole page; the same page gives the same bytes."""
-    style = _asset("vendor/uPlot.min.css") + Markup("\n") + _asset("page.css")
+    style = Markup("\n").join(_asset(name) for name in ("vendor/uPlot.min.css", "page.css", *page.figures.styles))
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts)]
     data = json.dumps(page.figures.data, separators=(",", ":"))
     for character in "<>&":  # so that no text can end the script element

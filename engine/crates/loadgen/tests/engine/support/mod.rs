@@ -9,7 +9,7 @@ pub mod tls;
 use serde_json::{Value, json};
 
 pub use engine::Engine;
-pub use output::{EngineOutput, Outcome};
+pub use output::{EngineOutput, Outcome, histogram, requests_add_up_to};
 
 /// The backend of the jobs of these tests: the backend named in `REDLINE_TEST_BACKEND`, or the best.
 pub fn backend() -> String {

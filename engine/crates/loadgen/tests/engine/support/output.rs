@@ -23,6 +23,7 @@ impl EngineOutput {
         assert_eq!(event["event"], "result", "{event:#}");
         let result = Outcome { event };
         result.is_conserved();
+        requests_add_up_to(&result.event);
         self.intervals_add_up_to(&result);
         result.has_reasons();
         assert!(!self.log.contains("failure"), "{}", self.log);
@@ -140,6 +141,28 @@ impl Outcome {
     pub fn are_all(&self, outcome: &str) {
         assert!(self.total() > 0);
         assert_eq!(self.outcome(outcome), self.total(), "{:#}", self.event["counts"]);
+    }
+}
+
+/// What was counted by request, if there are several, adds up to what was counted of all.
+pub fn requests_add_up_to(total: &Value) {
+    let Some(requests) = total["requests"].as_array() else {
+        return;
+    };
+    let mut response = Histogram::new();
+    for request in requests {
+        response.add(&histogram(request, "response"));
+    }
+    // The longest of a sum is known to the precision of its bucket, so the texts are compared.
+    assert_eq!(response.encode(), histogram(total, "response").encode());
+    let counts = &total["counts"];
+    let of_all = |key: &str| requests.iter().map(|request| request[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(of_all("completed"), counts["completed"].as_u64().unwrap());
+    for key in ["outcomes", "status"] {
+        for (name, count) in counts[key].as_object().unwrap() {
+            let sum: u64 = requests.iter().filter_map(|request| request[key][name].as_u64()).sum();
+            assert_eq!(Some(sum), count.as_u64(), "{key} {name}");
+        }
     }
 }
 

@@ -29,8 +29,12 @@
     });
   }
 
+  // What follows a question mark is a view of the section, and for its own script. A hash may be anything.
+  const named = () => {
+    try { return decodeURIComponent(location.hash.slice(1).split("?")[0]); } catch { return ""; }
+  };
   const open = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(named());
     for (let at = target?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
     target?.scrollIntoView();
   };

@@ -1,0 +1,69 @@
+"""When recorded requests were sent: the times of access logs and recordings. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from itertools import groupby
+
+NS_PER_S = 1_000_000_000
+MOST_TIMES = 200_000
+"""The most times of a recording."""
+_COMMON = re.compile(r"(\d{1,2})/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))? ([+-]\d{4})")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_EARLIEST_S, _LATEST_S = 946_684_800, 7_258_118_400  # 2000 and 2200
+_UNITS_OF_UNIX = (1, 1_000, 1_000_000, 1_000_000_000)
+
+
+def time_of(text: str) -> int | None:
+    """A time in nanoseconds since 1970, as access logs and recordings write it; None for anything else.
+
+    Known are `10/Oct/2000:13:55:36 -0700`, ISO 8601, where UTC is meant without a zone, and numbers since 1970, in
+    seconds, ms, us or ns, told apart by their size.
+    """
+    text = text.strip().strip("[]")
+    if (common := _COMMON.fullmatch(text)) is not None:
+        day, month, year, hour, minute, second, fraction, zone = common.groups()
+        if month not in _MONTHS:
+            return None
+        iso = f"{year}-{_MONTHS.index(month) + 1:02}-{int(day):02}T{hour}:{minute}:{second}"
+        return _instant(iso, fraction, f"{zone[:3]}:{zone[3:]}")
+    if (iso_time := _ISO.fullmatch(text)) is not None:
+        written, fraction, zone = iso_time.groups()
+        return _instant(written.replace(" ", "T"), fraction, zone or "Z")
+    return _unix(text)
+
+
+def _instant(iso: str, fraction: str | None, zone: str) -> int | None:
+    try:
+        whole = datetime.fromisoformat(f"{iso}{zone.replace('Z', '+00:00')}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return int(whole.timestamp()) * NS_PER_S + int((fraction or "").ljust(9, "0"))
+
+
+def _unix(text: str) -> int | None:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite():
+        return None
+    for unit in _UNITS_OF_UNIX:
+        if _EARLIEST_S * unit <= number < _LATEST_S * unit:
+            return int(number * (NS_PER_S // unit))
+    return None
+
+
+def spread(times_ns: Sequence[int]) -> list[int]:
+    """Times in order, where those of whole seconds are spread evenly over their second, unless some have fractions."""
+    if any(time_ns % NS_PER_S for time_ns in times_ns):
+        return list(times_ns)
+    counts = Counter(times_ns)
+    return [
+        second_ns + at * NS_PER_S // counts[second_ns]
+        for second_ns, same in groupby(times_ns)
+        for at, _ in enumerate(same)
+    ]
