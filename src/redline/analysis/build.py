@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
-from redline.analysis.duet import duets_of
+from redline.analysis.duet import duets_of, failures_of
 from redline.analysis.effects import effects
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import sliced_cells
@@ -48,7 +48,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         by_id[cell_id] = cell
         reports[cell_id] = cell_report(cell, plan.suite, shown, sliced.get(cell_id))
     results = {cell_id: by_id[cell_id] for cell_id in plan.cells}
-    comparisons = compare_with_baseline(results, plan.suite, duets_of(run))
+    comparisons = compare_with_baseline(results, plan.suite, duets_of(run), failures_of(run))
     layers = waterfalls(results, plan, comparisons)
     steps = () if plan.suite.screened else effects(results, plan.suite, comparisons)
     by_axis = main_effects(results, plan.suite)
