@@ -33,7 +33,7 @@ fn token_of(event: &Event) -> Option<u32> {
         | Event::Refused { token, .. }
         | Event::Unprocessed { token }
         | Event::Malformed { token, .. } => Some(*token),
-        Event::GoAway { .. } => None,
+        Event::Begun { .. } | Event::GoAway { .. } => None,
     }
 }
 

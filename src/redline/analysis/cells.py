@@ -21,6 +21,7 @@ from redline.model import (
     Suite,
     TooFew,
 )
+from redline.model.traffic import earlier_first_byte
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
 from redline.suite.load_text import load_text, warmed_by
@@ -64,6 +65,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
         too_few=too_few(response),
         other_times=other_times(
+            earlier_first_byte(used),
             (trial.traffic.handshakes for trial in result.used if trial.traffic),
             (trial.traffic.one_way for trial in result.used if trial.traffic),
             cell.scenario.clock_resolution_ns,
@@ -160,17 +162,20 @@ def _clock_bound_ns(result: CellResult) -> int | None:
 
 
 def other_times(
+    first_byte: Histogram | None,
     handshakes: Iterable[Histogram | None],
     one_way: Iterable[OneWay | None],
     resolution_ns: int | None,
     clock_bound_ns: int | None = 0,
 ) -> tuple[OtherTime, ...]:
-    """Handshakes of several trials together, and one-way times if answers carry the server's clock.
+    """Times to the first byte, if given, handshakes of several trials together, and one-way times.
+
+    One-way times are known if answers carry the server's clock.
 
     `resolution_ns` is the resolution of the server's clock, `clock_bound_ns` its largest distance from the client's, if
     known: one-way times are left out unless that is a small part of both medians.
     """
-    shown = []
+    shown = [] if first_byte is None else [_time("first byte", first_byte, None)]
     merged = Histogram.merged(handshake for handshake in handshakes if handshake is not None)
     if merged.count:
         shown.append(_time("handshake", merged, None))
@@ -184,7 +189,7 @@ def other_times(
 
 
 def _time(
-    name: Literal["handshake", "to server", "from server"],
+    name: Literal["first byte", "handshake", "to server", "from server"],
     times: Histogram | Signed,
     resolution_ns: int | None,
     clock_bound_ns: int | None = 0,

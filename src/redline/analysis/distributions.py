@@ -18,6 +18,7 @@ from redline.model import (
     Stacks,
 )
 from redline.model.hosts import one_way_bound_ns
+from redline.model.traffic import earlier_first_byte
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class RecordedTimes:
     """Times of a cell in a trial, or in a start of a duet: in total, and over time.
 
     `cell` is its slug, or its id if another cell has the same slug. `trial` is `trial-1`, `start-1`, or, for the second
-    copy of a baseline, `start-1.control`. `kind` is `response` or `service`, or `to-server` or `from-server`, which are
-    signed. A duet has a single span, since it does not record times by interval.
+    copy of a baseline, `start-1.control`. `kind` is `response`, `service` or `first-byte`, or `to-server` or
+    `from-server`, which are signed. A duet has a single span, since it does not record times by interval.
     """
 
     cell: str
@@ -57,9 +58,11 @@ class RecordedTimes:
         return Histogram.merged(span.times for span in self.spans if isinstance(span.times, Histogram))
 
 
+_FIRST_BYTE = "first-byte"
 _KINDS: Mapping[str, Callable[[Interval], Histogram | Signed | None]] = {
     "response": lambda interval: interval.response,
     "service": lambda interval: interval.service,
+    _FIRST_BYTE: lambda interval: interval.first_byte,
     "to-server": lambda interval: interval.one_way.to_server if interval.one_way else None,
     "from-server": lambda interval: interval.one_way.from_server if interval.one_way else None,
 }
@@ -118,8 +121,9 @@ def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
     measured = [interval for interval in traffic.intervals if interval.phase != "warmup"]
     ways = traffic.measured_one_way
     one_way = ways is not None and ways.is_known(one_way_bound_ns(recording.hosts))
+    early = earlier_first_byte([traffic]) is not None
     for kind, of in _KINDS.items():
-        if kind in _ONE_WAY and not one_way:
+        if (kind in _ONE_WAY and not one_way) or (kind == _FIRST_BYTE and not early):
             continue
         spans = (
             RecordedSpan(traffic.epoch_unix_ns + interval.start_ns, traffic.epoch_unix_ns + interval.end_ns, times)
@@ -143,7 +147,9 @@ def _of_start(names: list[str], start: str, duet: DuetRecording) -> Iterator[Rec
     for place, target in enumerate(traffic.targets):
         control = place > 0 and names[place] == names[0]
         trial = f"{start}.control" if control else start
-        for kind, times in (("response", target.response), ("service", target.service)):
+        first_byte = earlier_first_byte([target])
+        kinds = {"response": target.response, "service": target.service}
+        for kind, times in (kinds if first_byte is None else {**kinds, _FIRST_BYTE: first_byte}).items():
             yield RecordedTimes(names[place], trial, kind, (RecordedSpan(begin, end, times),))
 
 

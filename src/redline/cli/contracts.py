@@ -94,7 +94,9 @@ class LoadResult(Frozen):
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
     service: tuple[Percentile, ...] = Field(description="from when each request was written; ns")
     lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
-    other_times: tuple[OtherTime, ...] = Field(default=(), description="handshakes, if the load used TLS")
+    other_times: tuple[OtherTime, ...] = Field(
+        default=(), description="first byte, if answers came in pieces; handshakes"
+    )
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts

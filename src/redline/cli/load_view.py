@@ -7,6 +7,7 @@ from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
 from redline.model import Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording
+from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, amount, by_status, duration, integer, other_time, quantile_name, rate
@@ -57,7 +58,10 @@ def load_result(
         service=percentiles(traffic.service),
         lateness=percentiles(traffic.lateness),
         other_times=other_times(
-            [traffic.all_handshakes], [traffic.measured_one_way], cell.scenario.clock_resolution_ns
+            earlier_first_byte([traffic]),
+            [traffic.all_handshakes],
+            [traffic.measured_one_way],
+            cell.scenario.clock_resolution_ns,
         ),
         tls=traffic.tls,
         warm_up=warm_up(cell, Trial(recording)),
@@ -161,7 +165,7 @@ def _throughput(result: LoadResult) -> str:
 
 def _percentiles(result: LoadResult) -> Table:
     times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
-    times |= {time.name: time.points for time in result.other_times if time.is_one_way}
+    times |= {time.name: time.points for time in result.other_times if time.name != "handshake"}
     known = [{point.q: duration(point.ns) for point in points} for points in times.values()]
     rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in sorted(set().union(*known)))
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))

@@ -12,6 +12,7 @@ from redline.model.plan import PLACES
 from redline.model.recording import SETUP, Failure, ServerFacts
 from redline.model.traffic import (
     BY_REQUEST,
+    FIRST_BYTE,
     AgreedTls,
     Counts,
     Ended,
@@ -58,6 +59,7 @@ class TargetTraffic(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
+    first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
     engine_cpu_ns: int
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")

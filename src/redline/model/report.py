@@ -45,7 +45,7 @@ class OtherTime(Frozen):
     `resolution_ns` of the server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
     """
 
-    name: Literal["handshake", "to server", "from server"]
+    name: Literal["first byte", "handshake", "to server", "from server"]
     count: int
     p50_ns: int
     p99_ns: int | None = Field(description="null if fewer than 10 lie beyond it")
@@ -59,7 +59,7 @@ class OtherTime(Frozen):
     @property
     def is_one_way(self) -> bool:
         """Whether it is a difference of two clocks."""
-        return self.name != "handshake"
+        return self.name in {"to server", "from server"}
 
     @property
     def points(self) -> tuple[Percentile, ...]:
@@ -208,7 +208,9 @@ class CellReport(Frozen):
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
     too_few: tuple[TooFew, ...] = omitted_if_default((), "omitted percentiles, and the requests that they need")
-    other_times: tuple[OtherTime, ...] = omitted_if_default((), "handshakes and one-way times, if there are any")
+    other_times: tuple[OtherTime, ...] = omitted_if_default(
+        (), "first byte, if it differs from the response time; handshakes; one-way times"
+    )
     full_slug: str = omitted_if_default(
         "", "server with the values of all its axes, scenario, load, threads of the engine, connections and duration"
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ _OFTEN = 0.5
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 
+FIRST_BYTE = "from due to the first byte of the answer, of complete answers; absent in earlier recordings"
+_TELLING = (0.5, 0.9, 0.99)
 _PAUSED = "how long the engine's workers were paused: the sum over the workers"
 
 Phase = Literal["warmup", "measure", "drain"]
@@ -208,6 +210,31 @@ class OneWay(Frozen):
         return not clock_bound_ns or clock_bound_ns <= MOST_CLOCK_ERROR * shortest_ns
 
 
+def earlier_first_byte(parts: "Iterable[HasFirstByte]") -> Histogram | None:
+    """The times to the first byte of all parts; None if they are not known, or the same as the response times.
+
+    They are the same where all answers come in one piece.
+    """
+    given = list(parts)
+    known = [part.first_byte for part in given if part.first_byte is not None]
+    if not known or len(known) < len(given):
+        return None
+    first, response = Histogram.merged(known), Histogram.merged(part.response for part in given)
+    return first if first.count and first.quantiles_ns(_TELLING) != response.quantiles_ns(_TELLING) else None
+
+
+class HasFirstByte(Protocol):
+    """Times of answers: of traffic, an interval, or a target of a duet."""
+
+    @property
+    def response(self) -> Histogram:
+        """Response times."""
+
+    @property
+    def first_byte(self) -> Histogram | None:
+        """Times to the first byte."""
+
+
 class Interval(Frozen):
     """A slice of time; starts and ends in nanoseconds since the schedule's epoch (warm-up starts at 0)."""
 
@@ -219,6 +246,7 @@ class Interval(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
+    first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None, "only with TLS")
     one_way: OneWay | None = omitted_if_default(None, "only if answers contain the server's clock")
     engine_cpu_ns: int
@@ -242,11 +270,13 @@ class Interval(Frozen):
 def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
     """Sums over parts of intervals, or of traffic: counts, histograms and times of the engine."""
     handshakes = [part.handshake for part in parts if part.handshake is not None]
+    first_bytes = [part.first_byte for part in parts if part.first_byte is not None]
     return {
         "counts": Counts.merged(part.counts for part in parts),
         "response": Histogram.merged(part.response for part in parts),
         "service": Histogram.merged(part.service for part in parts),
         "lateness": Histogram.merged(part.lateness for part in parts),
+        "first_byte": Histogram.merged(first_bytes) if len(first_bytes) == len(parts) else None,
         "handshake": Histogram.merged(handshakes) if handshakes else None,
         "one_way": OneWay.merged(part.one_way for part in parts if part.one_way is not None),
         "engine_cpu_ns": sum(part.engine_cpu_ns for part in parts),
@@ -354,6 +384,7 @@ class Traffic(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
+    first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
     one_way: OneWay | None = omitted_if_default(None)
     tls: AgreedTls | None = omitted_if_default(None)

@@ -137,6 +137,7 @@ class MeasuredTraffic:
     response: Histogram
     service: Histogram
     lateness: Histogram
+    first_byte: Histogram | None
     handshakes: Histogram | None
     one_way: OneWay | None
     tls: AgreedTls | None
@@ -165,6 +166,7 @@ class MeasuredTraffic:
             response=traffic.response,
             service=traffic.service,
             lateness=traffic.lateness,
+            first_byte=traffic.first_byte,
             handshakes=traffic.all_handshakes,
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
@@ -177,8 +179,9 @@ class MeasuredTraffic:
 
     def compress(self) -> None:
         """Free the decoded histograms, which are large."""
-        for histogram in (self.response, self.service, self.lateness, *self.responses):
-            histogram.compress()
+        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses):
+            if histogram is not None:
+                histogram.compress()
 
     @property
     def rate_per_s(self) -> float:

@@ -13,10 +13,15 @@ pub struct BodyOptions {
     pub keep: bool,
 }
 
-/// What happened to a request or to the connection. Each token is reported at most once, and never after
-/// [`crate::Session::cancel`].
+/// What happened to a request or to the connection. The outcome of each token is reported at most once, and nothing of it
+/// after [`crate::Session::cancel`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// The head of an answer arrived whose end has not. Another event follows.
+    Begun {
+        /// The token of the request.
+        token: u32,
+    },
     /// The answer is complete, trailers included.
     Answer {
         /// The token of the request.

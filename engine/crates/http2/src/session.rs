@@ -99,6 +99,7 @@ impl Session {
         events.append(&mut self.connection.streams_mut().events);
         std::mem::swap(&mut self.connection.streams_mut().events, events);
         let fed = self.take(bytes);
+        self.connection.streams_mut().report_begun();
         std::mem::swap(&mut self.connection.streams_mut().events, events);
         fed
     }
@@ -172,7 +173,8 @@ impl Session {
     pub fn cancel(&mut self, token: u32) {
         let streams = self.connection.streams_mut();
         let is_it = |event: &Event| match event {
-            Event::Answer { token: reported, .. }
+            Event::Begun { token: reported }
+            | Event::Answer { token: reported, .. }
             | Event::Refused { token: reported, .. }
             | Event::Unprocessed { token: reported }
             | Event::Malformed { token: reported, .. } => *reported == token,

@@ -30,6 +30,8 @@ pub struct Streams {
     slots: Vec<(i32, Slot)>,
     free: Vec<u32>,
     recent: Place,
+    /// The answers whose head came with the present bytes.
+    begun: Vec<(Place, u32)>,
     pub events: Vec<Event>,
     pub out: Vec<u8>,
     /// The length of `out` at which bodies pause.
@@ -49,6 +51,17 @@ impl Streams {
     /// Whether part of an answer that is not complete has arrived.
     pub fn is_answering(&self) -> bool {
         self.slots.iter().any(|(stream, slot)| *stream != 0 && slot.message.has_begun())
+    }
+
+    /// Report the answers whose head came with the present bytes, and whose end did not.
+    pub fn report_begun(&mut self) {
+        let (slots, events) = (&self.slots, &mut self.events);
+        let is_open = |place: Place, token| {
+            let (stream, slot) = &slots[place.0 as usize];
+            *stream != 0 && slot.pending() == Some(token)
+        };
+        let open = self.begun.drain(..).filter(|(place, token)| is_open(*place, *token));
+        events.extend(open.map(|(_, token)| Event::Begun { token }));
     }
 
     /// A request is about to be opened.
@@ -116,10 +129,18 @@ impl Streams {
     }
 
     pub fn end_head(&mut self, place: Place, last: bool) -> Verdict {
-        let message = &mut self.slots[place.0 as usize].1.message;
-        let verdict = message.end_head(last);
+        let slot = &mut self.slots[place.0 as usize].1;
+        let is_answer = slot.message.status() == 0;
+        let verdict = slot.message.end_head(last);
         if let Some(record) = &mut self.record {
-            record.end_head(message.coming());
+            record.end_head(slot.message.coming());
+        }
+        if is_answer
+            && !last
+            && slot.message.status() != 0
+            && let Some(token) = slot.pending()
+        {
+            self.begun.push((place, token));
         }
         self.judged(place, verdict)
     }

@@ -69,6 +69,18 @@ fn interim_answers_are_passed_over_and_trailers_taken() {
 }
 
 #[test]
+fn an_answer_in_pieces_is_reported_when_its_head_comes() {
+    let mut session = met(&[]);
+    open(&mut session, 1, COUNT);
+    written(&mut session);
+    assert_eq!(feed(&mut session, &headers(1, &[(":status", "103")], 0)), Ok(vec![]));
+    let head = [headers(1, &[(":status", "200")], 0), frame(DATA, 0, 1, b"a")].concat();
+    assert_eq!(feed(&mut session, &head), Ok(vec![Event::Begun { token: 0 }]));
+    assert_eq!(feed(&mut session, &frame(DATA, 0, 1, b"b")), Ok(vec![]));
+    assert_eq!(feed(&mut session, &frame(DATA, END_STREAM, 1, b"c")), Ok(vec![plain(0, 200, 3)]));
+}
+
+#[test]
 fn some_answers_have_a_length_and_no_body() {
     let mut session = met(&[]);
     session.open(&request("HEAD"), None, KEEP, 1).unwrap();

@@ -34,7 +34,7 @@ fn asking() -> Session {
     session
 }
 
-/// Feed pieces; with `writing`, write between them.
+/// Feed pieces; with `writing`, write between them. Returns the events but those that say where an answer was cut.
 fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, writing: bool) -> Vec<Event> {
     let mut session = asking();
     let mut events = Vec::new();
@@ -45,6 +45,7 @@ fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, writing: bool) -> Vec<
         }
     }
     assert!(session.is_finished() || !writing);
+    events.retain(|event| !matches!(event, Event::Begun { .. }));
     events
 }
 

@@ -339,6 +339,9 @@ impl Tally {
         if let Some(written_ns) = ended.written_ns {
             counts.saturated += u64::from(self.slice.service.record(now_ns.saturating_sub(written_ns)));
         }
+        if let Some(first_ns) = ended.first_ns {
+            counts.saturated += u64::from(self.slice.first_byte.record(first_ns.saturating_sub(due_ns)));
+        }
         if let Some(status) = ended.status {
             counts.status.count(status);
             counts.late += u64::from(self.phase == Phase::Drain);

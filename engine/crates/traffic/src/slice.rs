@@ -13,6 +13,9 @@ pub struct Slice {
     pub response: Histogram,
     /// From written to the last byte of the answer, or to when the outcome was known.
     pub service: Histogram,
+    /// From due to the first byte of the answer, of complete answers.
+    #[serde(default)]
+    pub first_byte: Histogram,
     /// From due to taken from the queue: the engine's own delay.
     pub lateness: Histogram,
     /// From the first byte of the TLS handshake to its end; `None` without TLS.
@@ -54,6 +57,7 @@ impl Slice {
     fn add_distributions(&mut self, other: &Self) {
         self.response.add(&other.response);
         self.service.add(&other.service);
+        self.first_byte.add(&other.first_byte);
         self.lateness.add(&other.lateness);
         if let Some(handshake) = &other.handshake {
             self.handshake_mut().add(handshake);
@@ -84,6 +88,7 @@ impl Slice {
         self.counts = Counts::default();
         self.response.clear();
         self.service.clear();
+        self.first_byte.clear();
         self.lateness.clear();
         if let Some(handshake) = &mut self.handshake {
             handshake.clear();

@@ -83,6 +83,13 @@ impl Parser {
         matches!(self.state, State::Head) && self.interim_bytes == 0 && !pending
     }
 
+    /// Whether a part of the next answer has arrived; interim answers do not count.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        let pending = self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty());
+        !matches!(self.state, State::Head) || pending
+    }
+
     /// Record the next answer, if its body is hashed, with up to `keeps` bytes of the body.
     pub fn record(&mut self, keeps: usize) {
         self.extra.get_or_insert_default().record = Some(Box::new(Record::new(keeps)));

@@ -44,6 +44,8 @@ pub struct EndedRequest {
     pub request: u32,
     /// When it was last written, if it was.
     pub written_ns: Option<u64>,
+    /// When the first byte of its answer came, when the answer was complete.
+    pub first_ns: Option<u64>,
     pub outcome: Outcome,
     /// The status of its answer, when the answer was complete.
     pub status: Option<u16>,
@@ -56,7 +58,7 @@ pub struct EndedRequest {
 impl EndedRequest {
     /// A request without a complete answer.
     pub fn unanswered(due: DueRequest, request: u32, written_ns: Option<u64>, outcome: Outcome) -> Self {
-        Self { due, request, written_ns, outcome, status: None, grpc_status: None, body_bytes: 0 }
+        Self { due, request, written_ns, first_ns: None, outcome, status: None, grpc_status: None, body_bytes: 0 }
     }
 }
 

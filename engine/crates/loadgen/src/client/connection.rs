@@ -213,6 +213,11 @@ impl Connection {
         self.parser.feed(bytes, options, heads)
     }
 
+    /// Whether a part of an incomplete HTTP/1.1 answer has arrived.
+    pub fn has_begun(&self) -> bool {
+        self.parser.has_begun()
+    }
+
     /// The answer that is complete because the peer sends no more. Never an HTTP/2 answer.
     pub fn parse_end(&mut self, options: ReadOptions) -> Option<Answer> {
         if self.http2().is_none() { self.parser.end(options) } else { None }

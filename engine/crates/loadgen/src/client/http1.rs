@@ -54,6 +54,9 @@ pub fn read(
         match connection.parse(bytes, requests.read_options(pending), heads) {
             Ok(None) => {
                 connection.glimpse(bytes);
+                if connection.has_begun() {
+                    requests.begin(pending, now_ns);
+                }
                 break ReadEnd::AllRead;
             }
             Ok(Some(complete)) if complete.answer.status == 408 && crossed && requests.may_retry(pending) => {

@@ -21,6 +21,7 @@ pub fn handle(
     let mut any_answer = false;
     for event in events.drain(..) {
         match event {
+            Event::Begun { token } => requests.begin(PendingId(token), now_ns),
             Event::Answer { token, status, grpc_status, body_length, body_sha256, body } => {
                 any_answer = true;
                 let pending = requests.remove(PendingId(token), connection);

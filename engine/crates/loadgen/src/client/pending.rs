@@ -14,6 +14,8 @@ pub struct PendingRequest {
     pub due: DueRequest,
     /// When it was written.
     pub written_ns: u64,
+    /// When the first byte of an answer came whose end came later; 0 before.
+    pub first_ns: u64,
     pub connection: ConnectionId,
     /// The index of the request in the job.
     pub request: u32,
@@ -67,6 +69,14 @@ impl PendingRequests {
         &self.all[pending.index()]
     }
 
+    /// The first byte of its answer came.
+    pub fn begin(&mut self, pending: PendingId, now_ns: u64) {
+        let first_ns = &mut self.all[pending.index()].first_ns;
+        if *first_ns == 0 {
+            *first_ns = now_ns;
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -91,7 +101,17 @@ impl PendingRequests {
         queue: &mut PendingQueue,
     ) -> PendingId {
         let (older, before) = (self.newest, queue.last);
-        let pending = PendingRequest { due, written_ns, connection, request, older, newer: NONE, before, behind: NONE };
+        let pending = PendingRequest {
+            due,
+            written_ns,
+            first_ns: 0,
+            connection,
+            request,
+            older,
+            newer: NONE,
+            before,
+            behind: NONE,
+        };
         let index = if let Some(index) = self.free.pop() {
             self.all[index.index()] = pending;
             index

@@ -78,6 +78,11 @@ impl Requests {
         })
     }
 
+    /// The first byte of an answer came, and its end has not.
+    pub fn begin(&mut self, pending: PendingId, now_ns: u64) {
+        self.pending.begin(pending, now_ns);
+    }
+
     /// Remove a request from those in flight: its answer is to be judged.
     #[inline]
     pub fn remove(&mut self, pending: PendingId, connection: &mut Connection) -> PendingRequest {
@@ -95,7 +100,7 @@ impl Requests {
         now_ns: u64,
         activity: &mut Activity,
     ) {
-        let PendingRequest { due, written_ns, request, .. } = *pending;
+        let PendingRequest { due, written_ns, first_ns, request, .. } = *pending;
         let judged = self.scenario.judge(request as usize, answer, body);
         if let Some(clock_ns) = judged.clock_ns {
             let (ours_ns, theirs_ns) = (i128::from(unix_ns()), i128::from(clock_ns));
@@ -117,8 +122,8 @@ impl Requests {
         }
         let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
         let body_bytes = answer.body_length;
-        let ended =
-            EndedRequest { due, request, written_ns: Some(written_ns), outcome, status, grpc_status, body_bytes };
+        let (written_ns, first_ns) = (Some(written_ns), Some(if first_ns == 0 { now_ns } else { first_ns }));
+        let ended = EndedRequest { due, request, written_ns, first_ns, outcome, status, grpc_status, body_bytes };
         activity.events.push(ClientEvent::Ended(ended));
     }
 

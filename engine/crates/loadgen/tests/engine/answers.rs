@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use crate::support::http2::{Act, Http2Server};
 use crate::support::server::{HELLO, HELLO_SHA256, Server};
 use crate::support::{complete, job, open_job, run, with};
 use serde_json::json;
@@ -26,6 +27,34 @@ fn right_answers_are_ok_and_their_bytes_are_counted() {
         (&json!(50_000_000), &json!(350_000_000))
     );
     assert_eq!(server.accepted.load(Ordering::SeqCst), 2);
+}
+
+/// The head and a part of the body come at once, the rest 20 ms later.
+#[test]
+fn the_first_byte_comes_before_the_last() {
+    const LATE: Duration = Duration::from_millis(20);
+    let (head, rest) = HELLO.split_at(HELLO.len() - 2);
+    let http1 = Server::start(move |mut peer, _| {
+        while peer.request()?.is_some() {
+            peer.say("HTTP/1.1 103 Early Hints\r\n\r\n")?;
+            peer.say(head)?;
+            thread::sleep(LATE);
+            peer.say(rest)?;
+        }
+        Ok(())
+    });
+    let http2 = Http2Server::start(h2::server::Builder::new(), |_| Act::Pieces(LATE));
+    for job in [job(http1.port), with(job(http2.port), "/target/http", json!("2"))] {
+        let result = complete(&job);
+        result.are_all("ok");
+        let (first, response) = (result.histogram("first_byte"), result.histogram("response"));
+        assert_eq!(first.count(), response.count());
+        let least = LATE.as_nanos() as u64 * 9 / 10;
+        assert!(response.quantile_ns(0.5) >= least && first.quantile_ns(0.5) < least, "{first:?} {response:?}");
+    }
+    // What comes in one piece has both at the same time.
+    let result = complete(&job(Server::answering(HELLO).port));
+    assert_eq!(result.histogram("first_byte"), result.histogram("response"));
 }
 
 /// RFC 9110, section 15: a client treats these statuses as server errors.

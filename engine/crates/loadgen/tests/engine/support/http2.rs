@@ -24,6 +24,8 @@ pub enum Act {
     Status(u16),
     /// `hello`, after this time.
     Late(Duration),
+    /// `hello`, the head and a part at once, the rest after this time.
+    Pieces(Duration),
     /// A gRPC answer with this status in its trailers; without a status if it is empty.
     Grpc(&'static str),
     /// A gRPC answer without a body, with this status in its head.
@@ -146,6 +148,12 @@ async fn answer(
         tokio::time::sleep(time).await;
     }
     let response = Response::builder().status(status);
+    if let Act::Pieces(time) = act {
+        let mut sending = respond.send_response(response.body(()).unwrap(), false)?;
+        sending.send_data("hel".into(), false)?;
+        tokio::time::sleep(time).await;
+        return sending.send_data("lo".into(), true);
+    }
     if let Act::GrpcHead(status) = act {
         return respond.send_response(grpc_head(status).body(()).unwrap(), true).map(drop);
     }
