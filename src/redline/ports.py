@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from redline.errors import BuildError, DriveError, LaunchError
 from redline.model import (
@@ -342,6 +342,22 @@ class Monitor(Protocol):
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
         """Facts from the server's runtime about this time, partly from the server's output; None if it reports none."""
+
+
+class ServerUsage(NamedTuple):
+    """CPU time of a server since `began_unix_ns`, and its memory now; None where nothing was read."""
+
+    began_unix_ns: int
+    cpu_ns: int | None
+    rss_bytes: int | None
+
+
+@runtime_checkable
+class UsageMonitor(Monitor, Protocol):
+    """A monitor that also says meanwhile what the server uses."""
+
+    def usage(self) -> ServerUsage:
+        """What the server, without its hops, used so far. In any thread."""
 
 
 class Profiler(Monitor, Protocol):

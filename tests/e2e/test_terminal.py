@@ -14,6 +14,7 @@ from tests.fakes import targets
 pytestmark = pytest.mark.e2e
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+ASKED = "end early with an answer (e) or stop without (s)? e in 5 s"
 LOAD = ("-c", "2", "--warmup", "200ms")
 
 
@@ -68,6 +69,10 @@ def test_a_terminal_that_cannot_change_lines_has_none_that_change(
     assert not any(has(screen, r"\d left") for screen in terminal.screens)
 
 
+def is_asked(lines: list[str]) -> bool:
+    return ASKED in "".join(lines)
+
+
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_a_load_has_a_panel_and_ctrl_c_ends_it_early_with_what_was_measured(redline: Redline, columns: int) -> None:
     with targets.target(targets.healthy) as url:
@@ -77,8 +82,10 @@ def test_a_load_has_a_panel_and_ctrl_c_ends_it_early_with_what_was_measured(redl
             assert has(panel, r"/s  p50 [\d.]+ .s  p99 [\d.]+ .s")
             assert max(map(len, panel)) < columns
             terminal.type(CTRL_C)
+            terminal.until(is_asked)
+            terminal.type(b"e")
             assert terminal.end() == 130
-    assert "ending the load early; Ctrl-C again stops without a result" in " ".join(terminal.shown[:2])
+    assert terminal.shown[0] == ASKED
     assert re.match(r"throughput  .* \(interrupted\)", terminal.shown[-1])
 
 
@@ -96,8 +103,10 @@ def test_a_comparison_shows_its_interval_and_ends_early_with_an_answer(redline: 
         panel = terminal.until(interval_is_shown, 120)
         assert has(panel, r"^start \d+  \d+ s left")
         terminal.type(CTRL_C)
+        terminal.until(is_asked)
+        terminal.type(b"\r")
         assert terminal.end() == 130
-    assert has(terminal.shown, r"^ending early with what was measured; Ctrl-C again stops at once$")
+    assert ASKED in terminal.shown
     assert "The answer, in words" in terminal.shown
     assert re.search(r"interrupted; resume with: .*redline ab --resume kept$", "".join(terminal.shown))
     assert not has(terminal.shown, r"s left")
@@ -113,3 +122,40 @@ def test_a_second_ctrl_c_stops_and_says_how_to_resume(redline: Redline, oracle: 
         assert terminal.end() == 130
     assert re.search(r"(interrupted|stopped); resume with: .*redline ab --resume kept$", "".join(terminal.shown))
     assert not has(terminal.shown, "Traceback")
+
+
+def test_who_is_asked_may_stop_without_an_answer(redline: Redline, oracle: Path) -> None:
+    with on_terminal(compare(redline, oracle, "-o", "kept"), redline.folder, ENVIRONMENT) as terminal:
+        terminal.until(interval_is_shown, 120)
+        terminal.type(CTRL_C)
+        terminal.until(is_asked)
+        terminal.type(b"s")
+        assert terminal.end() == 130
+    assert re.search(r"stopped; resume with: .*redline ab --resume kept$", "".join(terminal.shown))
+    assert not has(terminal.shown, "The answer, in words|Traceback")
+
+
+def test_before_anything_is_measured_there_is_no_question(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        command = [str(REDLINE), "load", url, "-c", "2", "--warmup", "60s"]
+        with on_terminal(command, redline.folder, ENVIRONMENT) as terminal:
+            terminal.until(lambda lines: has(lines, "^warmup"))
+            terminal.type(CTRL_C)
+            terminal.end()
+    assert terminal.shown[0] == "nothing has been measured yet: stopping without an answer"
+
+
+def test_quiet_prints_the_result_alone_and_verbose_every_step(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        load = ("load", url, *LOAD, "-d", "200ms", "-H", "Authorization: Bearer abc", "--count", "20")
+        quiet, verbose = redline(*load, "-q"), redline(*load, "-v", "--json")
+        both = redline(*load, "-q", "-v")
+    assert quiet.err == ""
+    assert "throughput" in quiet.out
+    steps = verbose.err.splitlines()
+    assert verbose.json["counts"]["due"] == 20
+    assert has(steps, r"^ +[\d.]+ s  engine: pid \d+, \S+redline-engine$")
+    assert has(steps, r"gets the job .*\"Authorization\"")
+    assert has(steps, r"engine: pid \d+ ended with code 0 after [\d.]+ s$")
+    assert "abc" not in verbose.err
+    both.refused(2, "leave one of them out")

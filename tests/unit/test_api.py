@@ -16,7 +16,7 @@ import redline
 from redline.api import calls
 from redline.api.words import call_text, in_words_of_python, translated
 from redline.cli.ab_document import ab_document
-from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
+from redline.cli.command_line import WHILE_IT_RUNS, AbFlags, LimitFlags, LoadFlags
 from redline.cli.written import plain
 from redline.errors import LaunchError, RedlineError, StoreError, UsageError
 from redline.model import Cell, Traffic
@@ -302,7 +302,7 @@ def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -
     function = {AbFlags: redline.ab, LimitFlags: redline.limit, LoadFlags: redline.load}[kind]
     given = {*function.__annotations__, *calls.RequestOptions.__annotations__}
     renamed = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "load": "users", "url": "server"}
-    printing = {"stream", "openmetrics", "otlp", "json", "form", "spectrum", "fail_on", "resume", "write_suite"}
+    printing = {"stream", "json", "form", "spectrum", "fail_on", "resume", "write_suite", *WHILE_IT_RUNS}
     of_suites = {"servers", "loads", "options", "quick", "on"}
     of_the_engine = {
         "connections_at_start",

@@ -84,6 +84,7 @@ def test_what_was_built_what_stood_and_what_failed() -> None:
 
 def shown(*buildings: Building, terminal: bool) -> str:
     file = io.StringIO()
+    file.isatty = lambda: terminal  # type: ignore[method-assign]
     console = Console(file=file, force_terminal=terminal, width=60, color_system=None)
     with BuildView(console) as view:
         for building in buildings:

@@ -10,6 +10,8 @@ FOLDER = Path(redline.cli.__file__).parent
 QUANTITY = re.compile(r"\s*[\d.]+\s*(ns|us|ms|s|m|h|%|/s|/min)\s*|.*[<>]\s*[\d.]+\s*(ns|us|ms|s|%).*")
 LAYOUT = {
     "LEAST_S",  # between two paints of a panel
+    "PLAIN_S",  # between two lines of a log
+    "WAITS_S",  # for the answer of a question
     "POINT_NS",  # what a panel shows is about so long
     "_AGAIN_S",  # how soon an interrupt that Python lost is sent again
     "_CHECKOUT",  # the folder of this checkout
@@ -21,6 +23,7 @@ LAYOUT = {
     "_LEAST_REST",
     "_LONGEST_S",  # what `redline selftest --seconds` takes
     "_LONGEST_WAIT_S",  # for whoever paints
+    "_LOOK_S",  # how soon a question that is over gives the terminal back
     "_MOST",  # points of a course
     "_MOST_LINES",
     "_UNLIMITED",  # the columns of what is piped

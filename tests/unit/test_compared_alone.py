@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.model import Comparison, Metric, Report, Verdict
+from redline.model import Comparison, Failure, Metric, Report, Verdict
 from redline.report import format as fmt
 from redline.report.render import RENDERERS, summary
 from redline.report.render.terminal import render
@@ -148,3 +148,20 @@ def test_cells_of_which_no_start_was_measured_say_why() -> None:
     assert "No start came to its measurement. The first failed in stage launch: B ended with status 1" in " ".join(
         shown.split()
     )
+
+
+def test_a_request_that_was_answered_wrongly_says_so_in_its_row() -> None:
+    run = compared_run({"home": Cost(), "search": Cost()})
+    said = "B answered search wrongly before any load: status 404"
+    failure = Failure(stage="verify", kind="wrong_answer", message=said, hint="see its log")
+    cells = run.manifest.plan.cells
+    duets = tuple(
+        duet.model_copy(update={"traffic": None, "failure": failure})
+        if cells[duet.cell_ids[0]].scenario.name == "search"
+        else duet
+        for duet in run.duets
+    )
+    report = build_report(run.model_copy(update={"duets": duets}))
+    refused = {comparison.refused for comparison in report.comparisons if "search" in comparison.cell_id}
+    assert refused == {f"no start with both was measured: {said}"}
+    assert f"[1] refused: no start with both was measured: {said}" in text(report, 160)

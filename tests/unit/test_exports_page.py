@@ -9,7 +9,7 @@ from redline.plugins.drivers.intervals import MOST_INTERVALS
 from redline.plugins.profilers.texts import MOST_THREADS
 from redline.plugins.telemetry import meter
 from redline.plugins.telemetry.openmetrics import exposition
-from redline.plugins.telemetry.otlp import EVERY_S
+from redline.plugins.telemetry.pushing import EVERY_S
 from tests.unit.test_meter import loaded
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "exports.md").read_text()
@@ -41,7 +41,8 @@ def test_numbers_are_those_of_the_code() -> None:
 
 
 def test_every_metric_and_attribute_is_explained() -> None:
-    metrics = [meter.SERVICE, meter.RESPONSE, meter.REQUESTS, meter.ENGINE_CPU]
+    metrics = [meter.SERVICE, meter.RESPONSE, meter.REQUESTS, meter.ENGINE_CPU, meter.SERVER_CPU]
+    metrics.append(meter.SERVER_MEMORY)
     assert first_column("## Metrics", "| at OpenTelemetry | in OpenMetrics | what |") == [it.name for it in metrics]
     served = re.findall(r"^# TYPE (\S+) (\S+)$", exposition(loaded()), flags=re.MULTILINE)
     for name, kind in served:

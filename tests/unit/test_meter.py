@@ -14,6 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
+from redline.cli.command_line import TelemetryFlags
 from redline.cli.session_view import SessionView
 from redline.cli.telemetry import metered
 from redline.errors import UsageError
@@ -21,6 +22,7 @@ from redline.model import Interval
 from redline.plugins.telemetry import otlp
 from redline.plugins.telemetry.meter import BOUNDS_S, MOST_TRIALS, DurationBuckets, Meter, MeteredTrial, attributes
 from redline.plugins.telemetry.openmetrics import CONTENT_TYPE, exposition
+from redline.ports import ServerUsage
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import compared_run, with_a_further_duet
 from tests.fakes.duets import simulated_duet
@@ -68,6 +70,8 @@ def test_the_reader_of_prometheus_finds_every_request() -> None:
         "redline_response_duration_seconds",
         "redline_requests",
         "redline_engine_cpu_time_seconds",
+        "redline_server_cpu_time_seconds",
+        "redline_server_memory_usage_bytes",
     }
     for phase in ("warmup", "measure"):
         mine = [interval for interval in intervals() if interval.phase == phase]
@@ -121,6 +125,34 @@ def test_a_duet_counts_requests_at_once_and_times_when_it_has_ended() -> None:
     assert meter.sums()[trials[0], "measure"].response.count == duet.traffic.targets[0].response.count
 
 
+def test_the_cpu_time_of_servers_in_a_duet_is_that_of_its_slices() -> None:
+    meter, duet = Meter(), simulated_duet(0)
+    trials = tuple(MeteredTrial(name, "start-1", name) for name in ("A", "B", "control"))
+    assert duet.traffic is not None
+    for block in duet.traffic.blocks:
+        meter.block(trials, block)
+    slices = [part for block in duet.traffic.blocks if block.phase == "measure" for part in block.slices]
+    for target, trial in enumerate(trials):
+        used = sum(part.cpu_ns[target] or 0 for part in slices if part.cpu_ns)
+        assert (meter.sums()[trial, "measure"].server_cpu_ns or 0) == used
+
+
+def test_the_servers_cpu_time_adds_up_and_its_memory_is_the_latest() -> None:
+    meter, (first, *more) = Meter(), (part for part in intervals() if part.phase == "measure")
+    meter.usage(CELL, "measure", ServerUsage(1, 5, 5))  # of no trial that is known
+    meter.interval(TRIAL, first)
+    meter.usage(CELL, "measure", ServerUsage(10, 2_000_000_000, 100))
+    meter.interval(TRIAL, more[0])
+    meter.usage(CELL, "measure", ServerUsage(10, 3_000_000_000, 90))
+    meter.interval(TRIAL, more[1])
+    meter.usage(CELL, "measure", ServerUsage(99, 500_000_000, None))  # the next start of a search
+    sums = meter.sums()[TRIAL, "measure"]
+    assert (sums.server_cpu_ns, sums.server_rss_bytes) == (3_500_000_000, None)
+    text = exposition(meter)
+    assert "redline_server_cpu_time_seconds_total{" in text
+    assert "redline_server_memory_usage_bytes{" not in text
+
+
 def test_a_repeated_trial_begins_at_zero_and_old_trials_go() -> None:
     meter = loaded()
     before = meter.sums()[TRIAL, "measure"]
@@ -164,7 +196,7 @@ def test_times_stand_in_the_bucket_whose_bound_they_do_not_exceed() -> None:
 def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.getfqdn", lambda _host: pytest.fail("the resolver is asked"))
     port = unused_port()
-    with metered(port, None, QUIET) as meter:
+    with metered(TelemetryFlags(openmetrics=port), QUIET) as meter:
         assert meter is not None
         meter.interval(TRIAL, intervals()[-1])
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
@@ -174,7 +206,7 @@ def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.Mo
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
         with (
             pytest.raises(UsageError, match=f"127.0.0.1:{port} cannot be listened on: Address already in use"),
-            metered(port, None, QUIET),
+            metered(TelemetryFlags(openmetrics=port), QUIET),
         ):
             pass
     with pytest.raises(urllib.error.URLError):
@@ -183,7 +215,7 @@ def test_the_metrics_are_served_on_loopback_until_the_end(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_what_is_no_port_is_refused(port: int) -> None:
-    with pytest.raises(UsageError, match="no port"), metered(port, None, QUIET):
+    with pytest.raises(UsageError, match="no port"), metered(TelemetryFlags(openmetrics=port), QUIET):
         pass
 
 
@@ -192,7 +224,7 @@ def test_what_is_refused_waits_for_no_collector() -> None:
     with (
         collector() as server,
         pytest.raises(UsageError, match="no port"),
-        metered(0, f"http://127.0.0.1:{server.server_port}", console),
+        metered(TelemetryFlags(openmetrics=0, otlp=f"http://127.0.0.1:{server.server_port}"), console),
     ):
         pass
     assert server.pushed == []
@@ -201,7 +233,7 @@ def test_what_is_refused_waits_for_no_collector() -> None:
 
 
 def test_nobody_asks() -> None:
-    with metered(None, None, QUIET) as meter:
+    with metered(TelemetryFlags(), QUIET) as meter:
         assert meter is None
 
 
@@ -241,7 +273,7 @@ def collector() -> Iterator[Collector]:
 
 def test_the_last_push_has_every_request() -> None:
     with collector() as server:
-        with metered(None, f"http://127.0.0.1:{server.server_port}", QUIET) as meter:
+        with metered(TelemetryFlags(otlp=f"http://127.0.0.1:{server.server_port}"), QUIET) as meter:
             assert meter is not None
             for interval in intervals():
                 meter.interval(TRIAL, interval)
@@ -281,13 +313,14 @@ def test_a_collector_that_is_not_there_ends_no_load(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("url", ["127.0.0.1:4318", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x"])
 def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="this is no URL"), metered(None, url, QUIET):
+    with pytest.raises(UsageError, match="this is no URL"), metered(TelemetryFlags(otlp=url), QUIET):
         pass
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(__import__("sys").modules, "redline.plugins.telemetry.otlp")
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.exporter.otlp.proto.http.metric_exporter", None)
-    with pytest.raises(UsageError, match="not installed") as refused, metered(None, "http://127.0.0.1:4318", QUIET):
+    flags = TelemetryFlags(otlp="http://127.0.0.1:4318")
+    with pytest.raises(UsageError, match="not installed") as refused, metered(flags, QUIET):
         pass
     assert "opentelemetry-exporter-otlp-proto-http" in refused.value.hint

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from redline.cli import interrupts, panel
 from redline.cli.panel import Frame, Panel, fitted, is_live
-from redline.cli.show import OneLine
+from redline.cli.show import OneLine, insist
 from tests.fakes.screens import FakeTerminal
 
 
@@ -183,3 +183,58 @@ def test_a_number_is_shown_whole_or_not_at_all(width: int) -> None:
     shown = [part for part in made.split("  ") if not part.startswith("a name")]
     assert shown == [part for part in parts if part in shown]
     assert shown[0] == parts[0]
+
+
+def test_in_a_log_a_line_says_now_and_then_how_far_it_is() -> None:
+    output, clock = io.StringIO(), Clock()
+    with Panel(Console(file=output, width=60), clock=clock) as shown:
+        for second in range(31):
+            clock.now_s = float(second)
+            shown.show(frame(f"measure  {30 - second} s left", "20.1 k/s  p99 1.20 ms", "a histogram"), now=True)
+            if second == 22:
+                shown.print(Text("a finding"))
+    assert output.getvalue().splitlines() == [
+        "measure  20 s left  20.1 k/s  p99 1.20 ms",
+        "measure  10 s left  20.1 k/s  p99 1.20 ms",
+        "a finding",
+    ]
+
+
+def test_in_a_narrow_log_no_number_is_cut() -> None:
+    output, clock = io.StringIO(), Clock()
+    with Panel(Console(file=output, width=30), clock=clock) as shown:
+        clock.now_s = 11
+        shown.show(frame("measure  20 s left", "20.1 k/s  p99 1.20 ms"))
+    assert output.getvalue().splitlines() == ["measure  20 s left", "    20.1 k/s  p99 1.20 ms"]
+
+
+def test_a_log_of_ci_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_live(FakeTerminal().console)
+    monkeypatch.setenv("CI", "true")
+    assert not is_live(FakeTerminal().console)
+
+
+def test_a_quiet_console_shows_no_progress_and_all_errors() -> None:
+    output, clock = io.StringIO(), Clock()
+    console = Console(file=output, quiet=True)
+    with Panel(console, clock=clock) as shown:
+        clock.now_s = 60
+        shown.show(frame("1 of 2"), now=True)
+        shown.print(Text("a finding"))
+    insist(console, "cannot build it")
+    console.print("the end")
+    assert output.getvalue() == "cannot build it\n"
+
+
+def test_an_interrupt_before_anything_was_measured_says_so() -> None:
+    class Early(Panel):
+        @property
+        def has_answer(self) -> bool:
+            return False
+
+    terminal = FakeTerminal()
+    with Early(terminal.console, on_interrupt="ending early") as shown:
+        shown.show(frame("panel"), now=True)
+        for told in interrupts.listeners:
+            told()
+    assert terminal.shown == ["nothing has been measured yet: stopping without an answer"]

@@ -12,11 +12,10 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.analysis.recorded_profiles import collapsed
 from redline.cli.command_line import app
 from redline.errors import UsageError
 from redline.model import Stack, Stacks, Thread
-from redline.plugins.profilers.texts import speedscope
+from redline.plugins.profilers.texts import collapsed, speedscope
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, profiled, profiled_start, stacks_of

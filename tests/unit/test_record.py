@@ -27,7 +27,7 @@ from redline.model.limits import CellLimit
 from redline.model.search import ProbeRecording
 from redline.ports import Drive, Endpoint, LoadOptions, Placement, RunningServer
 from redline.report.document import Items
-from redline.report.sections.limit_findings import search_findings
+from redline.report.sections.limit import search_findings
 from redline.running.record import Tools, record_load
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour

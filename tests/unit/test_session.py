@@ -9,7 +9,8 @@ import pytest
 from redline.analysis import build_report
 from redline.errors import UsageError
 from redline.model import AutoTrials, DuetRecording, Enough, PlannedDuet, PlannedTrial, Recording, Run
-from redline.running.session import extend, run_trials
+from redline.running.rounds import run_trials
+from redline.running.session import extend
 from redline.storage.runs import RunStore
 from tests.fakes.plugins import QuietListener
 from tests.fakes.recordings import simulated_run

@@ -16,7 +16,8 @@ from redline.running.assembly import Workbench
 from redline.running.duet import DuetStart, run_start
 from redline.running.executors import LocalExecutor, starts_of
 from redline.running.record import Tools
-from redline.running.session import Source, extend_budget, new_manifest, run_trials
+from redline.running.rounds import run_trials
+from redline.running.session import Source, extend_budget, new_manifest
 from redline.storage.runs import RunStore
 from redline.suite import Catalogue, make_plan
 from redline.suite.validate.overrides import Overrides
@@ -275,6 +276,20 @@ def test_what_is_answered_wrongly_does_not_keep_others_from_being_compared(tmp_p
     assert enough_.why == "budget"
     assert sorted({name for name, _ in driver.served}) == ["one", "three"]
     assert [made.is_complete for made in store.duets()].count(False) == enough_.rounds
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_starts_of_a_request_that_was_given_up_are_not_made_again(tmp_path: Path) -> None:
+    launcher, driver, tools = bench(wrong_in=frozenset({"two"}))
+    carry_on(*session(tmp_path, tools, plan_of(TEXT.replace("60s", "14s"))))
+    starts = launcher.events.count("start")
+    store, executor = session(tmp_path, tools)
+    carry_on(store, executor)
+    assert launcher.events.count("start") == starts
+    extend_budget(store, 30 * S)
+    carry_on(*session(tmp_path, tools))
+    assert launcher.events.count("start") > starts
+    assert sorted({name for name, _ in driver.served}) == ["one", "three"]
 
 
 @pytest.mark.usefixtures("_seconds")

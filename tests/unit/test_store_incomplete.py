@@ -100,8 +100,8 @@ def test_without_its_recordings_it_is_begun_again(broken: tuple[str, RunStore, s
 @pytest.mark.parametrize("command", [command for command, _, _ in KINDS])
 def test_what_was_never_there_is_named(command: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for name in ("nowhere", "file", "."):
-        assert "holds no" in refused(command, "--resume", tmp_path / name).message
+    for name, why in (("nowhere", "does not exist"), ("file", "is a file, and holds no"), (".", "holds no")):
+        assert why in refused(command, "--resume", tmp_path / name).message
 
 
 def test_the_manifest_is_not_its_directory(broken: tuple[str, RunStore, str]) -> None:

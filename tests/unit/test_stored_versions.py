@@ -7,7 +7,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from redline.analysis import build_report
+from redline.errors import NotStoredError
 from redline.model import (
     Body,
     Closed,
@@ -22,8 +25,11 @@ from redline.model import (
     StoredRecordings,
     Timestamp,
 )
+from redline.model.limits import LimitReport
 from redline.report.render import RENDERERS
 from redline.running.views import search_report
+from redline.storage.earlier import todays_manifest
+from redline.storage.reports import read_report
 from redline.storage.runs import RunStore, stored_json
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import MEASURE_NS, simulated_run
@@ -122,3 +128,55 @@ def test_recordings_are_read_when_they_are_looked_at() -> None:
     assert read == []
     assert run.recordings[2].position == 2
     assert read == [2]
+
+
+EARLIER = FOLDER / "earlier"
+"""Written by the code of November 2026 before 0.1.0 (the commits of the first two days), and never made again."""
+
+
+def test_a_run_of_before_0_1_0_is_read_and_marked() -> None:
+    report = build_report(RunStore(EARLIER / "run").run())
+    assert report.run.complete
+    assert all(cell.valid for cell in report.cells)
+    assert report.unrecorded == (
+        "which build of the engine measured",
+        "how much servers logged",
+        "how fast the cores were",
+        "the CPU time of servers at both ends of a measurement",
+    )
+    for form in ("html", "md"):
+        assert "What a version before 0.1.0 did not record" in RENDERERS[form](report).decode()
+    assert build_report(RunStore(FOLDER / "run-1").run()).unrecorded == ()
+
+
+def test_a_search_of_before_0_1_0_is_read_and_marked() -> None:
+    store = RunStore(EARLIER / "search")
+    assert (store.exists, store.kind) == (True, "search")
+    report = search_report(store)
+    assert [(cell.ended, len(cell.probes)) for cell in report.cells] == [("interrupted", 3)]
+    assert "how fast the cores were" in report.unrecorded
+    assert "What a version before 0.1.0 did not record" in RENDERERS["md"](report).decode()
+
+
+def test_the_report_of_a_search_of_before_0_1_0_is_read() -> None:
+    assert isinstance(read_report(EARLIER / "limit.json"), LimitReport)
+
+
+@pytest.mark.parametrize("path", ["comparison", "comparison/ab.json"])
+def test_a_comparison_of_before_0_1_0_is_refused_by_its_version(path: str) -> None:
+    with pytest.raises(NotStoredError, match=r"a comparison by a version before 0\.1\.0") as refused:
+        read_report(EARLIER / path) if path.endswith("json") else RunStore(EARLIER / path).manifest()
+    assert "results.md" in refused.value.hint
+
+
+@pytest.mark.parametrize("stored", [{}, {"plan": 1}, {"plan": {"cells": [1]}}, {"plan": {"cells": {"a": 1}}}])
+def test_what_no_version_stored_stays_as_it_is(stored: dict[str, object]) -> None:
+    assert todays_manifest(stored) == stored
+
+
+def test_a_run_of_a_later_version_is_not_taken_for_an_earlier_one(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER / "run-1", tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    file.write_text(file.read_text().replace('"name": "', '"later": 1, "name": "', 1))
+    with pytest.raises(NotStoredError, match="later: Extra inputs are not permitted"):
+        RunStore(tmp_path / "run").manifest()

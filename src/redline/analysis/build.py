@@ -6,7 +6,7 @@ from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.curves import shares_compared
-from redline.analysis.duet import duets_of
+from redline.analysis.duet import duets_of, failures_of
 from redline.analysis.duet_timelines import duet_timelines
 from redline.analysis.effects import effects
 from redline.analysis.layers import waterfalls
@@ -20,6 +20,7 @@ from redline.analysis.request_ratios import request_ratios
 from redline.analysis.resolution import resolutions
 from redline.analysis.results import CellResult, cell_results
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
+from redline.analysis.unrecorded import unrecorded
 from redline.findings import host_mode
 from redline.model import (
     CellReport,
@@ -51,7 +52,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         reports[cell_id] = cell_report(cell, plan.suite, shown, sliced.get(cell_id))
     results = {cell_id: by_id[cell_id] for cell_id in plan.cells}
     duets = duets_of(run)
-    comparisons = compare_with_baseline(results, plan.suite, duets)
+    comparisons = compare_with_baseline(results, plan.suite, duets, failures_of(run))
     layers = waterfalls(results, plan, comparisons)
     steps = () if plan.suite.screened else effects(results, plan.suite, comparisons)
     by_axis = main_effects(results, plan.suite)
@@ -84,6 +85,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         unprofiled=plan.unprofiled,
         skipped=plan.skipped,
         duet_timelines=duet_timelines(duets),
+        unrecorded=unrecorded(run),
     )
 
 

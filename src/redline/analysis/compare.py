@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
-from redline.analysis.duet import Duet, Duets, duets_of, in_duet
+from redline.analysis.duet import NO_FAILURES, Duet, Duets, Failures, duets_of, failures_of, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.results import CellResult, judge_run, subjects_by_name, too_few_for
 from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Plan, Run, Suite, Verdict
@@ -65,11 +65,14 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
     )
 
 
-def compare_with_baseline(results: dict[str, CellResult], suite: Suite, duets: Duets) -> tuple[Comparison, ...]:
+def compare_with_baseline(
+    results: dict[str, CellResult], suite: Suite, duets: Duets, failures: Failures
+) -> tuple[Comparison, ...]:
     """Compare every subject with its baseline in the same scenario and load, in every compared metric.
 
     Comparisons in the same metric with the same baseline are a family, whatever their scenarios and loads. Those of a
-    scenario that mixes the requests of others are a family of their own.
+    scenario that mixes the requests of others are a family of their own. `failures` say why no start of a duet was
+    measured.
     """
     subjects = subjects_by_name(results)
     metrics = [metric for metric in Metric if metric in COMPARED or metric is suite.metric]
@@ -77,7 +80,9 @@ def compare_with_baseline(results: dict[str, CellResult], suite: Suite, duets: D
     for (slug, scenario, load), cell in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
-            compared += [compare_in_suite(cell, baseline, metric, suite, duets) for metric in metrics]
+            compared += [
+                compare_in_suite(cell, baseline, metric, suite, duets, failures=failures) for metric in metrics
+            ]
 
     def question_of(comparison: Comparison) -> Question:
         """`CPU per request against rust.hyper`, or `p99 of mix against A`."""
@@ -94,7 +99,7 @@ def comparisons_so_far(run: Run) -> tuple[Comparison, ...]:
 
     Where there are trials too, judging all of them again would take long.
     """
-    return compare_with_baseline(judge_run(run), run.manifest.plan.suite, duets_of(run))
+    return compare_with_baseline(judge_run(run), run.manifest.plan.suite, duets_of(run), failures_of(run))
 
 
 def not_run(plan: Plan) -> tuple[str, ...]:
@@ -116,7 +121,15 @@ def not_compared(plan: Plan) -> dict[str, str]:
     return {slug: reason for slug, reason in plan.not_run_here.items() if slug in wanted}
 
 
-def compare_in_suite(cell: CellResult, baseline: CellResult, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
+def compare_in_suite(  # noqa: PLR0913 - two cells, in what, by what rules, and what was measured of them
+    cell: CellResult,
+    baseline: CellResult,
+    metric: Metric,
+    suite: Suite,
+    duets: Duets,
+    *,
+    failures: Failures = NO_FAILURES,
+) -> Comparison:
     """Compare a cell with its baseline as the suite does: by a duet if it has the metric.
 
     Percentiles are compared by trials alone, unless there are no trials or the suite asks for a verdict on a
@@ -128,6 +141,7 @@ def compare_in_suite(cell: CellResult, baseline: CellResult, metric: Metric, sui
         metric in duet.metrics or (metric in QUANTILE_OF and (not suite.alone or metric is suite.metric))
     )
     if not suite.alone:
+        why = failures.get((cell.id, baseline.id), "")
         blank = Comparison(
             metric=metric,
             cell_id=cell.id,
@@ -136,7 +150,7 @@ def compare_in_suite(cell: CellResult, baseline: CellResult, metric: Metric, sui
             verdict=None,
             threshold=suite.threshold,
             primary=metric in asked,
-            refused="not known in a duet" if duet else "no start with both was measured",
+            refused="not known in a duet" if duet else f"no start with both was measured{why and f': {why}'}",
         )
         return _with_caveat(in_duet(blank, duet), duet) if duet and known else blank
     alone = compare_cells(cell, baseline, metric, suite.threshold, asked=asked if suite.metric else None)

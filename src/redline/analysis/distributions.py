@@ -1,10 +1,22 @@
-"""All distributions that a run recorded, unjudged, for other programs. Pure."""
+"""All distributions and profiles that a run recorded, unjudged, for other programs. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.model import Cell, DuetRecording, Histogram, Interval, Plan, Recording, Run, Signed
+from redline.model import (
+    Cell,
+    DuetRecording,
+    Histogram,
+    Interval,
+    Plan,
+    ProfileFacts,
+    ProfileUnit,
+    Recording,
+    Run,
+    Signed,
+    Stacks,
+)
 from redline.model.hosts import one_way_bound_ns
 from redline.model.traffic import earlier_first_byte
 
@@ -139,3 +151,29 @@ def _of_start(names: list[str], start: str, duet: DuetRecording) -> Iterator[Rec
         kinds = {"response": target.response, "service": target.service}
         for kind, times in (kinds if first_byte is None else {**kinds, _FIRST_BYTE: first_byte}).items():
             yield RecordedTimes(names[place], trial, kind, (RecordedSpan(begin, end, times),))
+
+
+@dataclass(frozen=True)
+class RecordedProfile:
+    """The stacks of a cell by kind; `name` is such as `rust.hyper.SimpleGet.saturate.cpu`."""
+
+    name: str
+    unit: ProfileUnit
+    stacks: Stacks
+
+
+def recorded_profiles(run: Run) -> Iterator[RecordedProfile]:
+    """The profiles that have stacks, in the order in which they were first made. Raises StoreError."""
+    names, files = cell_names(run.manifest.plan), dict[tuple[str, ProfileUnit], list[str]]()
+    for recording in run.profiled:
+        facts = recording.profile
+        if facts is not None and facts.stacks is not None and facts.samples:
+            name = f"{names[recording.cell_id]}.{_kind(facts)}"
+            files.setdefault((name, facts.unit), []).append(facts.stacks)
+    for (name, unit), stacks in files.items():
+        if run.profiles is not None:
+            yield RecordedProfile(name, unit, Stacks.merged(map(run.profiles.stacks, stacks)))
+
+
+def _kind(facts: ProfileFacts) -> str:
+    return "engine" if facts.subject == "engine" else facts.kind

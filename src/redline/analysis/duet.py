@@ -288,6 +288,9 @@ def _insecure(cell: Cell) -> bool:
 
 Duets = Mapping[tuple[str, str], Duet]
 """Duets by the ids of a cell and its baseline."""
+Failures = Mapping[tuple[str, str], str]
+"""Why no start was measured, by the ids of a cell and its baseline."""
+NO_FAILURES: Failures = {}
 
 
 def duets_of(run: Run) -> Duets:
@@ -315,6 +318,17 @@ def duets_of(run: Run) -> Duets:
                 insecure=_insecure(baseline) or _insecure(plan.cells[cell_id]),
             )
     return duets
+
+
+def failures_of(run: Run) -> Failures:
+    """The first failure of servers of which no start of a duet was measured, such as a request answered wrongly."""
+    measured = {recording.cell_ids for recording in run.duets if is_whole(recording)}
+    failures: dict[tuple[str, str], str] = {}
+    for recording in run.duets:
+        if recording.failure is not None and recording.cell_ids not in measured:
+            for cell_id in recording.cell_ids[COMPARED:-1]:
+                failures.setdefault((cell_id, recording.cell_ids[BASELINE]), recording.failure.message)
+    return failures
 
 
 def in_duet(comparison: Comparison, duet: Duet) -> Comparison:

@@ -11,9 +11,10 @@ from typing import Literal
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
-from redline.findings import judge_probe, judge_server
+from redline.analysis.unrecorded import unrecorded_of_search
+from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
-from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
+from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, ServerFacts, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.model.timeline import SearchedLoad
@@ -128,6 +129,8 @@ class SearchState:
     _calm_ns: int | None = None
     _build: tuple[str, str] = ("", "")
     _host: str = ""
+    _servers: dict[int, ServerFacts] = field(default_factory=dict)
+    """The server of each start."""
 
     def __post_init__(self) -> None:
         self.search = Search(self.sets, self.settings)
@@ -174,6 +177,7 @@ class SearchState:
         self._host = recording.host or self._host
         if recording.server is not None:
             self._build = recording.server.build, recording.server.runtime_version
+            self._servers.setdefault(made.start, recording.server)
         if recording.traffic is not None and made.phase != "start":
             self.made.append(_searched(made, recording.traffic, len(self.probes)))
         if made.phase == "overload":
@@ -278,7 +282,7 @@ class SearchState:
             limits=tuple(answer(limit, self.search) for limit in answers) if self.search.evidence else (),
             probes=tuple(self.probes),
             starts=tuple(self.starts),
-            findings=tuple(self.findings),
+            findings=(*self.findings, *judge_starts(self.cell, tuple(self._servers.values()))),
             loads=tuple(self.made),
         )
         return with_curve(limit, self._beyond(step))
@@ -454,10 +458,12 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
     Cells with recordings, and the next cell to be searched, are in the plan's order.
     """
     terms, limits = manifest.terms, dict[str, CellLimit]()
-    began_all = True
+    began_all, first = True, None
     for cell_id in search_order(manifest.plan):
         cell = manifest.plan.cells[cell_id]
-        state = search_state(manifest, cell, made.get(cell_id, ()))
+        recorded = tuple(made.get(cell_id, ()))
+        first = first or next((each.recording for each in recorded), None)
+        state = search_state(manifest, cell, recorded)
         if state.loads or began_all:
             limits[cell_id] = state.limit()
         began_all = began_all and state.ended
@@ -477,4 +483,5 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
         comparisons=limit_comparisons(cells, limits, suite),
         skipped=manifest.plan.skipped,
         suite_text=manifest.suite_text,
+        unrecorded=unrecorded_of_search(manifest, first),
     )

@@ -6,6 +6,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from redline.cli.panel import is_live
+from redline.cli.show import insist
 from redline.errors import BuildError
 from redline.ports import Building, BuildOutcome
 
@@ -18,6 +20,7 @@ class BuildView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._is_live = is_live(console)
         self._servers: tuple[str, ...] = ()
         self._bar = Progress(
             SpinnerColumn(),
@@ -31,21 +34,21 @@ class BuildView:
         self._task = self._bar.add_task("", visible=False)
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        if self._is_live:
             self._bar.start()
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._console.is_terminal:
+        if self._is_live:
             self._bar.stop()
 
     def __call__(self, building: Building) -> None:
         """Show the build; its time counts from the start of its command."""
         begins = building.servers != self._servers
         self._servers = building.servers
-        if begins and (len(building.servers) > 1 or not self._console.is_terminal):
+        if begins and (len(building.servers) > 1 or not self._is_live):
             self._console.print(
                 f"building {', '.join(building.servers)}", markup=False, highlight=False, soft_wrap=True
             )
@@ -65,5 +68,4 @@ def print_failures(outcome: BuildOutcome, console: Console) -> None:
     for name, error in outcome.failures.items():
         by_error.setdefault(error, []).append(name)
     for error, names in by_error.items():
-        text = f"cannot build {', '.join(names)}: {error}"
-        console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        insist(console, f"cannot build {', '.join(names)}: {error}", "yellow")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from redline import defaults
-from redline.cli.declaring import FLAGS, Flags, app, argument, command, flag, repeated, switch
+from redline.cli.declaring import FLAGS, Flags, ProgressFlags, app, argument, command, flag, repeated, switch
 
 __all__ = ["FLAGS", "app"]  # which this module fills, beside the classes of flags
 
@@ -49,8 +49,22 @@ _SUITE = "A suite: a YAML file; without it, redline.yaml of this folder or above
 _FAIL_ON = "Exit with 3 on this verdict."
 _WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
-_OPENMETRICS = "Serve metrics of the load while it runs: http://127.0.0.1:PORT/metrics."
-_OTLP = "Push the same metrics to a collector of OpenTelemetry."
+
+
+class TelemetryFlags(ProgressFlags):
+    """How a command shows its loads while they run, on stderr and to other tools."""
+
+    stand_last = True
+
+    openmetrics: int | None = flag(
+        "--openmetrics", "PORT", "Serve metrics of the load while it runs: http://127.0.0.1:PORT/metrics."
+    )
+    otlp: str | None = flag("--otlp", "URL", "Push the same metrics to a collector of OpenTelemetry.")
+    remote_write: str | None = flag("--remote-write", "URL", "Write the same metrics to a server of Prometheus.")
+
+
+WHILE_IT_RUNS = frozenset(TelemetryFlags.declared())
+"""Flags that change nothing of what is measured, so that a resumed session takes them too."""
 
 
 class SelectionFlags(Flags):
@@ -64,7 +78,7 @@ _REPLAY = "Open load: due times, one per line; or an access log or HAR, whose re
 _SPEED = "Replay: how much faster than recorded, such as 2x."
 
 
-class RequestFlags(Flags):
+class RequestFlags(TelemetryFlags):
     """The request, and how to reach the server."""
 
     headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
@@ -123,7 +137,7 @@ class SuiteFlags(SelectionFlags):
 
 
 @command("run")
-class RunFlags(SuiteFlags):
+class RunFlags(TelemetryFlags, SuiteFlags):
     """Run a suite, or compare the servers of redline.yaml: build, measure every cell, report."""
 
     suite: Path | None = argument("SUITE", _SUITE, None)
@@ -132,8 +146,6 @@ class RunFlags(SuiteFlags):
     on: str | None = flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
     fail_on: list[FailOnVerdict] = repeated("--fail-on", "slower|inconclusive", _FAIL_ON)
     wait_quiet: bool = switch("--wait-quiet", _WAIT_QUIET)
-    openmetrics: int | None = flag("--openmetrics", "PORT", _OPENMETRICS)
-    otlp: str | None = flag("--otlp", "URL", _OTLP)
     json: bool = switch("--json", _AS_JSON)
 
 
@@ -199,7 +211,7 @@ class ImportFlags(Flags):
 
 
 @command("build")
-class BuildFlags(Flags):
+class BuildFlags(ProgressFlags):
     """Build the servers of the catalogue that are not built yet."""
 
     names: list[str] | None = argument("GLOB,…", "Servers of the catalogue, such as 'http4s.*'; all by default.", None)
@@ -256,8 +268,6 @@ class LoadFlags(RequestFlags):
     output: Path | None = flag("-o --output", "DIR", "Keep the recording there, with a report.")
     spectrum: bool = switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
     stream: bool = switch("--stream", "Print each interval to stdout as it ends, as a line of JSON; the result last.")
-    openmetrics: int | None = flag("--openmetrics", "PORT", _OPENMETRICS)
-    otlp: str | None = flag("--otlp", "URL", _OTLP)
     json: bool = switch("--json", _AS_JSON)
 
 
@@ -306,8 +316,6 @@ class LimitFlags(RequestFlags):
     threads: int | None = flag("-t --threads", "N", "Engine workers, at most -c; 1 for a URL.")
     fail_on: list[FailOnVerdict] = repeated("--fail-on", "slower|inconclusive", _FAIL_ON)
     threshold: str | None = flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
-    openmetrics: int | None = flag("--openmetrics", "PORT", _OPENMETRICS)
-    otlp: str | None = flag("--otlp", "URL", _OTLP)
     json: bool = switch("--json", _AS_JSON)
 
 
@@ -341,8 +349,6 @@ class AbFlags(RequestFlags):
     threshold: str | None = flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     wait_quiet: bool = switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = flag("--format -f", "md", "For a pull request.")
-    openmetrics: int | None = flag("--openmetrics", "PORT", _OPENMETRICS)
-    otlp: str | None = flag("--otlp", "URL", _OTLP)
     json: bool = switch("--json", _AS_JSON)
 
 

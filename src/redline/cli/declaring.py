@@ -58,6 +58,9 @@ class Flags:
     as a file of --replay has them.
     """
 
+    stand_last = False
+    """Whether `--help` shows the flags of this class below those of its subclasses."""
+
     def __init__(self, **values: object) -> None:
         self.typed = frozenset[str]()
         self.called = ""
@@ -67,8 +70,10 @@ class Flags:
 
     @classmethod
     def declared(cls) -> dict[str, Any]:
-        """The declaration of every field for typer; inherited fields first."""
-        return {name: getattr(cls, name) for name in get_type_hints(cls)}
+        """The declaration of every field for typer; inherited fields first, unless they stand last."""
+        late = {name for base in cls.__mro__ if vars(base).get("stand_last") for name in base.__annotations__}
+        names = sorted(get_type_hints(cls), key=lambda name: name in late)
+        return {name: getattr(cls, name) for name in names}
 
     def written(self) -> dict[str, str]:
         """Map fields to flags with their values, as users write them."""
@@ -170,3 +175,12 @@ def switch(names: str, text: str) -> Any:
 def repeated(names: str, metavar: str, text: str) -> Any:
     """A flag that may be given several times."""
     return flag(names, metavar, text, default=[], shown=False)
+
+
+class ProgressFlags(Flags):
+    """How much a command says on stderr while it works."""
+
+    stand_last = True
+
+    quiet: bool = switch("-q --quiet", "Print the result and errors alone, and no progress.")
+    verbose: bool = switch("-v --verbose", "Say what is started, asked and ended, with pids, ports and times.")

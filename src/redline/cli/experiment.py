@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 
 from redline.analysis.compare import lacks_verdict, not_run, unwanted
-from redline.cli import exits, places
+from redline.cli import exits, places, question
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
-from redline.cli.show import show
+from redline.cli.show import insist, show
 from redline.cli.streams import write_document
 from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
@@ -75,6 +75,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         if output.wait_quiet:
             wait_until_quiet(console)
         outcome = session.execute(is_kept=output.is_kept)
+        question.settle()
     stores, reports = zip(*outcome.parts, strict=True)
     _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
     missing = not_run(session.store.manifest().plan) if output.fail_on else ()
@@ -101,6 +102,7 @@ def finish_search(session: SearchSession, output: Output, view: SessionView, con
         if output.wait_quiet:
             wait_until_quiet(console)
         report, interrupted = search(session, view, is_kept=output.is_kept)
+        question.settle()
     _print(session.store, (session.store,), report, output, console, interrupted=interrupted)
     _exit(exits.INTERRUPTED if interrupted else search_exit_code(report, output.fail_on))
 
@@ -141,10 +143,10 @@ def _print(
     finally:  # even if the report cannot be printed
         pages = {store.folder: "report" if store.folder == whole.folder else "capacity" for store in parts}
         lines = [f"{part}: {(folder / 'report.html').resolve()}" for folder, part in pages.items()]
-        if interrupted:
-            lines.append(f"interrupted; {_resumed_by(whole, output)}")
         for line in lines if output.is_kept else ():
             console.print(line, soft_wrap=True, highlight=False, markup=False)
+        if interrupted and output.is_kept:
+            insist(console, f"interrupted; {_resumed_by(whole, output)}")
 
 
 @contextmanager
@@ -154,8 +156,7 @@ def _resumable(store: RunStore, output: Output, console: Console) -> Iterator[No
         yield
     except KeyboardInterrupt:
         if output.is_kept:
-            text = f"stopped; {_resumed_by(store, output)}"
-            console.print(text, soft_wrap=True, highlight=False, markup=False)
+            insist(console, f"stopped; {_resumed_by(store, output)}")
         raise
 
 

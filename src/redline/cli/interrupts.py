@@ -46,6 +46,11 @@ def exit_code() -> int:
     return 128 + (_heard or [SIGINT])[-1]
 
 
+def is_repeated() -> bool:
+    """Whether there was another Ctrl-C after the first one."""
+    return _heard.count(SIGINT) > 1
+
+
 def _leave(number: int, _frame: object) -> None:
     os._exit(128 + number)
 

@@ -31,9 +31,14 @@ class LoadPanel(Panel):
         self._measured_from_ns: int | None = None
         self._due = 0
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether anything has been measured."""
+        return self._measured_from_ns is not None
+
     def seen(self, interval: Interval) -> None:
         """Show another interval."""
-        if not self.is_live:
+        if not self.is_shown:
             return
         self._latest = interval
         self._course.add(interval)
@@ -49,10 +54,10 @@ class LoadPanel(Panel):
         if interval is None:
             return
         yield self._progress(console, interval)
-        yield load_line(console, "", self._course)
+        yield load_line(console, "", self._course, has_bars=self.is_live)
         more, self._more = self._more, []  # before they are merged: another thread may add to them meanwhile
         self._times = Histogram.merged((self._times, *more))
-        if self._times.count:
+        if self._times.count and self.is_live:
             table = terminal.render([Section("", (histogram_table(self._times),))], console)
             yield from table.split("\n")
 
@@ -69,11 +74,11 @@ class LoadPanel(Panel):
         return fitted(console, (interval.phase, "bold"), (left, ""), (seconds, "dim"))
 
 
-def load_line(console: Console, what: str, course: RecentLoad) -> Text:
-    """What is done, and the latest rate and response times, with a bar for each rate before."""
+def load_line(console: Console, what: str, course: RecentLoad, *, has_bars: bool = True) -> Text:
+    """What is done, and the latest rate and response times, with a bar for each rate before if it `has_bars`."""
     if course.last is None:
         return fitted(console, (what, ""))
     speed = [(text, "") for text in speed_text(course.last, 0.5, 0.99).split("  ")]
     errors = course.last.counts.outcomes.errors
     failed = (f"errors {integer(errors)}", "red") if errors else None
-    return fitted(console, (what, ""), *speed, failed, (sparkline(course.rates), "cyan"))
+    return fitted(console, (what, ""), *speed, failed, (sparkline(course.rates), "cyan") if has_bars else None)

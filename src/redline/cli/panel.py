@@ -14,13 +14,16 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import ControlType, Segment
 from rich.text import Text
 
-from redline.cli import interrupts
+from redline.cli import interrupts, question
 from redline.report.render.terminal import printable
 
 LEAST_S = 0.5
 """Between two paints, at least: painting takes CPU time of the machine that is measured."""
+PLAIN_S = 10.0
+"""Where nothing can change in place, a line says this often how far it is, unless another line was printed."""
 ENDS_EARLY = "ending early with what was measured; Ctrl-C again stops at once"
-"""What the first Ctrl-C does."""
+"""What the first Ctrl-C does where nothing can be asked."""
+NO_ANSWER_YET = "nothing has been measured yet: stopping without an answer"
 _LONGEST_WAIT_S = 1.0
 _GAP = 2
 _LEAST_REST = 8
@@ -31,19 +34,24 @@ Frame = Callable[[Console], Iterable[Text]]
 
 
 def is_live(console: Console) -> bool:
-    """Whether lines can change in place: it is a terminal, whatever FORCE_COLOR says, and not a dumb one."""
+    """Whether lines can change in place: it is a terminal, whatever FORCE_COLOR says, and not a dumb one.
+
+    The log of a CI job is none, also where its commands have a terminal.
+    """
+    if console.quiet or getattr(console, "is_plain", False) or os.environ.get("CI", "") not in ("", "0", "false"):
+        return False
     return console.is_terminal and console.file.isatty() and not console.is_dumb_terminal
 
 
 class Panel:
-    """Lines that are painted in place on a terminal, twice a second at most; elsewhere there is nothing.
+    """Lines that are painted in place on a terminal, twice a second at most; elsewhere the first two, now and then.
 
     It has no thread of its own: it is painted by the thread that brings something new, and only then.
 
     Between two paints the cursor rests on the first character of the panel. A terminal that becomes narrower folds
     lines, and then nobody knows how many are above the cursor, but all that is below it belongs to the panel.
 
-    `on_interrupt` is said above the panel at the first Ctrl-C.
+    At the first Ctrl-C a question stands above the panel; where nobody can answer it, `on_interrupt`.
     """
 
     def __init__(
@@ -58,8 +66,10 @@ class Panel:
         self._on_interrupt = on_interrupt
         self._clock = clock
         self.is_live = alive and is_live(console)
+        self.is_shown = alive and not console.quiet
         self._frame: Frame | None = None
         self._painted_s = -math.inf
+        self._printed_s = clock()
         self._to_say = ""
         self._lock = threading.Lock()
 
@@ -87,6 +97,8 @@ class Panel:
     def show(self, frame: Frame, *, now: bool = False) -> None:
         """Show these lines from now on; unless they are to be seen `now`, not before the next paint is due."""
         if not self.is_live:
+            if self.is_shown and self._clock() - self._printed_s >= PLAIN_S:
+                self._print(_as_plain(list(frame(self._console)), self._console.width))
             return
         with self._lock:
             self._frame = frame
@@ -105,10 +117,19 @@ class Panel:
 
     def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=not self.is_live, highlight=False)
+        self._printed_s = self._clock()
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether there is an answer if it ends now."""
+        return True
 
     def _interrupted(self) -> None:
-        """Say what the interrupt does, from a signal handler: whoever holds the lock says it, if it is held."""
-        self._to_say = self._on_interrupt
+        """Ask, or say what the interrupt does, from a signal handler: whoever holds the lock says it, if it is held."""
+        if not self.has_answer:
+            self._to_say = NO_ANSWER_YET
+        else:
+            self._to_say = question.TEXT if self._is_ours and question.ask() else self._on_interrupt
         if self._lock.acquire(blocking=False):
             try:
                 self._paint()
@@ -141,6 +162,15 @@ class Panel:
             return os.tcgetpgrp(self._console.file.fileno()) == os.getpgrp()
         except (OSError, ValueError):
             return True
+
+
+def _as_plain(lines: Sequence[Text], width: int) -> Text:
+    """The first two lines as a line of a log; as two, the second one indented, where they do not fit."""
+    first, *others = lines
+    if not others or not others[0].plain.strip():
+        return first
+    fits = first.cell_len + _GAP + others[0].cell_len < width
+    return Text.assemble(first, " " * _GAP if fits else "\n    ", others[0])
 
 
 def _control(code: str, kind: ControlType) -> Segment:

@@ -4,16 +4,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from redline.analysis.distributions import distributions
+from redline.analysis.distributions import distributions, recorded_profiles
 from redline.analysis.intervals import IntervalRow, search_rows
-from redline.analysis.recorded_profiles import collapsed, recorded_profiles
 from redline.cli.streams import write_document
 from redline.errors import StoreError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Run
 from redline.model.limits import AnyReport
 from redline.plugins.pictures import png_maker
-from redline.plugins.profilers.texts import speedscope
+from redline.plugins.profilers.texts import collapsed, speedscope
 from redline.report.format import count
 from redline.report.render.hdr_files import interval_log, percentile_distribution
 from redline.report.render.interval_files import interval_lines, interval_sheet

@@ -170,7 +170,7 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
     read = read_file(flags.requests)
     is_list = isinstance(read, Document)
     document = read if isinstance(read, Document) else as_document(read, flags.requests)
-    if not isinstance(read, Document) and not flags.called:
+    if not isinstance(read, Document) and not flags.called and not flags.quiet:
         Terminal(stderr=True).print(summary(read, flags.requests, _targets(flags)), highlight=False, soft_wrap=True)
     if isinstance(flags, AbFlags) and flags.write_suite is not None:
         folder = flags.requests.parent

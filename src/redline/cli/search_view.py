@@ -72,6 +72,11 @@ class SearchView(Panel):
         self._left_ns, self._begun = left_ns, time.monotonic()
         self._now = ""
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether any probe has been made."""
+        return any(known.probes for known in self._beside)
+
     def started(self, number: int) -> None:
         """Show that a server is being started."""
         self._now = f"start {number + 1}: starting the server"
@@ -79,7 +84,7 @@ class SearchView(Panel):
 
     def seen(self, interval: Interval) -> None:
         """Show the latest interval."""
-        if self.is_live:
+        if self.is_shown:
             self._now = interval.phase
             self._known.course.add(interval)
             self.show(self._lines)
@@ -114,7 +119,7 @@ class SearchView(Panel):
         yield fitted(
             console, (f"probe {known.probes + 1}", "bold"), (left_text(left_ns, at_most=True), ""), rest=known.cell.slug
         )
-        yield load_line(console, self._now, known.course)
+        yield load_line(console, self._now, known.course, has_bars=self.is_live)
         several = len(self._beside) > 1
         for searched in self._beside:
             for limit in searched.limits:

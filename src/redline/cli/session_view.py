@@ -15,6 +15,7 @@ from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.search_view import SearchedSoFar, SearchView
+from redline.cli.show import insist
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
 from redline.findings.load import perturbed
@@ -112,7 +113,7 @@ class SessionView:
 
     def print_error(self, error: RedlineError) -> None:
         """Print an error among the lines of its search."""
-        self._console.print(f"    {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        insist(self._console, f"    {error}", "red")
 
 
 def pace(rate_per_s: float, response: Histogram) -> str:
@@ -142,6 +143,12 @@ class TrialsView(Panel):
         self._comparisons: Sequence[Comparison] = ()
         self._judge_after = -math.inf
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether anything has been measured: a trial, a start of a duet, or so far a part of one."""
+        measures = isinstance(self._step, PlannedDuet) and self._now == "measure"
+        return self._done > 0 or measures
+
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
         if self._meter is not None:
@@ -153,7 +160,7 @@ class TrialsView(Panel):
         """Show the latest interval."""
         if self._meter is not None:
             self._meter.interval(_metered(planned, self._plan.cells[planned.cell_id]), interval)
-        if self.is_live:
+        if self.is_shown:
             self._step, self._now = planned, interval.phase
             self._recent_loads[planned.cell_id].add(interval)
             self.show(self._lines)
@@ -199,7 +206,7 @@ class TrialsView(Panel):
         if self._meter is not None:
             cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
             self._meter.block(self._metered_start(planned.round, cells), block)
-        if self.is_live:
+        if self.is_shown:
             self._step, self._now = planned, block.phase
             self._recent_duets[planned.cell_ids].add(block)
             self.show(self._lines)
@@ -225,7 +232,7 @@ class TrialsView(Panel):
         """Show how servers compare by all starts so far, as the report would say."""
         # Judging takes ever longer, the more starts there are.
         self._spent_ns, began = sum(duet.took_ns for duet in run.duets), time.monotonic()
-        if self.is_live and began >= self._judge_after:
+        if self.is_shown and began >= self._judge_after:
             self._comparisons = comparisons_so_far(run)
             self._judge_after = began + (time.monotonic() - began) / _JUDGING_SHARE
             self.show(self._lines, now=True)
@@ -271,7 +278,7 @@ class TrialsView(Panel):
         match self._step:
             case PlannedTrial(cell_id=cell_id):
                 yield fitted(console, rest=f"{self._name(self._step)}  {_which(self._step)}")
-                yield load_line(console, self._now, self._recent_loads[cell_id])
+                yield load_line(console, self._now, self._recent_loads[cell_id], has_bars=self.is_live)
             case PlannedDuet(cell_ids=cell_ids):
                 yield fitted(console, rest=self._name(self._step))
                 yield fitted(console, (self._now, ""), *self._rates(cell_ids))
@@ -286,7 +293,8 @@ class TrialsView(Panel):
         for cell_id, per_s in zip(cell_ids, course.last, strict=False):
             if per_s is not None:
                 yield f"{rate(per_s)} {self._plan.cells[cell_id].variant.slug}", ""
-        yield sparkline(course.rates), "cyan"
+        if self.is_live:
+            yield sparkline(course.rates), "cyan"
 
     def _compared(self, console: Console, comparison: Comparison) -> Text:
         cell, baseline = (self._plan.cells[id_] for id_ in (comparison.cell_id, comparison.baseline_id))

@@ -15,11 +15,16 @@ from redline.visible import visible
 
 
 class Terminal(Console):
-    """A console that prints texts as `visible` and without markup: only the lab sets colours and moves the cursor."""
+    """A console that prints texts as `visible` and without markup: only the lab sets colours and moves the cursor.
 
-    def __init__(self, *, stderr: bool = False) -> None:
+    A `quiet` one prints nothing but what it is made to, a `plain` one has no lines that change in place.
+    """
+
+    def __init__(self, *, stderr: bool = False, quiet: bool = False, plain: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout
-        super().__init__(file=getattr(stream, "behind", stream), stderr=stderr, markup=False, emoji=False)
+        file = getattr(stream, "behind", stream)
+        super().__init__(file=file, stderr=stderr, quiet=quiet, markup=False, emoji=False)
+        self.is_plain = plain
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Return the output in pieces: texts, and control sequences that move the cursor."""
@@ -42,6 +47,15 @@ def show(sections: Iterable[Section], console: Console | None = None) -> None:
     console = console or Terminal()
     if text := terminal.render(sections, console):
         console.print(text, soft_wrap=True)
+
+
+def insist(console: Console, text: str, style: str = "") -> None:
+    """Print an error, or how to go on, also on a quiet console."""
+    was, console.quiet = console.quiet, False
+    try:
+        console.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
+    finally:
+        console.quiet = was
 
 
 def write_json(result: Frozen) -> None:

@@ -1,27 +1,33 @@
-"""What `--openmetrics` and `--otlp` ask for: the load shows itself to other tools while it runs."""
+"""What `--openmetrics`, `--otlp` and `--remote-write` ask for: the load shows itself to other tools while it runs."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 
+from redline.cli.command_line import TelemetryFlags
+from redline.cli.show import insist
 from redline.errors import UsageError
 from redline.plugins.telemetry.meter import Meter
 
+OTLP_PACKAGES = "opentelemetry-exporter-otlp-proto-http"
+REMOTE_WRITE_PACKAGES = "cramjam and protobuf"
+
 
 @contextmanager
-def metered(openmetrics: int | None, otlp: str | None, console: Console) -> Iterator[Meter | None]:
+def metered(flags: TelemetryFlags, console: Console) -> Iterator[Meter | None]:
     """What takes in what the loads of a command show, until it ends; None where nobody asks for it.
 
     Raises UsageError for a port that is in use, a URL that is none, and without the extra.
     """
-    if openmetrics is None and otlp is None:
+    openmetrics = flags.openmetrics
+    if openmetrics is None and flags.otlp is None and flags.remote_write is None:
         yield None
         return
     meter = Meter()
 
     def say(text: str) -> None:
-        console.print(text, soft_wrap=True, highlight=False, markup=False)
+        insist(console, text)
 
     with ExitStack() as stack:
         url = None
@@ -32,16 +38,26 @@ def metered(openmetrics: int | None, otlp: str | None, console: Console) -> Iter
             from redline.plugins.telemetry.openmetrics import served  # noqa: PLC0415 - no other load needs it
 
             url = stack.enter_context(served(meter, openmetrics))
-        if otlp is not None:
-            try:
+        if flags.otlp is not None:
+            with _extra("--otlp", "opentelemetry", "the SDK of OpenTelemetry", OTLP_PACKAGES):
                 from redline.plugins.telemetry.otlp import pushed  # noqa: PLC0415 - an extra
-            except ModuleNotFoundError as error:
-                if not (error.name or "").startswith("opentelemetry"):
-                    raise
-                package = "opentelemetry-exporter-otlp-proto-http"
-                hint = f"install {package} where Redline is; in a checkout: uv sync --extra otlp"
-                raise UsageError("--otlp: the SDK of OpenTelemetry is not installed", hint=hint) from None
-            stack.enter_context(pushed(meter, otlp, say))
+            stack.enter_context(pushed(meter, flags.otlp, say))
+        if flags.remote_write is not None:
+            with _extra("--remote-write", ("cramjam", "google"), "what encodes it", REMOTE_WRITE_PACKAGES):
+                from redline.plugins.telemetry.remote_write import written  # noqa: PLC0415 - an extra
+            stack.enter_context(written(meter, flags.remote_write, say))
         if url is not None:
-            say(f"metrics: {url}")
+            console.print(f"metrics: {url}", soft_wrap=True, highlight=False, markup=False)
         yield meter
+
+
+@contextmanager
+def _extra(flag: str, modules: str | tuple[str, ...], what: str, packages: str) -> Iterator[None]:
+    """Import what an extra brings. Raises UsageError where it is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(modules):
+            raise
+        hint = f"install {packages} where Redline is; in a checkout: uv sync --extra {flag.removeprefix('--')}"
+        raise UsageError(f"{flag}: {what} is not installed", hint=hint) from None

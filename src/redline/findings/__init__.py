@@ -14,6 +14,7 @@ from redline.findings.trial import (
     judge_duet,
     judge_probe,
     judge_server,
+    judge_starts,
     judge_trial,
     of_engine,
     only_lengthened,

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+from redline.findings.cell import kept_services, said_kept
 from redline.findings.duet import SeenDuet
 from redline.findings.failed import trial_failed
 from redline.findings.load import rate_missed
 from redline.findings.rules import Judge
 from redline.findings.table import JUDGES, RULES
-from redline.model import Cell, Failure, Finding, FindingKind, Grade, Open, Recording
+from redline.model import Cell, Failure, Finding, FindingKind, Grade, Open, Recording, ServerFacts
 from redline.stats import Trial
 
 
@@ -39,6 +40,12 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
 def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     """The findings about the server from a search's first probe, which hold for all probes."""
     return _of_trial(cell, Trial(recording), lambda judge: judge.probes == "first")
+
+
+def judge_starts(cell: Cell, servers: Sequence[ServerFacts]) -> tuple[Finding, ...]:
+    """The findings about the starts of a search's server, by the facts of each start."""
+    said = said_kept(cell.variant.entry.name, servers)
+    return tuple(kept_services.findings(said, cell.id, None)) if said is not None else ()
 
 
 def judge_cell(

@@ -254,6 +254,7 @@ class LimitReport(Frozen):
     comparisons: tuple[LimitComparison, ...] = omitted_if_default((), "of servers with baselines, ordered as `cells`")
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""
+    unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
 
     @property
     def without_recordings(self) -> "LimitReport":

@@ -472,6 +472,7 @@ class Report(Frozen):
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]
     duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
+    unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:

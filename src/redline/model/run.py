@@ -34,6 +34,7 @@ class Manifest(Frozen):
     environment: Environment
     hosts: tuple[UsedHost, ...] = omitted_if_default((), "the hosts of trials; empty for this host alone")
     search: SearchTerms | None = omitted_if_default(None, "the task of a search; null for other kinds")
+    earlier: bool = omitted_if_default(default=False, description="stored by a version before 0.1.0")
 
     def with_plan(self, plan: Plan) -> "Manifest":
         """The same manifest with another plan."""

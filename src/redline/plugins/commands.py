@@ -5,10 +5,13 @@ lock is held until the last process of its build has ended.
 """
 
 import fcntl
+import logging
 import os
+import shlex
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +24,7 @@ _SUPERVISOR = (
     str(Path(__file__).parents[2]),
 )
 _READ_AT_MOST = 65_536
+_log = logging.getLogger(__name__)
 _held: set[int] = set()
 _changing = threading.Lock()  # keeps a lock from being released while a command is started under it
 
@@ -58,7 +62,11 @@ def started(
         try:
             if errno := os.read(failed, 64):
                 raise OSError(int(errno), os.strerror(int(errno)), command[0])
+            began_s = time.monotonic()
+            _log.debug("command: pid %d, %s", process.pid, shlex.join(command))
             yield process
+            took_s = time.monotonic() - began_s
+            _log.debug("command: pid %d was used for %.3f s", process.pid, took_s)
         finally:
             os.close(alive)
             alive = -1

@@ -2,7 +2,9 @@
 
 import contextlib
 import errno
+import logging
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from redline.plugins.commands import OUT_OF_RESOURCES
 ENGINE = "redline-engine"
 ORACLE = "redline-oracle"
 """The server with known answers, which is installed beside the engine."""
+_log = logging.getLogger(__name__)
 INSTALL = "run `make build` in a checkout; elsewhere install redline again, which brings its engine"
 """How to install the engine, for messages."""
 
@@ -47,7 +50,7 @@ def check_version(engine: Path, version: str) -> None:
 def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Popen[str]":
     """Start the engine; it ends with the calling thread. Raises DriveError."""
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [engine, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -62,6 +65,8 @@ def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Pop
             f"the engine {engine} cannot be started: {error.strerror}",
             hint=OUT_OF_RESOURCES if exhausted else INSTALL,
         ) from error
+    _log.debug("engine: pid %d, %s", process.pid, shlex.join([str(engine), *arguments]))
+    return process
 
 
 def say(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:

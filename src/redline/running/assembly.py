@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from redline.errors import UsageError
 from redline.files import user_cache
-from redline.model import Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
+from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
+from redline.model.traffic import Phase
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.drivers.of_packages import own_driver
 from redline.plugins.engine_process import check_version, find_engine
@@ -25,7 +26,7 @@ from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.monitors.jvm import compilers_of
 from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.plugins.profilers.machine import MachineProfilers
-from redline.ports import Executor, Placement, RunningServer
+from redline.ports import Executor, Placement, RunningServer, ServerUsage
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools
 from redline.running.own_monitors import own_monitors
@@ -117,17 +118,22 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 class Workplace:
     """The place where sessions run: the cluster at an address, connected until `stack` ends, or else this machine.
 
-    `places` gives the catalogue and the cache of a suite's file, and may raise UsageError.
+    `places` gives the catalogue and the cache of a suite's file, and may raise UsageError. `on_usage` gets what servers
+    on this machine use while they are loaded.
     """
 
     address: str | None
     stack: ExitStack
     places: Callable[[Path], tuple[Path, Path]]
+    on_usage: Callable[[Cell, Phase, ServerUsage], None] | None = None
 
     def bench(self, file: Path, suite: Suite) -> Workbench:
         """Return the tools of a new session of a suite's file. Raises UsageError, DriveError and HostLostError."""
         pairs, (catalogue, cache) = self._pairs(suite), self._places(file, suite)
-        return on_hosts(pairs, catalogue, cache) if pairs else workbench(suite, catalogue, cache, self.stack)
+        if pairs:
+            return on_hosts(pairs, catalogue, cache)
+        here = workbench(suite, catalogue, cache, self.stack)
+        return replace(here, tools=replace(here.tools, on_usage=self.on_usage))
 
     def prepare(self, file: Path, suite: Suite) -> tuple[Workbench, Suite, tuple[str, ...]]:
         """Return a new session's tools, its suite as the hosts can hold it, and the changes. Raises as `bench`."""

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from redline.model import (
     Stage,
     Traffic,
 )
+from redline.model.traffic import Phase
 from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import (
     Drive,
@@ -35,7 +36,9 @@ from redline.ports import (
     Profiler,
     Profilers,
     RunningServer,
+    ServerUsage,
     ServerWatch,
+    UsageMonitor,
 )
 from redline.running.aborting import AskedAbort, FailingAbort, LoadAbort
 from redline.running.own_monitors import failures_of
@@ -53,6 +56,7 @@ class Tools:
     - `compilers_of`: returns a reader of the time in nanoseconds that the compilers of a server and its hops have run
       or waited for a core; it reads None if there are no compilers.
     - `hosts`: looks at the hosts of a remote load, and returns a function that looks again and gives their facts.
+    - `on_usage`: gets what a server used until the end of each interval, and its phase, after the interval itself.
     - `watch`: determines which CPU time is a server's in a duet.
     """
 
@@ -65,6 +69,7 @@ class Tools:
     profilers: Profilers | None = None
     compilers_of: Callable[[RunningServer], Callable[[], int | None]] = lambda _server: lambda: None
     hosts: Callable[[], Callable[[], tuple[HostFacts, ...]]] = lambda: tuple
+    on_usage: Callable[[Cell, Phase, ServerUsage], None] | None = None
     watch: Callable[[RunningServer], ServerWatch] = lambda _server: KnownProcesses(())
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
@@ -122,6 +127,7 @@ def _record(  # noqa: PLR0913 - as above
 ) -> Recording:
     empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
     monitors = (*tools.monitors(server), *profiled.monitors)
+    tell_usage = _usage_of(cell, monitors, tools)
 
     def follow(pid: int) -> None:
         options.on_start(pid)
@@ -132,6 +138,7 @@ def _record(  # noqa: PLR0913 - as above
 
     def seen(interval: Interval) -> None:
         options.on_interval(interval)
+        tell_usage(interval)
         profiled.seen(interval)
         abort.seen(interval)
 
@@ -177,6 +184,17 @@ def _record(  # noqa: PLR0913 - as above
         log_bytes=None if written_before is None or written is None else max(written - written_before, 0),
         failed_monitors=failures_of(monitors),
     )
+
+
+def _usage_of(cell: Cell, monitors: Sequence[Monitor], tools: Tools) -> Callable[[Interval], None]:
+    """Return what tells how much the server used until the end of an interval, where somebody asks and it is read."""
+    told, usage = (
+        tools.on_usage,
+        next((monitor.usage for monitor in monitors if isinstance(monitor, UsageMonitor)), None),
+    )
+    if told is None or usage is None:
+        return lambda _interval: None
+    return lambda interval: told(cell, interval.phase, usage())
 
 
 def _why_failed(server: RunningServer, traffic: Traffic | None, error: DriveError | None) -> Failure | None:

@@ -6,30 +6,24 @@ capacities that rates are shares of are measured first, as a run in RUN/capacity
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
 from redline.analysis import capacities
-from redline.analysis.precision import enough, precision
 from redline.analysis.results import GrowingRun
-from redline.analysis.unanswered import start_failed, unanswered
+from redline.analysis.unanswered import unanswered
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import (
     Cell,
-    DuetRecording,
-    Enough,
     Environment,
-    Failure,
     Manifest,
     Plan,
     Profile,
-    Recording,
     Report,
     Run,
     ServerFacts,
@@ -40,13 +34,13 @@ from redline.model import (
 )
 from redline.model.run import Kind
 from redline.model.search import SearchTerms
-from redline.ports import Building, BuildOutcome, Executor, Launcher
+from redline.ports import Building, BuildOutcome, Launcher
 from redline.quantities import duration
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
 from redline.running.host_pairs import calibrate
-from redline.running.repeats import Repeats
-from redline.running.trial import Made, Step, TrialListener
+from redline.running.rounds import decide_by, run_trials
+from redline.running.trial import TrialListener
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import (
@@ -63,8 +57,6 @@ _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engin
 
 Bench = Callable[[Manifest], Workbench]
 """Assembles the tools to resume a stored session."""
-Decide = Callable[[Run], Enough | None]
-"""Whether the rounds so far are enough; asked after every round."""
 
 
 class SessionListener(Protocol):
@@ -236,7 +228,7 @@ class RunSession:
             plan = store.manifest().plan
             growing = GrowingRun()
             with self.listener.trials(plan, len(store.positions())) as listener:
-                decide = partial(_decide, growing, listener)
+                decide = partial(decide_by, growing, listener)
                 executor = self.bench.executor(plan, store, listener, log_is_kept=is_kept)
                 try:
                     self._calibrate(store, plan)
@@ -263,124 +255,6 @@ def _profilable(plan: Plan, bench: Workbench, listener: SessionListener) -> Plan
         if skipped.cause == "machine":
             listener.skipped(skipped)
     return made
-
-
-def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | None:
-    """Return whether the rounds so far are enough; if not, tell the listener how precise they are."""
-    auto = run.manifest.plan.suite.auto
-    if auto is not None and auto.precision is None:
-        return enough(run)
-    results = growing.judge(run)
-    end, known = enough(run, lambda _run: results), precision(run, results)
-    if end is None and known is not None and auto is not None and known.rounds >= auto.at_least:
-        listener.rounds_judged(known)
-    return end
-
-
-def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
-    """Run every trial and duet of the plan that has no recording yet, in the plan's order; store each when it ends.
-
-    If steal disturbed them, they are repeated at the end of their round, a trial with its partner, within a budget. A
-    suite that leaves the number of trials open gets rounds until they are enough. Then come the profiled trials. If the
-    session ends early (an interrupt, a full disk), the recordings stay and a later session runs the rest.
-
-    If servers are only compared, the first failure ends the session, unless it is a wrong answer in the first round
-    and others are right. An interrupt keeps what a duet has measured so far; a later session makes both again. Raises
-    KeyboardInterrupt, StoreError, and DriveError for that failure.
-    """
-    _run_rounds(plan, store, executor, listener, decide)
-    done = store.positions()
-    for recording in executor.execute([trial for trial in plan.profiled if trial.position not in done]):
-        assert isinstance(recording, Recording), "no duet is profiled"
-        cell = plan.cells[recording.cell_id]
-        store.save(recording, cell, profiled=True)
-        listener.trial_ended(recording, cell)
-
-
-def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
-    kept, known, auto = _Kept(plan, store, listener), store.enough(), plan.suite.auto is not None
-    done, repeats = kept.done, Repeats(plan, store)
-    kept.tell()
-    for round_, planned in groupby(plan.steps, key=lambda step: step.round):
-        steps = tuple(planned)
-        left = tuple(step for step in steps if step.position not in done)
-        # Ask before each round, since a session may have been cut off before it asked; never within a round.
-        if auto and known is None and left == steps:
-            known = decide(kept.run)
-            if known is not None:
-                store.save_enough(known)
-        if known is not None and round_ >= known.rounds:
-            return
-        while left:
-            for recording in executor.execute(left):
-                kept.keep(recording)
-            if left := repeats.of_round(steps):
-                listener.repeated(left)
-                kept.forget(left)
-
-
-class _Kept:
-    """The stored recordings of a run; all are kept in memory too if they decide the number of rounds."""
-
-    def __init__(self, plan: Plan, store: RunStore, listener: TrialListener) -> None:
-        self._plan, self._store, self._listener, self._manifest = plan, store, listener, store.manifest()
-        self._decides = plan.suite.auto is not None
-        self.done = store.positions()
-        if not plan.suite.alone:  # a failure or an interrupt ended the session: both steps are made again
-            self.done -= {duet.position for duet in store.duets() if not duet.is_complete}
-        stored: tuple[Made, ...] = (*store.recordings(), *store.duets()) if self._decides else ()
-        self._made = {made.position: made for made in stored if made.position in self.done}
-        self._wrong: dict[tuple[str, ...], Failure] = {}
-
-    @property
-    def run(self) -> Run:
-        recordings = tuple(made for made in self._made.values() if isinstance(made, Recording))
-        duets = tuple(made for made in self._made.values() if isinstance(made, DuetRecording))
-        return Run(manifest=self._manifest, recordings=recordings, duets=duets)
-
-    def tell(self) -> None:
-        """Tell the listener how servers compare that are compared in duets alone."""
-        if self._decides and not self._plan.suite.alone and self._made:
-            self._listener.compared(self.run)
-
-    def keep(self, made: Made) -> None:
-        """Store a recording. Raises DriveError and KeyboardInterrupt if it ends the session."""
-        cells = self._plan.cells
-        if self._decides:
-            self._made[made.position] = made
-        if isinstance(made, Recording):
-            self._store.save(made, cells[made.cell_id])
-            self._listener.trial_ended(made, cells[made.cell_id])
-            return
-        compared = tuple(cells[cell_id] for cell_id in made.cell_ids[:-1])
-        self._store.save(made, compared[0])
-        self._listener.duet_ended(made, compared)
-        if made.failure is not None and not self._plan.suite.alone:
-            self._check_goes_on(made, made.failure)
-        if made.is_interrupted:
-            raise KeyboardInterrupt
-        self.tell()
-
-    def _check_goes_on(self, made: DuetRecording, failure: Failure) -> None:
-        """Raise DriveError unless the failure is a request that was answered wrongly from the first round on.
-
-        A route that only one of two revisions has is not compared, and does not keep the others from being compared.
-        A suite that asks for the same answers is refused for it.
-        """
-        if failure.stage == "verify" and failure.kind == "wrong_answer" and not self._plan.suite.same_answers:
-            compared = made.cell_ids[:-1]
-            if made.round == 0:
-                self._wrong[compared] = failure
-            if compared in self._wrong:
-                if {duet.cell_ids for duet in self._plan.duets} - self._wrong.keys():
-                    return
-                failure = next(iter(self._wrong.values()))
-        raise start_failed(self.run, failure)
-
-    def forget(self, steps: Sequence[Step]) -> None:
-        """Leave out trials and duets that are repeated."""
-        for step in steps:
-            self._made.pop(step.position, None)
 
 
 def build_all(

@@ -5,15 +5,17 @@ import zlib
 from pathlib import Path
 
 from pydantic import ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from redline.errors import NotStoredError, StoreError
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
+from redline.storage.earlier import todays_limit_report
 
 _MOST_BYTES = 1 << 30
 """The limit of a decompressed file, which could be endless."""
 _KINDS: dict[str, type[AnyReport]] = {"redline.report/1": Report, "redline.limit/1": LimitReport}
+_EARLY_COMPARISON = "redline.ab"
 _BEGINNINGS = (b"{", b"[")
 _HINT = "name the results.json of a run, a comparison, a search or a load, as it is or as results.json.gz"
 
@@ -41,9 +43,16 @@ def read_report(file: Path) -> AnyReport:
         raise kind(f"{file} is not JSON{what}", hint=_HINT) from None
     stamped = stamp.get("format") if isinstance(stamp, dict) else None
     model = _KINDS.get(stamped) if isinstance(stamped, str) else None
+    if isinstance(stamped, str) and stamped.startswith(_EARLY_COMPARISON):
+        raise NotStoredError(
+            f"{file} is of a comparison by a version before 0.1.0, which had a format of its own",
+            hint=f"see its answer in {file.with_name('results.md')}, or compare anew: redline ab A B -o DIR",
+        )
     if model is None:
         said = f"has the format {stamped}" if isinstance(stamped, str) else "is JSON without a format"
         raise NotStoredError(f"{file} {said}, and holds no report", hint=_HINT)
+    if model is LimitReport:
+        content = to_json(todays_limit_report(stamp))
     try:
         return model.model_validate_json(content)
     except ValidationError as error:

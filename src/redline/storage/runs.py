@@ -22,11 +22,12 @@ import fcntl
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
 
 from redline.errors import NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, open_lock, open_within, write_atomically
@@ -49,6 +50,7 @@ from redline.model import (
 )
 from redline.model.run import Kind
 from redline.model.search import ProbeRecording
+from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, Raw, todays_manifest
 from redline.suite.loading import load_libraries
 
 T = TypeVar("T", bound=Frozen)
@@ -77,13 +79,19 @@ class RunStore:
     @property
     def exists(self) -> bool:
         """Whether the directory has a manifest."""
-        return (self.folder / self.manifest_file).is_file()
+        return self._manifest.is_file()
+
+    @property
+    def _manifest(self) -> Path:
+        """Where the manifest is, or would be: that of an early search has a name of its own."""
+        file, early = self.folder / self.manifest_file, self.folder / EARLY_SEARCH
+        return early if not file.exists() and early.is_file() else file
 
     @property
     def kind(self) -> Kind:
         """The kind of the directory; a run if its manifest is missing or damaged."""
         try:
-            return _Stamp.model_validate_json((self.folder / self.manifest_file).read_bytes()).kind
+            return "search" if self._manifest.name == EARLY_SEARCH else _stamped(self._manifest)
         except (OSError, ValidationError):
             return "run"
 
@@ -118,7 +126,14 @@ class RunStore:
     def _absent(self) -> NotStoredError:
         message = f"{self.folder} holds no run"
         hint = "name a directory that `redline run`, `ab`, `limit` or `load` made, such as runs/…"
-        if self.folder.name == self.manifest_file:
+        if not self.folder.exists():
+            message = f"{self.folder} does not exist"
+        elif (self.folder / EARLY_COMPARISON).is_file():
+            message = f"{self.folder} holds a comparison by a version before 0.1.0, which cannot be judged again"
+            hint = f"see its answer in {self.folder / 'results.md'}, or compare anew: redline ab A B -o DIR"
+        elif self.folder.is_file() and self.folder.name != self.manifest_file:
+            message = f"{self.folder} is a file, and holds no run"
+        elif self.folder.name == self.manifest_file:
             message, hint = f"{message}: it is a file", f"name its directory: {self.folder.parent}"
         elif self._measured:
             message += (
@@ -219,7 +234,7 @@ class RunStore:
             raise self._absent()
         begin = "begin again with another -o DIR: without this file nothing can be resumed"
         try:
-            return read_stored(self.folder / self.manifest_file, Manifest, begin)
+            return read_stored(self._manifest, Manifest, begin, todays_manifest)
         except StoreError as error:
             raise NotStoredError.of(error) from error
 
@@ -365,10 +380,19 @@ def stored_json(value: Frozen) -> bytes:
     return (value.model_dump_json(indent=1) + "\n").encode()
 
 
-def read_stored(file: Path, kind: type[T], without_it: str = "move it away, and --resume makes it again") -> T:
+def _stamped(file: Path) -> Kind:
+    return _Stamp.model_validate_json(file.read_bytes()).kind
+
+
+def read_stored(
+    file: Path,
+    kind: type[T],
+    without_it: str = "move it away, and --resume makes it again",
+    todays: Callable[[Raw], Raw] | None = None,
+) -> T:
     """Read a file of a run directory. Raises StoreError, naming the file, if it cannot be read.
 
-    `without_it` is a hint for a damaged file.
+    `without_it` is a hint for a damaged file. `todays` makes today's form of what an earlier version stored.
     """
     try:
         content = file.read_bytes()
@@ -380,6 +404,9 @@ def read_stored(file: Path, kind: type[T], without_it: str = "move it away, and 
     except ValidationError as error:
         first = error.errors()[0]
         what = first["msg"]
+        if todays is not None and first["type"] != "json_invalid":
+            with contextlib.suppress(ValidationError, ValueError, AttributeError):
+                return kind.model_validate_json(to_json(todays(from_json(content))))
     if not content.strip():
         raise StoreError(f"{file} is empty", hint=without_it)
     if first["type"] == "json_invalid":

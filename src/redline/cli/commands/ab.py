@@ -13,15 +13,15 @@ from rich.console import Console
 from redline.cli import places
 from redline.cli.ab_document import ab_document
 from redline.cli.catalogues import proxies_of
-from redline.cli.command_line import AbFlags
+from redline.cli.command_line import WHILE_IT_RUNS, AbFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, form_of, naming, refuse, split
 from redline.cli.origins import FromRepository, project_here, project_name
+from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_servers, builds_of
 from redline.cli.project_document import in_its_words, variants_of
 from redline.cli.request_flags import describes_requests, placed_here, referenced
 from redline.cli.session_view import SessionView
-from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.written import plain, read_written
@@ -38,20 +38,22 @@ from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Project
 from redline.suite.validate.overrides import Overrides
 
-_OF_MEASURING = {"resume", "output", "fail_on", "wait_quiet", "form", "json", "mine", "openmetrics", "otlp"}
-_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "openmetrics", "otlp", "json"}
+_OF_TELEMETRY = WHILE_IT_RUNS - {"quiet", "verbose"}
+_OF_MEASURING = {"resume", "output", "fail_on", "wait_quiet", "form", "json", "mine", *_OF_TELEMETRY}
+_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json", *WHILE_IT_RUNS}
 
 
 def execute(flags: AbFlags) -> None:
     """Compare two servers, resume a comparison, or write its suite."""
-    console, kept, form = Terminal(stderr=True), flags.resume or flags.output, form_of(flags)
+    console, kept, form = progress_console(flags), flags.resume or flags.output, form_of(flags)
     if flags.write_suite is not None:
         refuse(flags.given(among=_OF_MEASURING), "--write-suite measures nothing, and takes no")
         _write_suite(flags, flags.write_suite, console)
         return
     with ExitStack() as stack:
-        workplace = Workplace(None, stack, places.of_suite)
-        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, console))
+        meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(None, stack, places.of_suite, on_usage)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter)
         if flags.resume is not None:

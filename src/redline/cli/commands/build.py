@@ -13,6 +13,7 @@ from redline.cli.catalogues import read_catalogues
 from redline.cli.command_line import BuildFlags
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
+from redline.cli.progress import progress_console
 from redline.cli.show import Terminal, write_json
 from redline.errors import Problem, UsageError
 from redline.model import ServerEntry, Variant
@@ -30,7 +31,7 @@ def execute(flags: BuildFlags) -> None:
     # Without a name, build what the user wrote: nobody who has a catalogue wants all of ours built.
     servers = known.merged.servers if globs else known.nearest.servers
     entries = tuple(servers[name] for name in matching(servers, globs))
-    launcher, console = ProcessLauncher(folder, cache), Terminal(stderr=True)
+    launcher, console = ProcessLauncher(folder, cache), progress_console(flags)
     with BuildView(console) as view:
         defaults = ({name: option.default for name, option in entry.options.items()} for entry in entries)
         variants = [Variant(entry=entry, options=options) for entry, options in zip(entries, defaults, strict=True)]

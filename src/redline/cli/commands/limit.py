@@ -8,16 +8,16 @@ from pathlib import Path
 from rich.console import Console
 
 from redline.cli import places
-from redline.cli.command_line import LimitFlags
+from redline.cli.command_line import WHILE_IT_RUNS, LimitFlags
 from redline.cli.experiment import Output, finish_resumed, finish_search
 from redline.cli.flags import refuse
 from redline.cli.limit_flags import AskedSearch, is_suite, read_servers_search, read_suites_search
 from redline.cli.origins import FromRepository, project_here, read_project_file
+from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_named, build_servers
 from redline.cli.request_flags import check_targets_are_whole
 from redline.cli.search_view import show_search_plan
 from redline.cli.session_view import SessionView
-from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.way_flags import OF_WAYS
@@ -32,16 +32,17 @@ from redline.suite.project import PROJECT_FILE, Project
 _OF_REQUESTS = {"headers", "method", "body", "status", "requests", "path", "http2", *OF_WAYS}
 _OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "loads", "options", "quick", "on"}
-_WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "openmetrics", "otlp", "json"}
+_WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json", *WHILE_IT_RUNS}
 
 
 def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval."""
-    console = Terminal(stderr=True)
+    console = progress_console(flags)
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     with ExitStack() as stack:
-        workplace = Workplace(flags.on, stack, places.of_suite)
-        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, console))
+        meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(flags.on, stack, places.of_suite, on_usage)
         view = SessionView(console, meter)
         output = Output("limit", "json" if flags.json else None, fail_on, flags.wait_quiet, meter=meter)
         if flags.resume is not None:

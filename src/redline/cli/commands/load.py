@@ -10,7 +10,7 @@ from rich.console import Console
 
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
-from redline.cli import exits, places
+from redline.cli import exits, places, question
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, read_workers
@@ -20,8 +20,9 @@ from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_panel import LoadPanel
 from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
 from redline.cli.origins import project_here
+from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_servers
-from redline.cli.show import Terminal, show, write_json
+from redline.cli.show import show, write_json
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.errors import DriveError, LaunchError, UsageError
@@ -46,12 +47,15 @@ def execute(flags: LoadFlags) -> None:
     _check_printed(flags)
     flags, like = as_like(flags)
     with ExitStack() as stack:
-        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, Terminal(stderr=True)))
+        console = progress_console(flags)
+        meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(None, stack, places.of_suite, on_usage)
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
-        workplace = Workplace(None, stack, places.of_suite)
         stream = stack.enter_context(LineStream()) if flags.stream else None
-        outputs = LoadOutputs(Terminal(stderr=True), stream, meter)
+        outputs = LoadOutputs(console, stream, meter)
         _, recording, result = measure(flags, folder, workplace, outputs)
+        question.settle()
         if stream is not None:
             stream.write(StreamSummary(result=result))
     if flags.json:

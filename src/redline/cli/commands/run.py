@@ -6,13 +6,13 @@ from pathlib import Path
 from rich.console import Console
 
 from redline.cli import places
-from redline.cli.command_line import RunFlags
+from redline.cli.command_line import WHILE_IT_RUNS, RunFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, read_suite_file, refuse, suite_or_project
 from redline.cli.origins import read_project_file
+from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_named, build_servers
 from redline.cli.session_view import SessionView
-from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.model import Suite, Verdict
@@ -26,14 +26,15 @@ from redline.suite.project import PROJECT_FILE
 
 def execute(flags: RunFlags) -> None:
     """Build the servers of a suite or of redline.yaml, measure every cell, and write the report."""
-    console = Terminal(stderr=True)
+    console = progress_console(flags)
     with ExitStack() as stack:
-        workplace = Workplace(flags.on, stack, places.of_suite)
-        meter = stack.enter_context(metered(flags.openmetrics, flags.otlp, console))
+        meter = stack.enter_context(metered(flags, console))
+        on_usage = None if meter is None else meter.usage
+        workplace = Workplace(flags.on, stack, places.of_suite, on_usage)
         output = _output(flags, meter)
         if flags.resume is not None:
             refuse(
-                flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "openmetrics", "otlp", "json"}),
+                flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "json", *WHILE_IT_RUNS}),
                 "--resume continues it as it was planned, and takes no",
             )
             finish_resumed(flags.resume, workplace, output, console, trials=flags.trials)

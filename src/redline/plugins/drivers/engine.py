@@ -3,10 +3,12 @@
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,13 +18,14 @@ from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
 from redline.plugins.drivers.ending import EngineEnding
-from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
+from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job, told
 from redline.plugins.drivers.verifying import differ, verify
 from redline.plugins.engine_process import INSTALL, end_engine, log_tail, say, start_engine
 from redline.plugins.linux import procfs
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
+_log = logging.getLogger(__name__)
 MEASURE = json.dumps({"command": "measure"})
 _CPU_NS_BY_CORE = TypeAdapter(dict[int, PositiveInt])
 _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
@@ -98,13 +101,14 @@ class EngineDriver:
         with as_store_error(drive.log):
             log = drive.log.open("w")
         with log:
-            process = start_engine(self._engine, log, *self._arguments)
+            process, began_s = start_engine(self._engine, log, *self._arguments), time.monotonic()
         watchdog = threading.Timer(deadline_ns(drive) / 1e9 + 5, kill)
         watchdog.daemon = True
         try:
             watchdog.start()
             with contextlib.suppress(OSError):  # the engine also pins itself, and reports if it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
+            _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(told(wanted)))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
@@ -112,6 +116,8 @@ class EngineDriver:
         finally:
             watchdog.cancel()
             end_engine(process)
+            took_s = time.monotonic() - began_s
+            _log.debug("engine: pid %d ended with code %d after %.3f s", process.pid, process.returncode, took_s)
         said, killed = log_tail(drive.log), procfs.oom_kills_since(kills)
         return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=killed)
 

@@ -78,6 +78,22 @@ def job(drive: Drive) -> dict[str, Any]:
     )
 
 
+def told(wanted: dict[str, Any]) -> dict[str, Any]:
+    """A job as it may be shown: without the values of headers, bodies, picked values and certificates."""
+    shown = {**wanted, "requests": [_told_request(request) for request in wanted["requests"]]}
+    if "picks" in wanted:
+        shown["picks"] = {name: len(values) for name, values in wanted["picks"].items()}
+    targets = [wanted["target"], *wanted.get("duet", {}).get("targets", ())]
+    shown["target"], *others = ({key: value for key, value in target.items() if key != "tls"} for target in targets)
+    return shown | ({"duet": wanted["duet"] | {"targets": others}} if "duet" in wanted else {})
+
+
+def _told_request(request: dict[str, Any]) -> dict[str, Any]:
+    left_out = {"headers", "body_text", "body_base64", "expect"}
+    shown = {key: value for key, value in request.items() if key not in left_out}
+    return shown | {"headers": [name for name, _ in request["headers"]]}
+
+
 def duet_job(duet: DuetDrive) -> dict[str, Any]:
     """Return the job of a duet, ready for JSON."""
     return job(duet.drive) | {

@@ -1,8 +1,10 @@
 """The lab's side of the warden: sends the order, follows the server, stops it."""
 
 import json
+import logging
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,6 +22,7 @@ WARDEN = (
     "import sys; sys.path.append(sys.argv[1]); import warden; warden.main()",
     str(Path(__file__).parent),
 )
+_log = logging.getLogger(__name__)
 _START_WITHIN_S = 10.0
 _STOP_BEYOND_GRACE_S = 15.0
 
@@ -97,6 +100,7 @@ class Guard:
         self._order = order
         self._buffer = b""
         self._ended = False
+        self._served_pid: int | None = None
         self._oom_kills = procfs.oom_kills()
         self.exited: Exited | None = None
         with as_store_error(order.log):
@@ -127,6 +131,12 @@ class Guard:
         event = json.loads(line)
         if event["event"] == "failed":
             return NotStarted(event["errno"], event["what"])
+        self._served_pid, order = event["pid"], self._order
+        on = f" on CPUs {','.join(map(str, order.cpus))}" if order.cpus else ""
+        command = shlex.join(order.command)
+        for secret in order.secrets:
+            command = command.replace(secret, "***")
+        _log.debug("server: pid %d%s, in %s: %s", self._served_pid, on, order.folder, command)
         return Started(event["pid"], event["at_ns"], bool(event["cgroup"]))
 
     def poll(self, wait_s: float = 0.0) -> Exited | None:
@@ -143,6 +153,7 @@ class Guard:
 
     def stop(self) -> None:
         """Stop the server and all of its descendants. May be called again."""
+        began_s = time.monotonic()
         with suppress(BrokenPipeError):
             self._stdin.close()
         deadline = time.monotonic() + self._order.grace_ns / 1e9 + _STOP_BEYOND_GRACE_S
@@ -154,6 +165,9 @@ class Guard:
             self._ended = True
         self._process.wait()
         self._stdout.close()
+        if self._served_pid is not None:
+            _log.debug("server: pid %d is stopped after %.3f s", self._served_pid, time.monotonic() - began_s)
+            self._served_pid = None
 
     def _line(self, wait_s: float) -> bytes | None:
         """Return the next line that the warden wrote; None if none came in time or ever will."""

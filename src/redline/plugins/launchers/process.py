@@ -1,5 +1,6 @@
 """Servers as processes of this machine: built, started on a free port, watched, and stopped entirely."""
 
+import logging
 import os
 import random
 import socket
@@ -33,6 +34,7 @@ from redline.plugins.monitors.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Launch
 
+_log = logging.getLogger(__name__)
 _LOWEST = 10_000
 _ENOUGH = 1_000
 _TRIES = 200
@@ -139,11 +141,11 @@ class _Attempt:
         }
         command, flags = tuple(filled(part, values) for part in entry.start.command), self.variant.flags
         at = jvm_words(entry.start.command)
-        logging = log_flag(jdk.feature, self.scratch / "jvm.log") if jdk and at else ()
+        jvm_log = log_flag(jdk.feature, self.scratch / "jvm.log") if jdk and at else ()
         variables = variables_of(entry, values)
         env = variables.env | ({PADDING: "x" * self.padding_bytes} if self.padding_bytes else {})
         return LaunchOrder(
-            command=(*command[:at], *logging, *(flags.flags if flags else ()), *command[at:]),
+            command=(*command[:at], *jvm_log, *(flags.flags if flags else ()), *command[at:]),
             folder=built.folder,
             env=env | {name: f"{env.get(name, '')} {text}".strip() for name, text in self.launch.env.items()},
             cpus=cpus,
@@ -223,6 +225,8 @@ class _Attempt:
             guard.stop()
             raise LaunchError.of(error) from error
         if waited.ended == "ready" and guard.poll() is None:
+            took_s = (waited.at_ns - started.at_ns) / 1e9
+            _log.debug("server: pid %d answers at %s after %.3f s", started.pid, endpoint, took_s)
             if listens(host, self.port, started.pid, inside):
                 return self._facts(started, order, waited.at_ns)
             return NotIts(answered_by=observed.who_answers(host, self.port))

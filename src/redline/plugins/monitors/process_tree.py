@@ -19,6 +19,7 @@ from redline.plugins.linux.scheduling import give_way
 from redline.plugins.monitors.gc_traces import Traced
 from redline.plugins.monitors.jvm import Jvm
 from redline.plugins.monitors.tree import ProcessTree, Tally
+from redline.ports import ServerUsage
 
 _GAUGES = {
     "heap_capacity_bytes",
@@ -261,6 +262,14 @@ class ProcessTreeMonitor:
             self._sample_surroundings(self._surroundings)
         if first:
             self._thread.start()
+
+    def usage(self) -> ServerUsage:
+        """CPU time since the first sample and memory of the server, by the latest samples."""
+        with self._lock:
+            cpu, memory = (self._kept.get(("server", name)) for name in ("cpu_ns", "rss_bytes"))
+            began_unix_ns = cpu.times_unix_ns[0] if cpu else 0
+            cpu_ns = int(cpu.values[-1] - cpu.values[0]) if cpu else None
+            return ServerUsage(began_unix_ns, cpu_ns, int(memory.values[-1]) if memory else None)
 
     def finish(self) -> tuple[Series, ...]:
         """Take a last sample, and return all series."""

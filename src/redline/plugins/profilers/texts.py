@@ -1,4 +1,4 @@
-"""Read profilers' output as Stacks, and write Stacks for speedscope. Pure."""
+"""Read profilers' output as Stacks, and write Stacks for flame graphs and speedscope. Pure."""
 
 import json
 import re
@@ -152,3 +152,13 @@ def speedscope(stacks: Stacks, name: str, unit: ProfileUnit) -> bytes:
         ],
     }
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def collapsed(stacks: Stacks) -> bytes:
+    """A line per stack: frames with `;` between them, the outermost first, and the weight. All threads together."""
+    weights: dict[str, int] = {}
+    for stack, weight in stacks.weights.items():
+        if stack.frames:
+            frames = ";".join(stack.frames)
+            weights[frames] = weights.get(frames, 0) + weight
+    return "".join(f"{frames} {weight}\n" for frames, weight in sorted(weights.items())).encode()

@@ -16,6 +16,7 @@ import numpy as np
 
 from redline.model import Cell, DuetBlock, DuetRecording, Histogram, Interval
 from redline.model.traffic import Phase
+from redline.ports import ServerUsage
 
 BOUNDS_S = (
     *(0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025),
@@ -77,7 +78,8 @@ class DurationBuckets:
 class MeteredSums:
     """What was seen of a trial in a phase since `began_unix_ns`.
 
-    `requests` are by their `error.type`, which is empty for right answers.
+    `requests` are by their `error.type`, which is empty for right answers. The server's CPU time and its latest memory
+    are None where they are not read.
     """
 
     began_unix_ns: int
@@ -85,6 +87,8 @@ class MeteredSums:
     service: DurationBuckets = field(default_factory=DurationBuckets)
     response: DurationBuckets = field(default_factory=DurationBuckets)
     engine_cpu_ns: int = 0
+    server_cpu_ns: int | None = None
+    server_rss_bytes: int | None = None
 
     def copied(self) -> "MeteredSums":
         """The same sums, which do not grow."""
@@ -98,6 +102,7 @@ class Meter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._trials: OrderedDict[MeteredTrial, dict[Phase, MeteredSums]] = OrderedDict()
+        self._read: tuple[tuple[MeteredTrial, int] | None, int] = None, 0
 
     def begin(self, *trials: MeteredTrial) -> None:
         """Trials begin, or are repeated: they have nothing yet."""
@@ -115,6 +120,20 @@ class Meter:
             sums.response.add(interval.response)
             sums.engine_cpu_ns += interval.engine_cpu_ns
 
+    def usage(self, cell: Cell, phase: Phase, usage: ServerUsage) -> None:
+        """Add what a server used until the end of the interval that was just added, the latest one of its cell."""
+        with self._lock:
+            trial = next((trial for trial in reversed(self._trials) if trial.cell == cell.slug), None)
+            sums = self._trials[trial].get(phase) if trial is not None else None
+            if trial is None or sums is None:
+                return
+            sums.server_rss_bytes = usage.rss_bytes
+            if usage.cpu_ns is not None:
+                watch, before_ns = self._read
+                before_ns = before_ns if watch == (trial, usage.began_unix_ns) else 0
+                sums.server_cpu_ns = (sums.server_cpu_ns or 0) + max(0, usage.cpu_ns - before_ns)
+                self._read = (trial, usage.began_unix_ns), usage.cpu_ns
+
     def block(self, trials: tuple[MeteredTrial, ...], block: DuetBlock) -> None:
         """Add a block of a duet, whose targets are these trials. Its times are known when the duet has ended."""
         with self._lock:
@@ -124,6 +143,10 @@ class Meter:
                 sums.requests[""] += part.completed
                 sums.requests[OTHER_ERROR] += part.failed
                 sums.engine_cpu_ns += part.engine_cpu_ns
+                for trial, cpu_ns in zip(trials, part.cpu_ns, strict=False):
+                    if cpu_ns is not None:
+                        used = self._sums(trial, block.phase, lasted_ns)
+                        used.server_cpu_ns = (used.server_cpu_ns or 0) + cpu_ns
 
     def ended(self, trials: tuple[MeteredTrial, ...], duet: DuetRecording) -> None:
         """Add the times that were measured in a duet, whose targets are these trials."""
@@ -175,3 +198,5 @@ SERVICE = MetricName("http.client.request.duration", "s", "From when a request w
 RESPONSE = MetricName("redline.response.duration", "s", "From when a request was due to the end of its answer.")
 REQUESTS = MetricName("redline.requests", "{request}", "Requests by outcome; without error.type those answered right.")
 ENGINE_CPU = MetricName("redline.engine.cpu.time", "s", "CPU time of the load engine.")
+SERVER_CPU = MetricName("redline.server.cpu.time", "s", "CPU time of the server, without its proxies.")
+SERVER_MEMORY = MetricName("redline.server.memory.usage", "By", "Resident memory of the server, without its proxies.")

@@ -5,48 +5,27 @@ Source: https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMe
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 
 from redline.errors import UsageError
-from redline.plugins.telemetry.meter import (
-    BOUNDS_S,
-    ENGINE_CPU,
-    REQUESTS,
-    RESPONSE,
-    SERVICE,
-    DurationBuckets,
-    Meter,
-    MeteredSums,
-    MetricName,
-    attributes,
-)
+from redline.plugins.telemetry.families import CREATED, Family, Labels, families
+from redline.plugins.telemetry.meter import Meter
 
 ADDRESS = "127.0.0.1"
 PATH = "/metrics"
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _IDLE_S = 5.0
-_UNITS = {"s": "seconds"}
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
-
-Labels = Mapping[str, str]
-"""What tells the series of a metric apart, by the names of attributes."""
 
 
 def exposition(meter: Meter) -> str:
     """Everything that the meter has, as a text."""
-    every = [(attributes(trial, phase), sums) for (trial, phase), sums in meter.sums().items()]
-    lines = [
-        *_histogram(SERVICE, ((labels, sums, sums.service) for labels, sums in every)),
-        *_histogram(RESPONSE, ((labels, sums, sums.response) for labels, sums in every)),
-        *_counter(REQUESTS, _requests(every)),
-        *_counter(ENGINE_CPU, ((labels, sums.engine_cpu_ns / 1e9, sums) for labels, sums in every)),
-        "# EOF",
-    ]
-    return "\n".join(lines) + "\n"
+    lines = [line for family in families(meter) for line in _lines(family)]
+    return "\n".join([*lines, "# EOF"]) + "\n"
 
 
 @contextmanager
@@ -103,42 +82,16 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         """Say nothing: stderr has the progress."""
 
 
-def _requests(every: Iterable[tuple[dict[str, str], MeteredSums]]) -> Iterator[tuple[Labels, float, MeteredSums]]:
-    for labels, sums in every:
-        for kind, number in sums.requests.items():
-            if number or not kind:
-                yield {**labels, **({"error.type": kind} if kind else {})}, number, sums
-
-
-def _head(metric: MetricName, kind: str) -> tuple[str, list[str]]:
-    name = metric.name.replace(".", "_")
-    unit = _UNITS.get(metric.unit, "")
-    name = f"{name}_{unit}" if unit else name
-    units = [f"# UNIT {name} {unit}"] if unit else []
-    return name, [f"# TYPE {name} {kind}", *units, f"# HELP {name} {metric.about.translate(_ESCAPES)}"]
-
-
-def _histogram(metric: MetricName, series: Iterable[tuple[Labels, MeteredSums, DurationBuckets]]) -> Iterator[str]:
-    name, head = _head(metric, "histogram")
-    yield from head
-    for labels, sums, times in series:
-        below = 0
-        for bound, number in zip((*map(str, BOUNDS_S), "+Inf"), times.counts, strict=True):
-            below += number
-            yield f"{name}_bucket{_labels({**labels, 'le': bound})} {below}"
-        yield f"{name}_count{_labels(labels)} {times.count}"
-        yield f"{name}_sum{_labels(labels)} {times.sum_s!r}"
-        yield f"{name}_created{_labels(labels)} {sums.began_unix_ns / 1e9:.3f}"
-
-
-def _counter(metric: MetricName, series: Iterable[tuple[Labels, float, MeteredSums]]) -> Iterator[str]:
-    name, head = _head(metric, "counter")
-    yield from head
-    for labels, value, sums in series:
-        yield f"{name}_total{_labels(labels)} {value!r}"
-        yield f"{name}_created{_labels(labels)} {sums.began_unix_ns / 1e9:.3f}"
+def _lines(family: Family) -> Iterator[str]:
+    yield f"# TYPE {family.name} {family.kind}"
+    if family.unit:
+        yield f"# UNIT {family.name} {family.unit}"
+    yield f"# HELP {family.name} {family.about.translate(_ESCAPES)}"
+    for sample in family.samples:
+        value = f"{sample.value:.3f}" if sample.suffix == CREATED else repr(sample.value)
+        yield f"{family.name}{sample.suffix}{_labels(sample.labels)} {value}"
 
 
 def _labels(labels: Labels) -> str:
-    pairs = (f'{name.replace(".", "_")}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
+    pairs = (f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
     return f"{{{','.join(pairs)}}}"

@@ -4,16 +4,15 @@ Importing this needs the extra `otlp`: the SDK of OpenTelemetry and its exporter
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
+    Gauge,
     Histogram,
     HistogramDataPoint,
     Metric,
@@ -27,21 +26,21 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from redline.errors import UsageError
 from redline.plugins.telemetry.meter import (
     BOUNDS_S,
     ENGINE_CPU,
     REQUESTS,
     RESPONSE,
+    SERVER_CPU,
+    SERVER_MEMORY,
     SERVICE,
     DurationBuckets,
     Meter,
     MetricName,
     attributes,
 )
+from redline.plugins.telemetry.pushing import pushed_to, pushing
 
-EVERY_S = 5.0
-"""The time between two pushes."""
 _TIMEOUT_S = 5.0
 _SIGNAL = "/v1/metrics"
 """Where a collector takes metrics (OTLP specification 1.5, "OTLP/HTTP Request")."""
@@ -53,48 +52,24 @@ def pushed(meter: Meter, url: str, say: Callable[[str], object]) -> Iterator[Non
 
     A push that fails ends no load: in the end `say` gets a line about it. Raises UsageError for a URL that is none.
     """
-    endpoint = _endpoint(url)
+    endpoint = pushed_to("--otlp", url, _SIGNAL, "http://127.0.0.1:4318")
     logger = logging.getLogger("opentelemetry")
     logger.addHandler(logging.NullHandler())  # it would print to stderr in the midst of the progress
     logger.propagate = False
-    pushes = _Pushes(meter, OTLPMetricExporter(endpoint=endpoint, timeout=_TIMEOUT_S))
-    thread = threading.Thread(target=pushes.run, name="otlp", daemon=True)
-    thread.start()
-    try:
+    exporter = OTLPMetricExporter(endpoint=endpoint, timeout=_TIMEOUT_S)
+
+    def push() -> str:
+        done = exporter.export(metrics_data(meter))
+        return "" if done is MetricExportResult.SUCCESS else "does a collector listen there?"
+
+    with pushing(push, f"metrics to {endpoint}", 3 * _TIMEOUT_S, say):
         yield
-    finally:
-        pushes.over.set()
-        thread.join(3 * _TIMEOUT_S)
-        if pushes.failed or thread.is_alive():
-            failed = pushes.failed or 1
-            say(f"{failed} of {pushes.made} pushes of metrics to {endpoint} failed: does a collector listen there?")
-
-
-class _Pushes:
-    """Pushes until they are `over`, and counts them."""
-
-    def __init__(self, meter: Meter, exporter: OTLPMetricExporter) -> None:
-        self._meter, self._exporter = meter, exporter
-        self.over = threading.Event()
-        self.made = self.failed = 0
-
-    def run(self) -> None:
-        while not self.over.wait(EVERY_S):
-            self._push()
-        self._push()
-
-    def _push(self) -> None:
-        self.made += 1
-        try:
-            done = self._exporter.export(metrics_data(self._meter))
-        except Exception:  # noqa: BLE001 - whatever a collector does, the load goes on
-            done = MetricExportResult.FAILURE
-        self.failed += done is not MetricExportResult.SUCCESS
 
 
 def metrics_data(meter: Meter) -> MetricsData:
     """Everything that the meter has, as the SDK's exporters take it."""
     service, response, requests, cpu = [], [], list[NumberDataPoint](), []
+    server_cpu, server_memory = list[NumberDataPoint](), list[NumberDataPoint]()
     own, now_ns = version("redline"), time.time_ns()
     for (trial, phase), sums in meter.sums().items():
         about, began_ns = attributes(trial, phase), sums.began_unix_ns
@@ -103,6 +78,10 @@ def metrics_data(meter: Meter) -> MetricsData:
         if sums.service.count:
             service.append(_times(about, began_ns, now_ns, sums.service))
         cpu.append(NumberDataPoint(about, began_ns, now_ns, sums.engine_cpu_ns / 1e9))
+        if sums.server_cpu_ns is not None:
+            server_cpu.append(NumberDataPoint(about, began_ns, now_ns, sums.server_cpu_ns / 1e9))
+        if sums.server_rss_bytes is not None:
+            server_memory.append(NumberDataPoint(about, began_ns, now_ns, sums.server_rss_bytes))
         requests += [
             NumberDataPoint(about | ({"error.type": kind} if kind else {}), began_ns, now_ns, number)
             for kind, number in sums.requests.items()
@@ -113,26 +92,15 @@ def metrics_data(meter: Meter) -> MetricsData:
         _metric(RESPONSE, Histogram(response, AggregationTemporality.CUMULATIVE)),
         _metric(REQUESTS, _counter(requests)),
         _metric(ENGINE_CPU, _counter(cpu)),
+        _metric(SERVER_CPU, _counter(server_cpu)),
+        _metric(SERVER_MEMORY, Gauge(server_memory)),
     ]
     resource = Resource({"service.name": "redline", "service.version": own})
     scope = ScopeMetrics(InstrumentationScope("redline", own), metrics, "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 
 
-def _endpoint(url: str) -> str:
-    """Where metrics go: a collector's URL without a path is its root. Raises UsageError."""
-    try:
-        parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_url = False
-    if not is_url:
-        hint = "give the URL of a collector, such as http://127.0.0.1:4318"
-        raise UsageError(f"--otlp {url}: this is no URL", hint=hint)
-    return url if parts.path.strip("/") else f"{url.rstrip('/')}{_SIGNAL}"
-
-
-def _metric(named: MetricName, data: Histogram | Sum) -> Metric:
+def _metric(named: MetricName, data: Histogram | Sum | Gauge) -> Metric:
     return Metric(named.name, named.about, named.unit, data)
 
 

@@ -7,7 +7,7 @@ from statistics import mean, median, stdev
 from redline.findings import RULES, in_modes
 from redline.findings.cell import RESOLUTION
 from redline.model import CellReport, Finding, FindingKind, Grade, Metric, Report, Verdict
-from redline.model.limits import LimitReport
+from redline.model.limits import AnyReport, LimitReport
 from redline.report import format as fmt
 from redline.report.document import Medium, Prose, Section, line
 from redline.report.sections import dots
@@ -25,7 +25,7 @@ def caveats_section(report: Report) -> Iterator[Section]:
     run = report.run
     all_of = fmt.count(sum(len(cell.trials) for cell in report.cells), "trial")
     all_of = all_of if run.alone else fmt.count(run.starts, "start")
-    yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report), all_of)
+    yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report), all_of, report)
 
 
 def limit_caveats(report: LimitReport) -> Iterator[Section]:
@@ -36,7 +36,7 @@ def limit_caveats(report: LimitReport) -> Iterator[Section]:
     precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
     precision += _kinds((kind for kind in kinds if RULES[kind].scatters), len(report.cells))
     probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
-    yield _section("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report), probes)
+    yield _section("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report), probes, report)
 
 
 def _spoilt(report: LimitReport) -> str:
@@ -51,13 +51,15 @@ def _spoilt(report: LimitReport) -> str:
     return "; ".join(parts)
 
 
-def _section(limits: str, biases: str, left_out: str, all_of: str) -> Section:
-    """Yield three lines; a terminal has only those that say something."""
+def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyReport) -> Section:
+    """Yield three lines, and a fourth of an earlier version; a terminal has only those that say something."""
     texts = {
         "What limits precision": (limits, "nothing was found"),
         "What biases, and which way": (biases, "nothing was found"),
         "What was left out": (left_out, f"nothing: all of {all_of} count"),
     }
+    if report.unrecorded:
+        texts["What a version before 0.1.0 did not record"] = ("; ".join(report.unrecorded), "")
     everything = tuple(line((f"{name}:", "strong"), f" {text or none}") for name, (text, none) in texts.items())
     known = tuple(line((f"{name}:", "strong"), f" {text}") for name, (text, _) in texts.items() if text)
     blocks = (Prose(everything, listed=True, on=Medium.WRITTEN), Prose(known, listed=True, on=Medium.TERMINAL))

@@ -46,7 +46,7 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> st
     if ratio is None or ratio.low is None or ratio.high is None:
         return f"{server} and {against} are not compared within {comparison.objective}: a side of a limit is not known"
     if comparison.confidence is None:
-        times = f"{significant(ratio.low)} to {significant(ratio.high)} times as many {what} as {against}"
+        times = f"{significant(ratio.low, 2)} to {significant(ratio.high, 2)} times as many {what} as {against}"
         return f"{server} answers {times}, by single rates, which give no confidence"
     if comparison.verdict in {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}:
         same = f"are the same within {percent(comparison.threshold)}"
@@ -56,7 +56,8 @@ def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> st
     if (factor := fmt.factor_in_times(ratio.value)) is not None:
         ends = (ratio.low, ratio.high) if ratio.value > 1 else (1 / ratio.high, 1 / ratio.low)
         times = f"as many {what} as {against}" if ratio.value > 1 else f"fewer {what} than {against}"
-        return f"{server} answers {significant(factor)} times {times} [{', '.join(map(significant, ends))}]"
+        bounds = ", ".join(significant(end, 2) for end in ends)
+        return f"{server} answers {significant(factor, 2)} times {times} [{bounds}]"
     near, far = sorted(abs(bound - 1) * 100 for bound in (ratio.low, ratio.high))
     more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} requests/s"
     bounds = f"[{near:.1f}, {far:.1f}]{fmt.immaterial(comparison)}"
