@@ -58,12 +58,9 @@ IN_CONTAINERS = sorted(command for command in documented(*PAGES) if "compose.yam
 """These start containers: tests/e2e/test_own_containers.py runs them."""
 OWN_PROJECT = sorted(documented("docs/guide/my-server.md") - {*IN_CONTAINERS})
 """These need a redline.yaml, or write one: tests/e2e/test_my_server.py runs them."""
+_TRAFFIC_FILES = {"access.log", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"}
 TRAFFIC = sorted(
-    {
-        command
-        for command in documented(*PAGES)
-        if command.startswith("import ") or {"access.log", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"} & {*command.split()}
-    }
+    {command for command in documented(*PAGES) if command.startswith("import ") or _TRAFFIC_FILES & {*command.split()}}
     - {*OWN_PROJECT}
 )
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""

@@ -188,7 +188,7 @@ class Duet:
         ]
 
     @property
-    def counting(self) -> list[tuple[DuetRecording, frozenset[int]]]:
+    def counted_blocks(self) -> list[tuple[DuetRecording, frozenset[int]]]:
         """Every start with the numbers of its blocks that count; none of a start that is left out."""
         starts = zip(self.starts, self._counted, self._left_out, strict=True)
         return [(start, frozenset(() if out else (block.index for block in blocks))) for start, blocks, out in starts]

@@ -37,7 +37,7 @@ def _timeline(cell_id: str, baseline_id: str, duet: Duet, most: int, readings: i
             blocks=tuple(_steps(start, counting, duet.target, per_start)),
             so_far=_so_far(duet.after(number)) if number in read_after else {},
         )
-        for number, (start, counting) in enumerate(duet.counting, 1)
+        for number, (start, counting) in enumerate(duet.counted_blocks, 1)
     ]
     names = baseline, server, f"{baseline} (control)"
     return DuetTimeline(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from redline.analysis.memory import memory_report
-from redline.analysis.watched import watched_series
 from redline.analysis.timelines import Detail, detail_for, trial_timeline
+from redline.analysis.watched import watched_series
 from redline.findings import (
     is_valid,
     judge_cell,

@@ -27,7 +27,7 @@ from redline.report.document import (
 )
 from redline.report.sections.answer import limit_answer, run_answer
 from redline.report.sections.findings import findings_section
-from redline.report.sections.limit_findings import search_findings
+from redline.report.sections.limit import search_findings
 from redline.report.sections.parts import INTERRUPTED
 from redline.report.sections.run import UNFINISHED
 

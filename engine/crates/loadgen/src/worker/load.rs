@@ -72,7 +72,12 @@ impl WorkerLoad {
             drain_end_ns: end_ns.saturating_add(job.drain_ns),
             expires_from_ns: 0,
             was_cut: false,
-            mix: Mix { weights: job.weights.clone(), replayed: job.load.replayed.clone(), seed: job.seed, unwritten: 0 },
+            mix: Mix {
+                weights: job.weights.clone(),
+                replayed: job.load.replayed.clone(),
+                seed: job.seed,
+                unwritten: 0,
+            },
         };
         if count == Some(0) {
             // Other workers have all requests.
