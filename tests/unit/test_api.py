@@ -311,7 +311,6 @@ def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -
         "follow",
         "backend",
         "spin",
-        "replay",
         "pace",
         "like",
     }

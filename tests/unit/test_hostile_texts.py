@@ -101,6 +101,7 @@ def test_a_flag_that_there_is_not(command: str, folder: Path, monkeypatch: pytes
         ("run", NAME),
         ("run", "--resume", NAME),
         ("selftest", "--case", NAME),
+        ("view", NAME),
     ],
     ids=lambda args: " ".join(each for each in args if NAME not in each),
 )

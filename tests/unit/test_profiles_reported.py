@@ -164,7 +164,7 @@ def test_the_page_is_well_formed_and_links_the_files() -> None:
     links = [attributes["href"] for tag, attributes in parsed.tags if tag == "a"]
     assert "profiles/0100.cpu.jfr" in links
     assert all("style" not in attributes for _, attributes in parsed.tags)
-    assert len(page(REPORT).raw["script"]) == 8
+    assert len(page(REPORT).raw["script"]) == 9
 
 
 def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:

@@ -143,7 +143,7 @@ def test_scratch_files_of_a_killed_lab_are_no_recordings(store: RunStore) -> Non
 def test_a_directory_without_a_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no run"):
         RunStore(tmp_path).manifest()
-    with pytest.raises(StoreError, match="holds no run"):
+    with pytest.raises(StoreError, match="nowhere does not exist"):
         RunStore(tmp_path / "nowhere").run()
 
 

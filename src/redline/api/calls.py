@@ -90,6 +90,9 @@ def load(  # noqa: PLR0913 - all but the first are named
     duration: Time = defaults.LOAD_LENGTH,
     warmup: Time = defaults.LOAD_WARM_UP,
     objective: str | Sequence[str] = (),
+    abort_when: str | Sequence[str] = (),
+    replay: str | Path | None = None,
+    speed: float | str | None = None,
     arrivals: Arrivals | None = None,
     think: Time | None = None,
     stages: Sequence[str] = (),
@@ -104,14 +107,16 @@ def load(  # noqa: PLR0913 - all but the first are named
     """Load a running server by its URL, a command that is started for it, or the server of redline.yaml.
 
     As `redline load`: open at a `rate` of requests per second, on so many `connections`; else closed with `users`.
-    `path` is what a command is asked for. `keep` is a folder for the recording and its report. Ctrl-C raises
-    MeasurementInterrupted, with what was measured. Raises RedlineError.
+    `path` is what a command is asked for. `replay` is a file of due times, an access log or a HAR, replayed at `speed`.
+    `keep` is a folder for the recording and its report. Ctrl-C raises MeasurementInterrupted, with what was measured.
+    Raises RedlineError.
     """
     called = call_text(load, locals())
     given = {"users": users, "connections": connections}
-    if rate is None and connections is not None:
+    is_open = rate is not None or replay is not None
+    if not is_open and connections is not None:
         raise UsageError("connections are of a load with a rate", hint="give users=…, or a rate")
-    if rate is not None and users is not None:
+    if is_open and users is not None:
         raise UsageError("users are of a load without a rate", hint="give connections=…, or leave out the rate")
     chosen = next((number for number in given.values() if number is not None), None)
     flags = _flags(
@@ -124,6 +129,9 @@ def load(  # noqa: PLR0913 - all but the first are named
         duration=_text(duration),
         warmup=_text(warmup),
         objective=_listed(objective),
+        abort_when=_listed(abort_when),
+        replay=_path(replay),
+        speed=_text(speed),
         arrivals=arrivals,
         think=_text(think),
         stages=_listed(stages),
@@ -133,7 +141,7 @@ def load(  # noqa: PLR0913 - all but the first are named
         seed=seed,
         output=_path(keep),
     )
-    names = {"connections": "users" if rate is None else "connections"}
+    names = {"connections": "connections" if is_open else "users"}
     with in_words_of_python(LoadFlags, names, [server]), at_work() as stack:
         folder = folder_for(keep, stack)
         workplace = Workplace(None, stack, places.of_suite)
@@ -178,6 +186,8 @@ def ab(  # noqa: PLR0913 - all but two are named
     budget: Time | None = None,
     users: int | None = None,
     rate: float | str | None = None,
+    replay: str | Path | None = None,
+    speed: float | str | None = None,
     metric: DuetMetric = "cpu",
     threshold: str | None = None,
     same_answers: bool = False,
@@ -190,7 +200,8 @@ def ab(  # noqa: PLR0913 - all but two are named
 ) -> RunResult:
     """Compare B with A, which are commands, URLs or revisions, or the two servers of redline.yaml: as `redline ab`.
 
-    `budget` is how long it measures in all. The load has so many `users`, or a `rate` of requests per second.
+    `budget` is how long it measures in all. The load has so many `users`, or a `rate` of requests per second, or
+    replays a file, `replay`, at a `speed`.
     `verdict`, `slower` and `change` of the result are about B; `select("A")` and `select("B")` have their levels.
     Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
@@ -209,6 +220,8 @@ def ab(  # noqa: PLR0913 - all but two are named
         route=route,
         lasts=_text(budget),
         load=shape,
+        replay=_path(replay),
+        speed=_text(speed),
         metric=metric,
         threshold=threshold,
         same_answers=same_answers,
