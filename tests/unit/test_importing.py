@@ -454,6 +454,13 @@ def test_times_of_whole_seconds_stay_whole_and_in_order() -> None:
     assert made.spread
 
 
+def test_a_recording_of_several_days_is_to_be_cut() -> None:
+    days = ("2026-11-24", "2026-11-26")
+    lines = [{"request": "GET /a HTTP/1.1", "status": 200, "time": f"{day}T12:00:00Z"} for day in days]
+    with pytest.raises(UsageError, match="a replay lasts a day at most"):
+        timed("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
 def test_a_recording_of_a_browser_has_times() -> None:
     def entry(url: str, at: str) -> dict[str, Any]:
         return {"startedDateTime": at, "request": {"method": "GET", "url": url}, "response": {"status": 200}}

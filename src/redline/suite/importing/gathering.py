@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from redline.model.template import as_literal
-from redline.quantities import clip
+from redline.quantities import LONGEST_DURATION_NS, clip, duration
 from redline.suite.importing.secrets import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.importing.source import RequestSource
 from redline.suite.importing.times import spread
@@ -219,7 +219,7 @@ class Gathering:
     def _arrivals(self, places: Mapping[Asked, int]) -> tuple[tuple[Arrival, ...], bool]:
         """The arrivals of the requests in the list, and whether they are spread over seconds.
 
-        Raises UsageError if the file lacks the wanted times.
+        Raises UsageError if the file lacks the wanted times, or spans more than a day.
         """
         known = [(sent, places[asked]) for sent, asked in self.times if asked in places]
         if self.wanted.times and not known:
@@ -227,6 +227,9 @@ class Gathering:
         known.sort(key=lambda entry: entry[0])
         written = [sent.at_ns for sent, _ in known]
         times = spread(written)
+        if times and (lasts_ns := times[-1] - times[0]) > LONGEST_DURATION_NS:
+            message = f"the requests of this file were sent in {duration(lasts_ns)}; a replay lasts a day at most"
+            raise self.source.wrong(message, "cut a part of it, such as: grep '26/Nov/2026:12:' access.log > noon.log")
         arrivals = (Arrival(at_ns - times[0], request) for at_ns, (_, request) in zip(times, known, strict=True))
         return tuple(arrivals), times != written
 
