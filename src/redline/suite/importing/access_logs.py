@@ -31,8 +31,8 @@ _STATUS_KEYS = ("status", "response_code", "DownstreamStatus", "status_code", "r
 _HOST_KEYS = ("host", "http_host", "authority", ":authority", "RequestHost", "server_name")
 _START_KEYS = ("start_time", "StartUTC", "StartLocal")
 _END_KEYS = ("msec", "time_iso8601", "ts", "@timestamp", "timestamp", "time", "time_local")
-_SECONDS_KEYS = ("request_time",)
-_SECONDS_KEYS_OF_CADDY = ("request_time", "duration")
+_SECONDS_KEYS: tuple[str, ...] = ("request_time",)
+_SECONDS_KEYS_OF_CADDY: tuple[str, ...] = ("request_time", "duration")
 """Others write a `duration` in milliseconds."""
 _NOBODY = (["-"], ['""'])
 _USER_KEYS = ("remote_user", "user_id", "ClientUsername")
