@@ -16,7 +16,7 @@ from redline.plugins.drivers.protocol import check
 from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint
 from redline.suite import make_plan
-from redline.suite.urls import read_url
+from redline.suite.urls import is_secure, read_url
 
 _MOST = 10
 _REDIRECTS = (
@@ -64,10 +64,13 @@ def _asked(cell: Cell) -> Checked:
 
 
 def _next(url: str, location: str, status: int) -> str:
-    """The URL of a redirect on the same host. Raises UsageError for another host."""
+    """The URL of a redirect on the same host. Raises UsageError for another host, and for one that leaves TLS."""
     meant = urljoin(url if "://" in url else f"http://{url}", location)
     server, _ = read_url(meant)
     if server.host.lower() != read_url(url)[0].host.lower():
         message = f"--follow: {url} leads to another host ({status} to {meant})"
         raise UsageError(message, hint="if that is what you mean to load, give its URL")
+    if is_secure(url) and not is_secure(meant):
+        message = f"--follow: {url} leads to a URL without TLS ({status} to {meant})"
+        raise UsageError(message, hint="headers would be sent in plain text; if you mean that, give the URL")
     return meant
