@@ -79,13 +79,22 @@ def job(drive: Drive) -> dict[str, Any]:
 
 
 def told(wanted: dict[str, Any]) -> dict[str, Any]:
-    """A job as it may be shown: without the values of headers, bodies, picked values and certificates."""
-    shown = {**wanted, "requests": [_told_request(request) for request in wanted["requests"]]}
+    """A job as it may be shown: without due times and the values of headers, bodies, picked values and certificates."""
+    requests = [_told_request(request) for request in wanted["requests"]]
+    shown = {**wanted, "requests": requests, "load": _told_load(wanted["load"])}
     if "picks" in wanted:
         shown["picks"] = {name: len(values) for name, values in wanted["picks"].items()}
     targets = [wanted["target"], *wanted.get("duet", {}).get("targets", ())]
     shown["target"], *others = ({key: value for key, value in target.items() if key != "tls"} for target in targets)
     return shown | ({"duet": wanted["duet"] | {"targets": others}} if "duet" in wanted else {})
+
+
+def _told_load(load: dict[str, Any]) -> dict[str, Any]:
+    """A load with the number of its due times: there may be 200 000 of them."""
+    match load:
+        case {"open": {"arrivals": {"replayed_ns": due} | {"replayed": {"due_ns": due}}} as shape}:
+            return {**load, "open": {**shape, "arrivals": {"replayed": len(due)}}}
+    return load
 
 
 def _told_request(request: dict[str, Any]) -> dict[str, Any]:
