@@ -44,7 +44,9 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     values = own | dict(like.flags) | given
     if values["url"] is not None and not is_secure(str(values["url"])):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
-    return LoadFlags(**values), like
+    made = LoadFlags(**values)
+    made.typed = flags.typed
+    return made, like
 
 
 def load_suite(flags: LoadFlags, project: Project | None = None) -> tuple[Suite, str]:
