@@ -347,4 +347,3 @@ def test_a_command_replays_a_log(tmp_path: Path) -> None:
     assert [request.path for request in suite.scenarios[0].requests] == ["/a", "/b"]
     with pytest.raises(UsageError, match="requests say what is requested"):
         calls._started(LoadFlags(url="./shop --port {port}", replay=log), "/items")
-
