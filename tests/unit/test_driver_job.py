@@ -150,6 +150,21 @@ def test_loads(load: Closed | Open, expected: dict[str, Any]) -> None:
     assert all(isinstance(to, int) for to in users)
 
 
+@pytest.mark.parametrize("requests", [(), (0, 0)])
+def test_a_job_is_told_without_secrets_and_due_times(requests: tuple[int, ...]) -> None:
+    shape = Open(arrivals="replayed", replayed_ns=(0, 1500), replayed_requests=requests, connections=2)
+    wanted = job_of(shape)
+    wanted["requests"][0] |= {"headers": [["Authorization", "Bearer abc"]], "body_base64": "c2VjcmV0"}
+    wanted["target"]["tls"] = {"key_pem": "a key"}
+    wanted["picks"] = {"tokens.txt": ["abc"]}
+    shown = told(wanted)
+    assert shown["load"] == {"open": {"arrivals": {"replayed": 2}, "connections": 2, "depth": 1}}
+    assert shown["requests"][0]["headers"] == ["Authorization"]
+    assert shown["picks"] == {"tokens.txt": 1}
+    assert not any(secret in json.dumps(shown) for secret in ("abc", "c2VjcmV0", "a key"))
+    assert told(job_of(USERS))["load"] == job_of(USERS)["load"]
+
+
 def test_only_text_with_placeholders_goes_as_text() -> None:
     literal = job_of(request=Request(method="POST", body=Body(text='{"a": {"b": 1}}')))["requests"][0]
     assert base64.b64decode(literal["body_base64"]) == b'{"a": {"b": 1}}'
