@@ -71,7 +71,7 @@ def _points(points: CurvePoints, place: int) -> tuple[Point, ...]:
 
 
 def _rates(about: str, course: OverloadTimeline) -> Chart:
-    named = (("asked", course["asked"], CEILING, "6 4"), ("answered", course["answered"], SERIES[0], ""))
+    named = (("offered", course["asked"], CEILING, "6 4"), ("answered", course["answered"], SERIES[0], ""))
     lines = [
         ChartLine(name, colour, _course(course["t"], values), dash)
         for name, values, colour, dash in (*named, ("errors", course["errors"], _WRONG, ""))

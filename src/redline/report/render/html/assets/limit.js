@@ -99,7 +99,7 @@
   const KINDS = {
     curve,
     rate: cell => course(cell, [
-      { name: "asked", values: cell.course.asked, colour: "--ceiling", dash: [6, 4] },
+      { name: "offered", values: cell.course.asked, colour: "--ceiling", dash: [6, 4] },
       { name: "answered", values: cell.course.answered, colour: "--s0" },
       { name: "errors", values: cell.course.errors, colour: "--slower" }], rate, false),
     latency: cell => course(cell, [
