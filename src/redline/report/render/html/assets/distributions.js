@@ -2,7 +2,7 @@
 // Distributions of the cells that the reader chooses, one over the other, and the difference of two servers' shares.
 // What is chosen stands in the address, so that a link shows the same.
 (() => {
-  const { make, keep, BAND, dash, swatch, token, duration, count, percent, logAxis, spaced, axes, drawn } = plotting;
+  const { make, keep, reveal, BAND, dash, swatch, token, duration, count, percent, logAxis, spaced, axes, drawn } = plotting;
   const { groups, distributions: data } = plotting.data;
   const fold = document.getElementById("distributions"), block = fold.querySelector(".distributions");
   const said = block.querySelector(".said");
@@ -58,7 +58,7 @@
       series.push({ ...look(at), width: 1.5, fill: token(`--s${at % 8}`) + "22", paths: uPlot.paths.stepped({ align: 1 }) });
     }
     if (!those.length) { table.push([null, null]); series.push({}); }
-    const format = counted ? count : percent, most = Math.max(1e-9, ...table.slice(1).flat());
+    const format = counted ? count : percent, most = table.slice(1).flat().reduce((high, value) => Math.max(high, value), 1e-9);
     return { table, series, names: [null, ...those.map(at => data.cells[at].name)], format, title: "Histogram of response times",
       instant: ns => { const at = edges.indexOf(ns); return at + 1 < edges.length ? `${duration(ns)} to ${duration(edges[at + 1])}` : duration(ns); },
       scales: { x: { time: false, distr: 3, range: () => [edges[0], edges.at(-1)] }, y: { range: () => [0, 1.06 * most] } },
@@ -146,7 +146,7 @@
     }
     recalling = false;
     fold.open = true;
-    fold.scrollIntoView();
+    reveal(fold);
     show();
   }
 

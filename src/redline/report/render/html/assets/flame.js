@@ -1,7 +1,7 @@
 "use strict";
 // Draws flame graphs from the profiles in #data: one profile at a time, by itself or against another.
 (() => {
-  const { make, keep, token, duration, count, percent, data: { profiles: data } } = plotting;
+  const { make, keep, reveal, token, duration, count, percent, data: { profiles: data } } = plotting;
   const figure = document.querySelector(".flames");
   const control = Object.fromEntries([...figure.querySelectorAll("[data-flame]")].map(element => [element.dataset.flame, element]));
   const field = figure.querySelector(".field"), canvas = figure.querySelector("canvas"), context = canvas.getContext("2d");
@@ -326,7 +326,7 @@
     zoomed = node;
     search();
     control.link.href = location.hash;
-    figure.scrollIntoView();
+    reveal(figure);
   }
 
   function at(event) {

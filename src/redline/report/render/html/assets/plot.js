@@ -18,6 +18,10 @@ const plotting = (() => {
   function keep(hash) {
     try { history.replaceState(null, "", hash); } catch { /* a frame without an address of its own */ }
   }
+  // Scrolls to what the address names, unless the page was loaded again: the browser then keeps the reader's place.
+  let isReloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
+  addEventListener("hashchange", () => { isReloaded = false; });
+  const reveal = element => { if (!isReloaded) element.scrollIntoView(); };
 
   // Subjects have eight colours, and then the same ones with other dashes.
   const dashOf = place => Math.floor(place / 8) % 3;
@@ -176,6 +180,6 @@ const plotting = (() => {
     return { plots, drawAll };
   }
 
-  return { data, make, keep, BAND, dash, swatch, token, duration, rate, count, percent, seconds, logAxis, logScale, spaced, axes,
-    shade, redrawn, drawn };
+  return { data, make, keep, reveal, BAND, dash, swatch, token, duration, rate, count, percent, seconds, logAxis, logScale, spaced,
+    axes, shade, redrawn, drawn };
 })();
