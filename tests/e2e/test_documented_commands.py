@@ -58,10 +58,12 @@ IN_CONTAINERS = sorted(command for command in documented(*PAGES) if "compose.yam
 """These start containers: tests/e2e/test_own_containers.py runs them."""
 OWN_PROJECT = sorted(documented("docs/guide/my-server.md") - {*IN_CONTAINERS})
 """These need a redline.yaml, or write one: tests/e2e/test_my_server.py runs them."""
+EXTENDED = sorted(documented(*(page for page in PAGES if "/own-" in page)))
+"""These need a package: tests/e2e/test_own_*.py run them."""
 _TRAFFIC_FILES = {"access.log", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"}
 TRAFFIC = sorted(
     {command for command in documented(*PAGES) if command.startswith("import ") or _TRAFFIC_FILES & {*command.split()}}
-    - {*OWN_PROJECT}
+    - {*OWN_PROJECT, *EXTENDED}
 )
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
 OWN_FORMATS = sorted(documented("docs/guide/own-formats.md"))
@@ -73,8 +75,6 @@ WAYS = sorted(
     or "http+unix:" in command
 )
 """These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""
-EXTENDED = sorted(documented(*(page for page in PAGES if "/own-" in page)))
-"""These need a package: tests/e2e/test_own_*.py run them."""
 VIEWED = sorted(command for command in documented(*PAGES) if command.split()[0] == "view")
 """These serve until they are interrupted: tests/e2e/test_view.py runs them."""
 DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *VIEWED})

@@ -106,15 +106,6 @@ def _told_request(request: dict[str, Any]) -> dict[str, Any]:
     return shown | {"headers": [name for name, _ in request["headers"]]}
 
 
-def _told_load(load: dict[str, Any]) -> dict[str, Any]:
-    shape = load.get("open", {})
-    replay = shape.get("arrivals")
-    if not isinstance(replay, dict):
-        return load
-    times = replay["replayed_ns"] if "replayed_ns" in replay else replay["replayed"]["due_ns"]
-    return {"open": {**shape, "arrivals": {"replayed": len(times)}}}
-
-
 def duet_job(duet: DuetDrive) -> dict[str, Any]:
     """Return the job of a duet, ready for JSON."""
     return job(duet.drive) | {
