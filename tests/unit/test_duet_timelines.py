@@ -146,3 +146,10 @@ def test_the_page_of_a_comparison_has_it() -> None:
     page = RENDERERS["html"](report())
     assert b'data-view="duets"' in page
     assert b'data-view="trials"' not in page
+
+
+def test_a_single_reading_is_said_once() -> None:
+    assert " at first, and " in item(report())["says"]
+    says = item(build_report(compared_run({"home": Cost(1.1)}, starts=1)))["says"]
+    assert "In CPU per request the ratio read +" in says
+    assert "at first" not in says

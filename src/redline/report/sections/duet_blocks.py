@@ -197,8 +197,9 @@ def _says(timeline: DuetTimeline) -> Iterator[str]:
     for metric, (_, noun, _, _) in _METRICS.items():
         known = [start.so_far[metric] for start in timeline.starts if metric in start.so_far]
         if known:
-            first, last = fmt.with_bounds(known[0]), fmt.with_bounds(known[-1])
-            yield f"in {noun} the ratio read {first} at first, and {last} at last"
+            read = fmt.with_bounds(known[0])
+            more = f" at first, and {fmt.with_bounds(known[-1])} at last" if len(known) > 1 else ""
+            yield f"in {noun} the ratio read {read}{more}"
 
 
 def _notes(timeline: DuetTimeline) -> Iterator[str]:

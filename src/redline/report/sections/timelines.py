@@ -99,7 +99,7 @@ def _panels(timeline: TrialTimeline) -> Iterator[TimePanel]:
     if any(column.counts for column in timeline.heat):
         panel = _panel("Response times of all requests", "ns", log=True)
         panel["heat"] = heat_of(timeline)
-        panel["label"] = "Requests by response time and step: the more, the darker"
+        panel["label"] = "Requests by response time and step: the more, the stronger the colour"
         yield panel
     yield _panel(
         "CPU, in cores",
