@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median_low
 
@@ -184,8 +184,7 @@ def answer_sizes(among: SeenAmong) -> Observation | None:
     own, theirs = among.own.sizes, usual.sizes
     if max(own) >= min(theirs) and max(theirs) >= min(own):
         return None
-    said = duet.said_sizes((usual.name, among.own.name), (_size(usual), _size(among.own)))
-    return replace(said, advice="Compare the answers, and state them in the suite: `expect`, with a `body`.")
+    return duet.said_sizes((usual.name, among.own.name), (_size(usual), _size(among.own)))
 
 
 def _comparable(server: SeenServer, own: SeenServer) -> bool:

@@ -411,7 +411,7 @@ def answer_sizes(duet: SeenDuet) -> Observation | None:
 
     Without a specified answer, servers may do different work. A date or a number changes the length by less than 1%.
 
-    Advice: Compare the answers, or let Redline do so: `--same-answers`.
+    Advice: Compare the answers, state what is right by `expect`, or let duets compare them: `--same-answers`.
     """
     ours, theirs = (_answer_size(duet, place) for place in (BASELINE, duet.target))
     return said_sizes(duet.names, (ours, theirs)) if ours and theirs else None
