@@ -1,6 +1,5 @@
 """Findings that only several servers under the same load show: what they have in common, and how one stands out."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +12,8 @@ from redline.quantities import amount, percent
 
 ALIKE = 0.02
 """Values that differ by at most this share, each known to it, count as the same."""
-FEWEST_ALIKE, SHARE_ALIKE = 3, 3
-"""The fewest servers with the same value that are no chance: three, and one of three. More would be equal by chance
-among many."""
+FEWEST_ALIKE = 3
+"""With fewer servers, the same value is no surprise."""
 RECONNECTS = 0.01
 """With a larger share of new connections, TLS handshakes are part of what is received for an answer."""
 
@@ -85,7 +83,7 @@ class SeenAmong:
     @cached_property
     def alike(self) -> tuple[Metric, tuple[SeenServer, ...]]:
         """The most servers with the same throughput, else the same p50, and that metric; without servers if too few."""
-        wanted = max(FEWEST_ALIKE, math.ceil(len(self.servers) / SHARE_ALIKE))
+        wanted = max(FEWEST_ALIKE, len(self.servers) // 3 + 2)
         asked = (Metric.THROUGHPUT, Metric.P50) if self.own.cell.load.saturates else (Metric.P50,)
         for metric in asked:
             most = _most_alike(self.servers, metric)
@@ -110,12 +108,14 @@ def _most_alike(servers: Sequence[SeenServer], metric: Metric) -> tuple[SeenServ
 
 @Rule("servers-alike", when="among", unit="", note=0.0, warn=1.0, biases=TOO_ALIKE)
 def servers_alike(among: SeenAmong) -> Observation | None:
-    """*Closed loads.* At least three servers, and a third of all, have the same throughput, or else the same p50: they
-    differ by at most 2%, are known to 2%, and use less than 85% of their cores. **note**; **warn** if another sign
-    agrees: a [busy engine](#client-saturated), or a rate [near that of a server that does nothing](#near-ceiling).
+    """*Closed loads.* At least three servers, and two more than a third of all, have the same throughput, or else the
+    same p50: they differ by at most 2%, are known to 2%, and use less than 85% of their cores. **note**; **warn** if
+    another sign agrees: a [busy engine](#client-saturated), or a rate [near that of a server that does
+    nothing](#near-ceiling).
 
-    Servers that have time to spare are seldom equally fast. What they share is then measured: the client, the machine,
-    or what they all wait for. Where their use of cores is not known, only such a sign makes it a note.
+    By chance, servers whose rates are spread over a factor of two look so in at most 5 of 100 groups. What they share
+    is probably measured: the client, the machine, or what they all wait for. Where their use of cores is not known,
+    only such a sign makes it a note.
 
     Advice: Compare CPU per request instead. For throughput, give the engine more cores or the load more users, until
     the servers' cores are full.
@@ -133,8 +133,8 @@ def servers_alike(among: SeenAmong) -> Observation | None:
     used = f"used at most {percent(max(known))} of their cores" if len(known) == len(shares) else ""
     message = (
         f"{of_them} have the same {metric.words}, {low if low == high else f'{low} to {high}'}, and "
-        f"{' and '.join(filter(None, (used, sign)))}: what they share is measured, which is the client, the machine, "
-        "or what they all wait for."
+        f"{' and '.join(filter(None, (used, sign)))}: what they share is probably measured, which is the client, "
+        "the machine, or what they all wait for."
     )
     return Observation(2.0 if sign and used else 1.0, message)
 
