@@ -28,7 +28,9 @@ def run_of(
 
 def said(run: Run, kind: str) -> dict[str, Finding]:
     """The findings of a kind by server."""
-    found = [(cell.server, one) for cell in build_report(run).cells for one in cell.findings if one.kind == kind]
+    found = [
+        (cell.server, finding) for cell in build_report(run).cells for finding in cell.findings if finding.kind == kind
+    ]
     assert len(dict(found)) == len(found)
     return dict(found)
 
@@ -36,7 +38,10 @@ def said(run: Run, kind: str) -> dict[str, Finding]:
 def with_changed(run: Run, server: str, change: Callable[[Recording], Recording]) -> Run:
     """The run with changed recordings of a server."""
     cells = run.manifest.plan.cells
-    recordings = tuple(change(one) if cells[one.cell_id].variant.slug == server else one for one in run.recordings)
+    recordings = tuple(
+        change(recording) if cells[recording.cell_id].variant.slug == server else recording
+        for recording in run.recordings
+    )
     return run.model_copy(update={"recordings": recordings})
 
 
@@ -84,25 +89,25 @@ def servers(*rates: float, base: Behaviour = IDLE) -> dict[str, Behaviour]:
 def test_servers_with_idle_cores_and_the_same_throughput_are_a_note() -> None:
     found = said(run_of(servers(20_000, 20_050, 20_100, 26_000)), "servers-alike")
     assert list(found) == ["rust.s0", "rust.s1", "rust.s2"]
-    assert {one.grade for one in found.values()} == {Grade.NOTE}
-    (message,) = {one.message for one in found.values()}
+    assert {finding.grade for finding in found.values()} == {Grade.NOTE}
+    (message,) = {finding.message for finding in found.values()}
     assert message.startswith("3 of 4 servers have the same throughput, ")
     assert "used at most 40% of their cores: what they share is probably measured" in message
 
 
 def test_a_server_that_does_nothing_and_is_hardly_faster_makes_it_a_warning() -> None:
     found = said(run_of(servers(55_000, 55_100, 55_200), ceiling="oracle.null"), "servers-alike")
-    assert {one.grade for one in found.values()} == {Grade.WARN}
+    assert {finding.grade for finding in found.values()} == {Grade.WARN}
     assert "and reach more than 80% of what a server that does nothing reaches: " in found["rust.s0"].message
     far = said(run_of(servers(20_000, 20_050, 20_100), ceiling="oracle.null"), "servers-alike")
-    assert {one.grade for one in far.values()} == {Grade.NOTE}
+    assert {finding.grade for finding in far.values()} == {Grade.NOTE}
     assert set(far) == {"rust.s0", "rust.s1", "rust.s2"}, "the ceiling is not among them"
 
 
 def test_a_busy_engine_makes_it_a_warning() -> None:
     busy = replace(IDLE, engine_busy=0.93)
     found = said(run_of(servers(20_000, 20_050, 20_100, base=busy)), "servers-alike")
-    assert {one.grade for one in found.values()} == {Grade.WARN}
+    assert {finding.grade for finding in found.values()} == {Grade.WARN}
     assert "the engine was busy at least 93% of the time" in found["rust.s0"].message
 
 
@@ -111,7 +116,7 @@ def test_where_the_use_of_cores_is_not_known_only_a_sign_makes_it_a_note() -> No
     assert said(run_of(servers(20_000, 20_050, 20_100, base=apart)), "servers-alike") == {}
     busy = replace(apart, engine_busy=0.93)
     found = said(run_of(servers(20_000, 20_050, 20_100, base=busy)), "servers-alike")
-    assert {one.grade for one in found.values()} == {Grade.NOTE}
+    assert {finding.grade for finding in found.values()} == {Grade.NOTE}
     assert "of their cores" not in found["rust.s0"].message
 
 
@@ -158,7 +163,7 @@ def test_a_server_that_closes_connections_where_another_does_not_is_reported(sha
     closes = counting(reconnects=lambda counts: round(share * counts.due))
     run = with_changed(run_of(servers(20_000, 30_000, base=GOOD)), "rust.s1", closes)
     found = said(run, "connections-differ")
-    assert {name: one.grade for name, one in found.items()} == ({"rust.s1": grade} if grade else {})
+    assert {name: finding.grade for name, finding in found.items()} == ({"rust.s1": grade} if grade else {})
     if share > 0.5:
         assert found["rust.s1"].message == (
             "rust.s1 was connected to again for 99% of its requests, rust.s0 for none: their work is not the same."
@@ -180,7 +185,7 @@ def test_a_server_whose_answers_have_another_length_is_reported_beside_the_media
     run = run_of(servers(20_000, 25_000, 30_000, base=GOOD))
     assert said(run, "answer-sizes") == {}
     found = said(with_changed(run, "rust.s2", counting(bytes_received=lambda c: c.completed * 210)), "answer-sizes")
-    assert {name: one.grade for name, one in found.items()} == {"rust.s2": Grade.NOTE}
+    assert {name: finding.grade for name, finding in found.items()} == {"rust.s2": Grade.NOTE}
     assert found["rust.s2"].message == (
         "An answer of rust.s0 has 120 bytes, an answer of rust.s2 210: do both do the same work?"
     )
@@ -192,7 +197,7 @@ def test_lengths_that_overlap_from_trial_to_trial_are_no_difference() -> None:
 
     run = run_of(servers(20_000, 25_000, base=GOOD))
     changed = with_changed(run, "rust.s1", counting(bytes_received=varied))
-    sizes = {r.traffic.counts.due % 2 for r in changed.recordings if r.traffic}
+    sizes = {recording.traffic.counts.due % 2 for recording in changed.recordings if recording.traffic}
     assert sizes == {0, 1}
     assert said(changed, "answer-sizes") == {}
 
@@ -226,7 +231,7 @@ def test_what_slows_one_server_and_spares_another_is_in_their_ratio(
 ) -> None:
     run = with_changed(run_of(servers(20_000, 30_000, 40_000, base=GOOD)), "rust.s1", slowed)
     found = said(run, "one-sided")
-    assert {name: one.grade for name, one in found.items()} == {"rust.s1": Grade.WARN}
+    assert {name: finding.grade for name, finding in found.items()} == {"rust.s1": Grade.WARN}
     assert found["rust.s1"].message == (f"rust.s1 was {was} in 5 of 5 trials, rust.s0 in none.")
     for server in ("rust.s0", "rust.s2"):
         run = with_changed(run, server, slowed)
