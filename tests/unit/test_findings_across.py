@@ -224,15 +224,17 @@ COMPILING = adding(compiler_cpu_ns=9e8, compiler_wait_ns=1e8)
 
 
 @pytest.mark.parametrize(
-    ("slowed", "was"), [(THROTTLED, "throttled by a quota"), (COMPILING, "still compiling")], ids=["quota", "compilers"]
+    ("slowed", "what"),
+    [(THROTTLED, "A CPU quota was used up"), (COMPILING, "Compilers were still busy")],
+    ids=["quota", "compilers"],
 )
 def test_what_slows_one_server_and_spares_another_is_in_their_ratio(
-    slowed: Callable[[Recording], Recording], was: str
+    slowed: Callable[[Recording], Recording], what: str
 ) -> None:
     run = with_changed(run_of(servers(20_000, 30_000, 40_000, base=GOOD)), "rust.s1", slowed)
     found = said(run, "one-sided")
     assert {name: finding.grade for name, finding in found.items()} == {"rust.s1": Grade.WARN}
-    assert found["rust.s1"].message == (f"rust.s1 was {was} in 5 of 5 trials, rust.s0 in none.")
+    assert found["rust.s1"].message == (f"{what} in 5 of 5 trials of rust.s1, and in none of rust.s0.")
     for server in ("rust.s0", "rust.s2"):
         run = with_changed(run, server, slowed)
     assert said(run, "one-sided") == {}
@@ -244,4 +246,4 @@ def test_what_slows_a_server_in_few_trials_is_a_note() -> None:
 
     (found,) = said(with_changed(run_of(servers(20_000, 30_000, base=GOOD)), "rust.s1", once), "one-sided").values()
     assert found.grade is Grade.NOTE
-    assert found.message == "rust.s1 was throttled by a quota in 1 of 5 trials, rust.s0 in none."
+    assert found.message == "A CPU quota was used up in 1 of 5 trials of rust.s1, and in none of rust.s0."

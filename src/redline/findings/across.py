@@ -207,9 +207,10 @@ def one_sided(among: SeenAmong) -> Iterator[Observation]:
 
     Advice: Give all servers the same quota, and warm up until the compilers rest; or read the ratio as one of both.
     """
-    for rule, was in ((machine.throttled, "throttled by a quota"), (steadiness.still_compiling, "still compiling")):
-        spared = [server for server in among.others if not server.trials_with(rule)]
+    kinds = ((machine.throttled, "A CPU quota was used up"), (steadiness.still_compiling, "Compilers were still busy"))
+    for rule, what in kinds:
+        spared = next((server for server in among.others if not server.trials_with(rule)), None)
         warned, trials = among.own.warned_in(rule), among.own.trials
-        if spared and warned:
-            message = f"{among.own.name} was {was} in {warned} of {trials} trials, {spared[0].name} in none."
+        if spared is not None and warned:
+            message = f"{what} in {warned} of {trials} trials of {among.own.name}, and in none of {spared.name}."
             yield Observation(warned / trials, message)
