@@ -98,7 +98,7 @@ def test_servers_with_idle_cores_and_the_same_throughput_are_a_note() -> None:
 def test_a_server_that_does_nothing_and_is_hardly_faster_makes_it_a_warning() -> None:
     found = said(run_of(servers(55_000, 55_100, 55_200), ceiling="oracle.null"), "servers-alike")
     assert {finding.grade for finding in found.values()} == {Grade.WARN}
-    assert "and reach more than 80% of what a server that does nothing reaches: " in found["rust.s0"].message
+    assert "and reached more than 80% of what a server that does nothing reaches: " in found["rust.s0"].message
     far = said(run_of(servers(20_000, 20_050, 20_100), ceiling="oracle.null"), "servers-alike")
     assert {finding.grade for finding in far.values()} == {Grade.NOTE}
     assert set(far) == {"rust.s0", "rust.s1", "rust.s2"}, "the ceiling is not among them"

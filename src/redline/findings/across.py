@@ -146,7 +146,7 @@ def _sign(alike: Sequence[SeenServer]) -> str:
     if None not in busy and machine.client_saturated.grade(least):
         return f"the engine was busy at least {percent(min(least, 1.0))} of the time"
     if all(server.trials_with(cell.near_ceiling) for server in alike):
-        return f"reach more than {percent(cell.near_ceiling.note or 0.0)} of what a server that does nothing reaches"
+        return f"reached more than {percent(cell.near_ceiling.note or 0.0)} of what a server that does nothing reaches"
     return ""
 
 
