@@ -46,7 +46,6 @@ BELOW = {
     "docs/decisions/README": ["0*"],
     "docs/concepts/statistics": ["simulations"],
     "docs/concepts/limit": ["limit-simulations"],
-    "docs/guide/own-formats": ["own-launchers", "own-monitors", "own-drivers"],
     "ARCHITECTURE": ["bench/results"],
 }
 """Pages that README does not name, below the page that does."""

@@ -48,6 +48,11 @@ def test_chosen_cells_are_drawn_said_and_kept_in_the_address(open_report: Callab
     assert said.inner_text() == shown
     assert page.locator("[data-choice=scale] input[value=linear]").is_checked()
     assert fold.locator("[data-of=pair]").input_value() == "1"
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    page.reload()
+    page.wait_for_timeout(300)
+    assert said.inner_text() == shown
+    assert page.evaluate("scrollY") == 0, "a page that is loaded again, as in `redline view`, keeps the reader's place"
     assert opened.complaints == []
 
 

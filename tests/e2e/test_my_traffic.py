@@ -88,6 +88,7 @@ def test_a_written_list_is_what_the_file_is(redline: Redline, tmp_path: Path) ->
     write_files(tmp_path)
     assert redline("import", "access.log", "-o", "list.yaml").code == 0
     redline("import", "access.log", "-o", "list.yaml").refused(2, "list.yaml exists already")
+    redline("import", "access.log", "-o", "new", "--times", "./new").refused(2, "--times new is the file of -o")
     redline("import", "list.yaml").refused(2, "list.yaml is a list of requests already")
     for name, flags in (("access.log", ()), ("list.yaml", ("-m", "mix"))):
         suite = f"{name}.suite.yaml"

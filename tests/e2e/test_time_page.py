@@ -47,6 +47,7 @@ class View:
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(file.as_uri())
+        self.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
         self.page.locator(f'.times[data-view="{self.name}"]').scroll_into_view_if_needed()
         self.part("canvas").first.wait_for(state="visible", timeout=10_000)
 
@@ -105,6 +106,24 @@ def test_a_trial_is_drawn_without_a_complaint_or_a_sideways_scroll(
     assert view.complaints == []
     view.page.emulate_media(media="print")
     assert not view.page.locator("#trials").is_visible()
+
+
+def test_a_view_over_time_is_folded_and_is_drawn_in_the_colours_of_the_moment(pages: Any, tmp_path: Path) -> None:
+    page, file = pages(1280, "light"), tmp_path / "report.html"
+    file.write_bytes(RENDERERS["html"](run_report()))
+    page.goto(f"{file.as_uri()}#trials")
+    assert page.locator(".times canvas").count() == 0
+    summary = page.locator("#trials summary").first
+    summary.click()
+    canvas = page.locator(".times canvas").first
+    canvas.wait_for(state="visible", timeout=10_000)
+    light = canvas.evaluate("canvas => canvas.toDataURL()")
+    summary.click()
+    page.emulate_media(color_scheme="dark")
+    summary.click()
+    redrawn = "before => document.querySelector('.times canvas').toDataURL() !== before"
+    page.wait_for_function(redrawn, arg=light, timeout=10_000)
+    assert canvas.evaluate("canvas => canvas.clientWidth") > 600
 
 
 def test_pointer_and_zoom_are_of_all_panels(pages: Any, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from redline.api import calls
 from redline.api.words import call_text, in_words_of_python, translated
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import WHILE_IT_RUNS, AbFlags, LimitFlags, LoadFlags
+from redline.cli.load_flags import load_suite
 from redline.cli.written import plain
 from redline.errors import LaunchError, RedlineError, StoreError, UsageError
 from redline.model import Cell, Traffic
@@ -330,3 +331,19 @@ def test_a_call_is_told_without_its_defaults() -> None:
     defaults = {name: parameter.default for name, parameter in signature(redline.limit).parameters.items()}
     given = defaults | {"targets": ("a", "b"), "seed": 3, "request": {"http2": True}}
     assert call_text(redline.limit, given) == "redline.limit('a', 'b', seed=3, http2=True)"
+
+
+LOGGED = ((36, "a"), (36, "b"), (38, "a"))
+
+
+def test_a_command_replays_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    lines = (f'10.0.0.1 - - [10/Oct/2026:13:55:{at} +0000] "GET /{path} HTTP/1.1" 200 2\n' for at, path in LOGGED)
+    log.write_text("".join(lines))
+    flags = LoadFlags(url="./shop --port {port}", replay=log)
+    flags.called = "redline.load(…)"
+    suite, _ = load_suite(flags, calls._started(flags, None))
+    assert suite.loads[0].open_shape.replayed_requests == (0, 1, 0)
+    assert [request.path for request in suite.scenarios[0].requests] == ["/a", "/b"]
+    with pytest.raises(UsageError, match="requests say what is requested"):
+        calls._started(LoadFlags(url="./shop --port {port}", replay=log), "/items")

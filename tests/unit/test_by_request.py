@@ -10,11 +10,13 @@ from redline.analysis.duet import Duet
 from redline.model import (
     Counts,
     DuetRecording,
+    Estimate,
     Histogram,
     Outcomes,
     Recording,
     Report,
     Request,
+    RequestRatio,
     RequestTraffic,
     Run,
     Scenario,
@@ -109,7 +111,20 @@ def test_a_terminal_shows_the_most_frequent(report: Report) -> None:
     ]
     times, _, more, _ = request_tables(many)
     assert [row[0] for row in times.rows][:1] == [f"r{MOST_ROWS + 4}"]  # type: ignore[union-attr]
-    assert "5 requests more" in str(more)
+    assert "5 more came less often" in str(more)
+
+
+def test_changes_by_request_are_written_as_all_changes_are(report: Report) -> None:
+    baseline, cell, *_ = report.cells
+    known = Estimate(value=1.24, low=1.1, high=1.39, unit="ratio", n=5, method="t")
+    median = RequestRatio(
+        cell_id=cell.cell_id, baseline_id=baseline.cell_id, request="items", quantile=0.5, ratio=known
+    )
+    wide = {"quantile": 0.99, "ratio": known.model_copy(update={"low": 0.01, "high": 150.0})}
+    ratios = median, median.model_copy(update=wide)
+    text = in_markdown(report.model_copy(update={"request_ratios": ratios})).replace("\\", "")
+    assert "+24.0% [+10.0, +39.0]" in text
+    assert "+24.0% [not known]" in text
 
 
 def test_a_run_without_a_mix_has_no_such_section() -> None:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from redline.analysis import build_report
-from redline.model import AnsweredBy, Report
+from redline.model import AnsweredBy, BandedPercentile, Histogram, Percentile, Report
 from redline.report.document import Prose
 from redline.report.render import RENDERERS
 from redline.report.sections.curves import distribution
@@ -77,6 +77,18 @@ def test_a_band_is_drawn_where_there_are_two_trials_and_said_to_be_missing_where
     assert "an interval needs two trials or starts" in texts(single)
     mixed = single.model_copy(update={"cells": (REPORT.cells[0], *single.cells[1:])})
     assert f"Without a band, because an interval needs two trials or starts: {single.cells[1].slug}" in texts(mixed)
+
+
+def test_a_percentile_with_ten_requests_above_it_is_no_tail() -> None:
+    cell = REPORT.cells[1]
+    few = cell.model_copy(
+        update={
+            "response": Histogram.of([float(10_000 * n) for n in range(1, 101)]),
+            "response_curve": (BandedPercentile(q=0.9, ns=900_000),),  # 100 * (1 - 0.9) is less than 10 as a float
+            "response_percentiles": (Percentile(q=1.0, ns=1_000_000),),
+        }
+    )
+    assert distribution(0, few)["response"]["certain"] == 1
 
 
 @pytest.mark.parametrize(

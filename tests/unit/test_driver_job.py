@@ -23,7 +23,8 @@ from redline.model import (
     Tls,
     Variant,
 )
-from redline.plugins.drivers.protocol import deadline_ns, job
+from redline.model.way import ClientCertificate
+from redline.plugins.drivers.protocol import deadline_ns, job, told
 from redline.ports import Drive, Endpoint
 from tests.fakes.recordings import simulated_cell, simulated_variant
 
@@ -149,6 +150,21 @@ def test_loads(load: Closed | Open, expected: dict[str, Any]) -> None:
     assert all(isinstance(to, int) for to in users)
 
 
+@pytest.mark.parametrize("requests", [(), (0, 0)])
+def test_a_job_is_told_without_secrets_and_due_times(requests: tuple[int, ...]) -> None:
+    shape = Open(arrivals="replayed", replayed_ns=(0, 1500), replayed_requests=requests, connections=2)
+    wanted = job_of(shape)
+    wanted["requests"][0] |= {"headers": [["Authorization", "Bearer abc"]], "body_base64": "c2VjcmV0"}
+    wanted["target"]["tls"] = {"key_pem": "a key"}
+    wanted["picks"] = {"tokens.txt": ["abc"]}
+    shown = told(wanted)
+    assert shown["load"] == {"open": {"arrivals": {"replayed": 2}, "connections": 2, "depth": 1}}
+    assert shown["requests"][0]["headers"] == ["Authorization"]
+    assert shown["picks"] == {"tokens.txt": 1}
+    assert not any(secret in json.dumps(shown) for secret in ("abc", "c2VjcmV0", "a key"))
+    assert told(job_of(USERS))["load"] == job_of(USERS)["load"]
+
+
 def test_only_text_with_placeholders_goes_as_text() -> None:
     literal = job_of(request=Request(method="POST", body=Body(text='{"a": {"b": 1}}')))["requests"][0]
     assert base64.b64decode(literal["body_base64"]) == b'{"a": {"b": 1}}'
@@ -177,6 +193,27 @@ def test_picks_and_headers_are_reported() -> None:
 )
 def test_what_is_checked_under_load(expect: Expected, document: dict[str, Any]) -> None:
     assert job_of(request=Request(expect=expect))["requests"][0]["expect"] == document
+
+
+def test_a_job_is_shown_without_secrets_and_times() -> None:
+    secret = Request(method="POST", headers={"Cookie": "sid=secret"}, body=Body(text="secret"))
+    times = Open(arrivals="replayed", replayed_ns=tuple(range(9)), connections=2)
+    for load in (times, times.model_copy(update={"replayed_requests": (0,) * 9})):
+        made = job_of(load, secret, tls=Tls(ca_pem="secret"))
+        shown = told(made)
+        assert "secret" not in json.dumps(shown)
+        assert shown["load"]["open"]["arrivals"] == {"replayed": 9}
+        assert shown["requests"][0]["headers"] == ["Cookie"]
+    assert told(job_of())["load"] == {"closed": {"users": 64, "depth": 1}}
+
+
+def test_a_cell_is_the_same_wherever_the_clients_certificate_is_kept() -> None:
+    def cell_id(folder: str, sha256: str) -> str:
+        cert = ClientCertificate(file=f"{folder}/c.pem", key_file=f"{folder}/c.key", sha256=sha256)
+        variant = simulated_variant().over(Tls(cert=cert))
+        return simulated_cell().model_copy(update={"variant": variant}).id
+
+    assert cell_id("/a", "1") == cell_id("/b", "1") != cell_id("/a", "2")
 
 
 def test_how_the_engine_waits_is_passed_on_only_when_given() -> None:

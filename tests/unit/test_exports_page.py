@@ -28,6 +28,16 @@ def test_every_format_stands_in_the_table() -> None:
     assert sorted(named) == sorted(REPORT_FORMATS)
 
 
+def test_no_other_format_is_named_in_the_docs_or_on_the_page() -> None:
+    root = Path(__file__).parents[2]
+    files = [*root.glob("docs/**/*.md"), root / "README.md", *root.glob("src/redline/**/*.py")]
+    files += root.glob("src/redline/**/*.j2")
+    command = re.compile(r"redline report\b[^\n`]*?--format\s+([a-z][\w-]*)")
+    named = {name for file in files for name in command.findall(file.read_text(encoding="utf-8"))}
+    assert named - {"chat"} <= {*REPORT_FORMATS}, "chat: that of a package, in the guide to formats of your own"
+    assert len(named) > 10
+
+
 def test_every_column_is_explained() -> None:
     named = first_column("## Intervals", "| column | meaning |")
     assert [name for name in named if name not in {"ok", "unsent"}] == list(IntervalRow.model_fields)

@@ -231,6 +231,14 @@ def test_a_trial_cut_short_is_not_called_short() -> None:
     assert raised(CLOSED, replace(GOOD, ended="interrupted", measured=0.6)) == {"cut-short": Grade.WARN}
 
 
+def test_long_measurements_are_said_in_hours() -> None:
+    hours = simulated_cell(load=SATURATE.model_copy(update={"duration_ns": 5_400_000_000_000}))
+    found = judge(hours, simulated_recording(hours, replace(GOOD, ended="interrupted", measured=0.0002)))
+    assert [finding.message for finding in found if finding.kind == "cut-short"] == [
+        "The measurement was interrupted: 1.08 s of the planned 1 h 30 min were measured."
+    ]
+
+
 def test_one_disturbed_interval_is_no_trend() -> None:
     assert trend([100, 101, 99, 100, 102, 98, 100, 101, 99, 40], TREND_P) == 0
 

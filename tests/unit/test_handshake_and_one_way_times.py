@@ -103,7 +103,7 @@ def test_every_format_shows_them() -> None:
     report = build_report(TIMED)
     (cell,) = report.cells
     text = {form: RENDERERS[form](report).decode() for form in ("html", "md", "csv", "json")}
-    assert "Handshakes and one-way times" in text["html"]
+    assert "handshakes and one-way times" in text["html"]
     assert text["html"].count('<td class="left">to server</td>') == 1
     assert "handshake: p50" in text["md"]
     assert "the server's with a resolution of 1.00 ms" in text["md"]

@@ -442,6 +442,25 @@ def test_times_in_any_order_and_form() -> None:
     assert not made.spread
 
 
+def test_times_of_whole_seconds_stay_whole_and_in_order() -> None:
+    """nginx writes `request_time` in milliseconds beside a time in seconds; others a `duration` in milliseconds."""
+    paths = ["/a", "/b", "/a", "/b"]
+    at = {"time_iso8601": "2026-11-26T12:00:05+01:00", "request_time": "1.250", "duration": 150}
+    lines = [{"request": f"GET {path} HTTP/1.1", "status": 200, **at} for path in paths]
+    lines.append({"request": "GET /c HTTP/1.1", "status": 200, "time": "2026-11-26T12:00:05+01:00", "duration": 150})
+    made = timed("".join(f"{json.dumps(line)}\n" for line in lines))
+    sent = [(made.requests[arrival.request]["get"], arrival.at_ns) for arrival in made.arrivals]
+    assert sent == [*zip(paths, range(0, 1_000_000_000, 250_000_000), strict=True), ("/c", 1_000_000_000)]
+    assert made.spread
+
+
+def test_a_recording_of_several_days_is_to_be_cut() -> None:
+    days = ("2026-11-24", "2026-11-26")
+    lines = [{"request": "GET /a HTTP/1.1", "status": 200, "time": f"{day}T12:00:00Z"} for day in days]
+    with pytest.raises(UsageError, match="a replay lasts a day at most"):
+        timed("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
 def test_a_recording_of_a_browser_has_times() -> None:
     def entry(url: str, at: str) -> dict[str, Any]:
         return {"startedDateTime": at, "request": {"method": "GET", "url": url}, "response": {"status": 200}}

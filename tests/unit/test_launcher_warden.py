@@ -1,5 +1,6 @@
 """The warden: nothing stays behind when the lab is killed, and no output fills the disk."""
 
+import logging
 import os
 import signal
 import socket
@@ -213,3 +214,16 @@ def test_a_log_shows_all_but_secrets_once_the_server_has_ended(tmp_path: Path) -
         assert (tmp_path / "log").read_bytes() == b"token " + HIDDEN + b"\n"
     finally:
         guard.stop()
+
+
+def test_a_step_shows_the_command_without_secrets(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    secret = "it's $ecret"
+    command = order(tmp_path / "log", sys.executable, "-c", "pass", f"--key={secret}", "it is\udcff")
+    guard = Guard(replace(command, secrets=(secret,)))
+    with caplog.at_level(logging.DEBUG, "redline"):
+        try:
+            assert isinstance(guard.started(), Started)
+        finally:
+            guard.stop()
+    assert "'--key=***'" in caplog.text
+    assert "ecret" not in caplog.text

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -9,8 +10,9 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis import search_state
 from redline.analysis.limits import answer
-from redline.cli.command_line import app
-from redline.cli.limit_flags import read_sets
+from redline.cli.command_line import LimitFlags, app
+from redline.cli.limit_flags import read_servers_search, read_sets, read_suites_search
+from redline.cli.origins import FromRepository
 from redline.cli.show import show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Closed, Finding, Grade, Interval, Open, Outcomes, Recording, Traffic
@@ -257,6 +259,29 @@ def test_objectives_have_names_or_are_their_own() -> None:
     }
     with pytest.raises(UsageError, match="--objective"):
         read_sets(["p98 < 3ms"])
+
+
+@pytest.mark.parametrize("name", ["items", "mix/items"])
+def test_an_objective_of_a_request_of_a_mix_is_refused(name: str, tmp_path: Path) -> None:
+    requests = tmp_path / "requests.yaml"
+    requests.write_text("- {name: items, get: /items}\n- {name: add, post: /items}\n")
+    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=[f"{name}: p99 < 20ms"])
+    with pytest.raises(UsageError, match=f"'{name}: …': `items` is a request") as refused:
+        read_servers_search(flags, FromRepository(tmp_path))
+    assert "-m items" in refused.value.hint
+    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=["good: p99 < 20ms"])
+    assert {*read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets} == {"good"}
+
+
+def test_a_search_takes_no_abort_rules(tmp_path: Path) -> None:
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        f"servers: [{{url: '{URL}'}}]\nscenarios: [{{name: a, get: /}}]\nabort_when: errors > 5% for 3s\n"
+        "loads: {probe: {open: {rate: 100}, for: 1s}}\n"
+    )
+    flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"])
+    with pytest.raises(UsageError, match="`abort_when` ends loads of `redline run`"):
+        read_suites_search(flags, FromRepository(tmp_path))
 
 
 def printed(**changes: object) -> str:

@@ -67,6 +67,17 @@ def test_a_log_is_replayed_with_its_requests(tmp_path: Path) -> None:
     assert load_of(replay=log, duration="30s", typed=frozenset({"duration"})).duration_ns == 30 * S
 
 
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_a_log_holds_is_said_unless_it_is_to_be_quiet(
+    quiet: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "access.log"
+    log.write_text("".join(LOG.format(second, "a") for second in range(30, 50)))
+    load_of(replay=log, duration="10s", quiet=quiet)
+    said = capsys.readouterr().err
+    assert ("20 requests in 19" in said, "the first 10s of it are sent" in said) == (not quiet, not quiet)
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [

@@ -1,5 +1,6 @@
 """The manual page, the completions and llms.txt are made from the commands."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -50,7 +51,18 @@ def test_a_completion_asks_redline(name: str) -> None:
         subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=60)
 
 
+REFERENCE = Path(__file__).parents[2] / "docs/reference/commands.md"
+
+
+def test_every_flag_is_in_the_reference() -> None:
+    reference = REFERENCE.read_text()
+    for name, flags in FLAGS.items():
+        for declared in flags.declared().values():
+            names = [re.escape(flag) for flag in declared.param_decls or ()]
+            assert not names or re.search(rf"(?<![\w-])({'|'.join(names)})(?![\w-])", reference), (name, names)
+
+
 def test_exit_codes_are_those_of_the_reference() -> None:
-    reference = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
+    reference = REFERENCE.read_text()
     for code, _ in manual.EXIT_CODES:
         assert f"\n| {code} | " in reference

@@ -166,4 +166,7 @@ def test_every_format_shows_it() -> None:
         text = RENDERERS[form](shown).decode()
         assert "What monitors saw" in text
         assert "queue.waiting" in text
+    memory = seen[0].model_copy(update={"unit": "B", "middle": 3.5 * 2**20})
+    of_bytes = cells[0].model_copy(update={"watched": (memory,)})
+    assert "3.50 MiB" in RENDERERS["md"](shown.model_copy(update={"cells": (of_bytes,)})).decode()
     assert "queue.waiting:server,2.0,,," in RENDERERS["csv"](shown).decode()

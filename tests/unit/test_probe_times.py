@@ -74,7 +74,7 @@ def test_the_answers_the_knee_and_the_overload_test_are_drawn(cell: CellLimit, i
     assert cell.knee is not None
     assert rates["rules"][0]["y"] == pytest.approx(cell.knee.rate_per_s, rel=1e-3)
     assert cell.beyond is not None
-    asked = named(rates, "overload test: asked")
+    asked = named(rates, "overload test: offered")
     assert len(asked["x"]) == len(asked["y"]) + 1 == len(cell.beyond.course) + 1
     assert asked["y"] == [pytest.approx(moment.asked_per_s, rel=1e-3) for moment in cell.beyond.course]
     names = [stretch["name"] for stretch in item["stretches"]]

@@ -7,7 +7,7 @@ import pytest
 from redline.analysis import build_report
 from redline.cli.contracts import check_result
 from redline.errors import UsageError
-from redline.model import AutoTrials, Container, Enough, Manifest, Plan, PlannedTrial, Recording, Run
+from redline.model import AutoTrials, Container, Enough, Load, Manifest, Open, Plan, PlannedTrial, Recording, Run
 from redline.running.session import run_trials
 from redline.storage.runs import RunStore
 from redline.suite import (
@@ -23,7 +23,7 @@ from redline.suite import (
 )
 from tests.fakes.catalogues import SUITE, suite_of
 from tests.fakes.plugins import QuietListener
-from tests.fakes.recordings import simulated_recording, simulated_run
+from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_run
 from tests.unit.test_session import ReplayExecutor, never
 
 TEXT = f"{SUITE}  steady: {{open: {{rate: 100}}, for: 2s}}\nceiling: top.null\nbaseline: fam.plain\ntrials: 3\n"
@@ -171,3 +171,13 @@ def test_a_profile_that_is_made_again_has_another_folder(tmp_path: Path) -> None
     cell = manifest.plan.cells[trial.cell_id]
     first, second = (store.profile_folder(trial, cell) for _ in range(2))
     assert second.name == f"{first.name}.2"
+
+
+def test_a_recording_is_profiled_as_a_whole() -> None:
+    """Twice its length would be idle from its end on."""
+    replay = Open(arrivals="replayed", replayed_ns=(0, 1_000_000_000), connections=1)
+    cell = simulated_cell()
+    replayed = cell.under(Load(name="day", shape=replay, duration_ns=2_000_000_000))
+    assert replayed.under_profiler == replayed
+    assert replayed.unprofiled_ns == 0
+    assert cell.under_profiler.load.duration_ns == 2 * cell.load.duration_ns

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from redline.cli import question
+from redline.cli import interrupts, question
 from redline.cli.question import EndQuestion
 
 
@@ -50,6 +50,14 @@ def test_another_key_stops_as_ctrl_c_does(key: bytes) -> None:
 def test_whoever_says_nothing_gets_the_answer() -> None:
     with asked(0.2) as (_, made):
         made.settle()
+
+
+def test_another_ctrl_c_gives_the_terminal_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with asked(60) as (terminal, made):
+        assert not termios.tcgetattr(terminal)[3] & termios.ICANON
+        monkeypatch.setattr(interrupts, "is_repeated", lambda: True)
+        made.settle()
+        assert termios.tcgetattr(terminal)[3] & termios.ICANON
 
 
 def test_a_terminal_that_goes_away_is_an_answer() -> None:

@@ -55,8 +55,15 @@ class _Taker(BaseHTTPRequestHandler):
         )
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(self.server.text)))
+        self.send_header("Location", "/signed-in")
         self.end_headers()
         self.wfile.write(self.server.text)
+
+    def do_GET(self) -> None:
+        self.server.paths.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def log_message(self, *_: object) -> None:
         pass
@@ -138,6 +145,14 @@ def test_what_a_receiver_refuses_is_said_once_at_the_end() -> None:
     assert len(server.written) == 1
 
 
+def test_a_redirect_is_no_write_and_gets_no_headers() -> None:
+    with receiver(302) as server:
+        said = said_of(server.url)
+    assert "1 of 1 pushes" in said
+    assert "status 302" in said
+    assert server.paths == ["/api/v1/write"]
+
+
 def test_a_receiver_that_is_not_there_ends_no_load() -> None:
     port = unused_port()
     assert "1 of 1 pushes" in (said := said_of(f"http://127.0.0.1:{port}"))
@@ -157,7 +172,7 @@ def test_a_wrong_url_is_refused_and_no_password_is_shown(url: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("headers", ["Bearer", "=x", "A B=x", "A=x%0d%0aB: y"])
+@pytest.mark.parametrize("headers", ["Bearer", "=x", "A B=x", "A=x%0d%0aB: y", "A=Bearer…"])
 def test_wrong_headers_are_refused(monkeypatch: pytest.MonkeyPatch, headers: str) -> None:
     monkeypatch.setenv(HEADERS, headers)
     with pytest.raises(UsageError, match=HEADERS), remote_write.written(Meter(), "http://127.0.0.1", print):

@@ -119,3 +119,12 @@ def test_a_large_study_makes_a_page_that_can_be_mailed() -> None:
     assert parsed.open == []
     assert len([1 for tag, a in parsed.tags if tag == "details" and "open" not in a]) > 40
     assert max(len(group["t"]) for group in data(parsed)["groups"]) < 25
+
+
+def test_the_tab_of_every_metric_shows_its_tables() -> None:
+    html = RENDERERS["html"](studies.small()).decode()
+    tabs = set(re.findall(r'class="tab (t\d+)"', html))
+    assert len(tabs) > 7
+    shown = set(re.findall(r"\.tab\.(t\d+):checked ~ \.panel\.\1(?!\d)", html))
+    assert tabs <= shown
+    assert len(shown) >= len(Metric), "a suite may ask for any of them"

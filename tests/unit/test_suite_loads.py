@@ -211,6 +211,7 @@ def test_overrides_leave_stages_alone(tmp_path: Path) -> None:
     ("shape", "text"),
     [
         (Closed(users=1), "closed, 1 user, 60s"),
+        (Closed(users=1, requests_per_connection=1), "closed, 1 user, 1 request a connection, 60s"),
         (
             Closed(users=64, depth=16, requests_per_connection=1000),
             "closed, 64 users, 16 deep, 1,000 requests a connection, 60s",

@@ -211,6 +211,13 @@ def test_what_is_no_result_says_so() -> None:
         assert item["says"].startswith("This trial is left out of all results: load: it was killed by SIGKILL.")
 
 
+def test_many_cores_are_said_without_an_exponent() -> None:
+    busy = having(sampled("cpu_ns", "server", 123.4, 5))
+    cell = report().cells[0].model_copy(update={"trial_timelines": (timeline(busy),)})
+    (item,) = trial_items(report().model_copy(update={"cells": (cell,)}))
+    assert "The server used at most 120 cores" in item["says"]
+
+
 def test_timelines_are_on_the_page_and_in_no_published_format() -> None:
     made = report()
     assert b'data-view="trials"' in RENDERERS["html"](made)

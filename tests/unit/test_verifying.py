@@ -158,6 +158,40 @@ def test_over_tls_it_is_checked_who_answers(certificate: Certificate) -> None:
         said(Tls(ca_pem="junk"))
 
 
+def test_a_port_for_tls_is_not_taken_for_one_without(certificate: Certificate) -> None:
+    """As nginx does it, the server answers 400 to a request without TLS."""
+    asked_plainly = list[bytes]()
+
+    def either(connection: socket.socket) -> None:
+        begun = connection.recv(1, socket.MSG_PEEK)
+        if begun != b"\x16":
+            asked_plainly.append(connection.recv(65536))
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            return
+        with contextlib.suppress(OSError), certificate.context().wrap_socket(connection, server_side=True) as secured:
+            targets.healthy(secured)
+
+    wrong = str(asked(either, cell_of(Request(), tls=Tls())))
+    assert "certificate" in wrong
+    assert "without TLS" not in wrong
+    assert not asked_plainly
+
+
+def test_what_was_meant_for_tls_is_not_sent_without() -> None:
+    sent = list[bytes]()
+
+    def plain(connection: socket.socket) -> None:
+        while request := connection.recv(65536):
+            sent.append(request)
+            status = b"200 OK" if request.startswith(b"GET / ") else b"400 Bad Request"
+            connection.sendall(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n\r\n" % status)
+
+    request = Request(path="/a?key=secret", headers={"Authorization": "Bearer secret", "Cookie": "sid=secret"})
+    wrong = str(asked(plain, cell_of(request, tls=Tls())))
+    assert "this port speaks HTTP without TLS: write http://" in wrong
+    assert not any(b"secret" in piece for piece in sent)
+
+
 def test_a_server_without_tls_is_reported() -> None:
     assert "tls: the TLS handshake failed: " in str(asked(targets.garbage, cell_of(Request(), tls=Tls(insecure=True))))
 

@@ -1,6 +1,7 @@
 """`redline view` on a socket: methods, heads, files, a port in use, and how the command ends."""
 
 import http.client
+import io
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from redline.cli.command_line import app
 from redline.errors import UsageError
-from redline.viewing.server import ViewServer, listening
+from redline.viewing.server import ViewServer, listening, send_part
 from redline.viewing.site import Site
 from tests.fakes.histories import stored_run
 
@@ -57,6 +58,13 @@ def test_a_file_is_sent_with_its_length(server: ViewServer) -> None:
     response, content = ask(server, "GET", f"/{server.site.token}/run/{key}/run.json")
     assert (response.status, response.headers["Content-Type"]) == (200, "application/json; charset=utf-8")
     assert int(response.headers["Content-Length"]) == len(content) > 100
+
+
+@pytest.mark.parametrize(("length", "sent"), [(4, b"abcd"), (6, b"abcdef"), (9, b"abcdef"), (0, b"")])
+def test_no_more_is_sent_of_a_file_that_grows(length: int, sent: bytes) -> None:
+    to = io.BytesIO()
+    send_part(io.BytesIO(b"abcdef"), to, length)
+    assert to.getvalue() == sent
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW", "__class__"])

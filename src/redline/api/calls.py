@@ -22,7 +22,7 @@ from redline.cli.declaring import Flags
 from redline.cli.experiment import search
 from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.request_flags import is_command, path_of
+from redline.cli.request_flags import is_command, path_of, take_recording
 from redline.cli.request_flags import scenarios as asked_of
 from redline.cli.session_view import SessionView
 from redline.cli.written import as_yaml, plain
@@ -163,6 +163,7 @@ def _started(flags: LoadFlags, path: str | None) -> Project | None:
         if path is not None:
             raise UsageError(f"path={path!r} is for a command", hint="write it into the URL")
         return None
+    take_recording(flags)
     if flags.requests is None and flags.listed is None:
         asked = plain(asked_of(flags, path_of({}, "/" if path is None else path), str))
         flags.listed = UnwrittenDocument("requests", asked)

@@ -11,12 +11,13 @@ from redline.cli.load_flags import load_suite
 from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import AttachedServer, Cell
+from redline.model.template import as_literal
 from redline.plugins.checks import Checked, checking
 from redline.plugins.drivers.protocol import check
 from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint
 from redline.suite import make_plan
-from redline.suite.urls import read_url
+from redline.suite.urls import UNIX, is_secure, is_url, read_url
 
 _MOST = 10
 _REDIRECTS = (
@@ -64,10 +65,22 @@ def _asked(cell: Cell) -> Checked:
 
 
 def _next(url: str, location: str, status: int) -> str:
-    """The URL of a redirect on the same host. Raises UsageError for another host."""
-    meant = urljoin(url if "://" in url else f"http://{url}", location)
-    server, _ = read_url(meant)
-    if server.host.lower() != read_url(url)[0].host.lower():
+    """The URL of a redirect on the same host, or at the same socket.
+
+    Raises UsageError for another host, and for a URL that leaves TLS.
+    """
+    scheme, _, rest = (url if is_url(url) else f"http://{url}").partition("://")
+    socket, slash, path = rest.partition("/") if scheme.lower() == UNIX else ("", "", "")
+    asked = f"http://localhost{slash}{path}" if socket else f"{scheme}://{rest}"
+    meant = urljoin(asked, as_literal(location))
+    server, target = read_url(meant)
+    before = read_url(asked)[0]
+    if socket and server == before and not is_secure(meant):
+        return f"{scheme}://{socket}{target}"
+    if socket or server.host.lower() != before.host.lower():
         message = f"--follow: {url} leads to another host ({status} to {meant})"
         raise UsageError(message, hint="if that is what you mean to load, give its URL")
+    if is_secure(url) and not is_secure(meant):
+        message = f"--follow: {url} leads to a URL without TLS ({status} to {meant})"
+        raise UsageError(message, hint="headers would be sent in plain text; if you mean that, give the URL")
     return meant

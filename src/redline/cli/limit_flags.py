@@ -142,7 +142,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         hint = "give --objective 'p99 < 200ms, errors < 0.1%'"
         more = f", or write `objective: p99 < 200ms` in {project.document.file}" if project else ""
         raise UsageError("nothing says what is to be met", hint=hint + more)
-    asked = {} if not flags.objective else read_sets(flags.objective)
+    read_sets(flags.objective)  # what is wrong with it is said before revisions are looked up
     document = limit_document(flags, repository.ends, str, project)
     scenarios = split(flags.scenarios) if project and not describes_requests(flags) else ()
     selected = Overrides(servers=split(flags.servers), scenarios=scenarios)
@@ -150,7 +150,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
     name = "limit" if project is None else project_name(project)
     with in_its_words(project):
         written, text = read_written(document, name, referenced(flags, project), repository.origins(), selected, known)
-    sets = asked or _suite_sets(flags, written)
+    sets = _suite_sets(flags, written)
     starts = not all(variant.is_attached for variant in written.variants)
     if not starts:
         refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")
@@ -196,6 +196,15 @@ _WHOLE = "a search finds the rate of all requests of a mix together"
 _BY_ITSELF = "leave the request out; to search for its own rate, select it by name: -m items"
 
 
+def _check_names_no_request(sets: Sets, suite: Suite) -> None:
+    """Raise UsageError for a set with the name of a request of a mix, whose rate would be taken for that request's."""
+    for scenario in suite.scenarios:
+        for label in scenario.told_apart:
+            if name := next((name for name in (label, f"{scenario.name}/{label}") if name in sets), None):
+                hint = f"{_BY_ITSELF}; or give the objective another name"
+                raise UsageError(f"--objective '{name}: …': `{label}` is a request, and {_WHOLE}", hint=hint)
+
+
 def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
     return SearchTerms(
         sets=dict(sets),
@@ -222,12 +231,14 @@ def _few_errors(conditions: tuple[Objective, ...]) -> Iterator[Objective]:
 
 def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, ...]]:
     """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
-    if flags.objective:
-        return read_sets(flags.objective)
     if suite.abort_when:
         raise UsageError(
             "`abort_when` ends loads of `redline run`, and a search ends hopeless probes itself", hint="leave it out"
         )
+    if flags.objective:
+        sets = read_sets(flags.objective)
+        _check_names_no_request(sets, suite)
+        return sets
     if by_request := [objective.text for objective in suite.objectives if objective.request]:
         raise UsageError(f"the objective `{by_request[0]}`: {_WHOLE}", hint=_BY_ITSELF)
     if suite.objective_sets:

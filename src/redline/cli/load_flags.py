@@ -44,7 +44,9 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     values = own | dict(like.flags) | given
     if values["url"] is not None and not is_secure(str(values["url"])):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
-    return LoadFlags(**values), like
+    made = LoadFlags(**values)
+    made.typed = flags.typed
+    return made, like
 
 
 def load_suite(flags: LoadFlags, project: Project | None = None) -> tuple[Suite, str]:
@@ -186,7 +188,7 @@ def _length(flags: LoadFlags) -> str:
     recorded_ms = round(flags.recorded.last_ns / speed) // 1_000_000 + 1
     if recorded_ms * 1_000_000 <= parse_duration(flags.duration):
         return flags.duration if "duration" in flags.typed else f"{recorded_ms}ms"
-    if not flags.called:
+    if not flags.called and not flags.quiet:
         said = f"the first {flags.duration} of it are sent; -d {math.ceil(recorded_ms / 1000)}s sends all"
         Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
     return flags.duration

@@ -1,7 +1,7 @@
 """The `redline` script. Only this module turns errors into exit codes.
 
-0 done, 1 could not run, 2 wrong input, 3 an objective or `--fail-on` was missed, 130 interrupted (143
-by SIGTERM, 129 by SIGHUP).
+0 done, 1 could not run, 2 wrong input, 3 an objective or `--fail-on` was missed or a load aborted, 130 interrupted
+(143 by SIGTERM, 129 by SIGHUP).
 """
 
 import errno

@@ -21,7 +21,7 @@ EXIT_CODES = (
     ("0", "done"),
     ("1", "could not run, or no valid result"),
     ("2", "wrong input: a flag, a suite, a catalogue entry; nothing was started"),
-    ("3", "an objective was missed, or --fail-on met its verdict"),
+    ("3", "an objective was missed, --abort-when ended a load, or --fail-on met its verdict"),
     ("130", "interrupted by Ctrl-C; what was measured is kept; 143 by SIGTERM, 129 by SIGHUP"),
 )
 _USAGE = """\

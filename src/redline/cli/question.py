@@ -49,7 +49,7 @@ class EndQuestion:
 
     def _wait(self) -> None:
         try:
-            while not self._is_closed and not self.stops and time.monotonic() < self._until_s:
+            while not self._is_over:
                 ready, _, _ = select.select([self._terminal], [], [], _LOOK_S)
                 key = os.read(self._terminal, 1) if ready else None
                 if key is not None and (not key or key in _ENDS_EARLY):
@@ -64,6 +64,11 @@ class EndQuestion:
                 assert main is not None
                 signal.pthread_kill(main, signal.SIGINT)
             self._over.set()
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether nobody waits for a key any more. Another Ctrl-C answers too, wherever it is heard."""
+        return self._is_closed or self.stops or interrupts.is_repeated() or time.monotonic() >= self._until_s
 
     def _restore(self) -> None:
         with suppress(termios.error, OSError):

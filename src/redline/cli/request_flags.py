@@ -199,7 +199,7 @@ def take_recording(flags: LoadFlags | AbFlags) -> None:
         hint = f"write its list and times first: redline import {flags.replay} -o requests.yaml --times times.txt"
         raise UsageError(f"{source}: a suite names files of due times", hint=hint)
     flags.listed, flags.recorded = as_document(made, flags.replay), times_of(made)
-    if not flags.called:
+    if not flags.called and not flags.quiet:
         said = summary(made, flags.replay, _targets(flags))
         Terminal(stderr=True).print(f"{said}\n{times_summary(made)}", highlight=False, soft_wrap=True)
 

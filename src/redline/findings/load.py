@@ -5,7 +5,7 @@ import math
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import TOO_SLOW, Observation, Rule
 from redline.model import Cell, Closed, Histogram, Open, Traffic
-from redline.quantities import duration, percent
+from redline.quantities import duration, percent, significant
 from redline.stats import Trial
 
 BY_CHANCE = 4.0
@@ -36,15 +36,14 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     if traffic.ended in ("complete", "failing"):  # a failure has its own reason
         return None
     planned = cell.load.duration_ns / 1e9
+    measured = f"{duration(traffic.seconds * 1e9)} of the planned {duration(cell.load.duration_ns)} were measured."
     if traffic.aborted_by:
-        why = f"The load was aborted by {traffic.aborted_by}; {traffic.seconds:.3g} s of {planned:.3g} s were measured."
-        return Observation(1.0, why)
+        return Observation(1.0, f"The load was aborted by {traffic.aborted_by}; {measured}")
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
     failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
     deadline = "The load was cut off" if failed else "The engine ran into its deadline"
     why = deadline if traffic.ended == "deadline" else "The measurement was interrupted"
-    message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
-    return Observation(missing, message)
+    return Observation(missing, f"{why}: {measured}")
 
 
 @Rule("rate-missed", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW, blames="server")
@@ -237,9 +236,10 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     )
     off = abs(busy / kept - 1.0) - (ends_s + think_s) / traffic.seconds
     time = f"({duration(mean_s * 1e9)} mean response time + {duration(think_s * 1e9)} think time)"
+    kind = "users busy" if shape.depth == 1 else "requests in flight"
     message = (
         f"{rate_per_s:,.0f} requests/s x {time if think_s else f'{duration(mean_s * 1e9)} mean response time'} make "
-        f"{busy:.3g} {'users busy' if shape.depth == 1 else 'requests in flight'}, but the load has {kept:.10g}."
+        f"{significant(busy)} {kind}, but the load has {kept:.10g}."
     )
     return Observation(off, message)
 

@@ -8,7 +8,7 @@ from redline.findings.machine import client_saturated, engine_share, server_shar
 from redline.findings.rules import TOO_SLOW, Observation, Rule
 from redline.model import Cell, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
-from redline.quantities import percent, size
+from redline.quantities import percent, significant, size
 from redline.stats import Trial
 
 USERS_FOR_EACH = 8
@@ -49,8 +49,9 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
     engine = engine_share(trial, traffic)
     busiest = max(wanted, engine, *_cores_in_use(trial, traffic, used, engine))
     message = (
-        f"The server used {used * cores:.2g} of its {cores} core{'' if cores == 1 else 's'} and the engine was busy "
-        f"{percent(min(engine, 1.0))} of the time, though users always waited: the server waits for something else."
+        f"The server used {significant(used * cores, 2)} of its {cores} core{'' if cores == 1 else 's'} and the engine "
+        f"was busy {percent(min(engine, 1.0))} of the time, though users always waited: the server waits for "
+        "something else."
     )
     return Observation(1.0 - busiest, message)
 

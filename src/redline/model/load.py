@@ -229,6 +229,11 @@ class Load(Frozen):
         return not self.shape.stages and self.count is None
 
     @property
+    def goes_on_alike(self) -> bool:
+        """Whether its end is like its beginning, so that it may last longer."""
+        return not self.changes and self.count is None
+
+    @property
     def primary_metric(self) -> Metric:
         """The metric that a better server improves: p99 where a schedule or waiting users set the rate."""
         return Metric.THROUGHPUT if self.saturates else Metric.P99

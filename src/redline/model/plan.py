@@ -271,14 +271,14 @@ class Cell(Frozen):
 
         A load that changes, or that ends by count, is profiled as a whole.
         """
-        if not self.load.fits_duet:
+        if not self.load.goes_on_alike:
             return self
         return self.model_copy(update={"load": self.load.model_copy(update={"duration_ns": 2 * self.load.duration_ns})})
 
     @property
     def unprofiled_ns(self) -> int:
         """The measurement time of a cell `under_profiler` before its profile, and again after it."""
-        return self.load.duration_ns // 4 if self.load.fits_duet else 0
+        return self.load.duration_ns // 4 if self.load.goes_on_alike else 0
 
     @property
     def id(self) -> str:

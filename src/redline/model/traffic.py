@@ -507,11 +507,6 @@ class Traffic(Frozen):
         """Right answers to requests due in the window, or due before it up to the number that is pending at its end."""
         return self.counts.completed - self.backlog
 
-    def request_rate_per_s(self, request: RequestTraffic) -> float:
-        """The part of `rate_per_s` that a request has."""
-        completed = self.counts.completed
-        return self.rate_per_s * request.completed / completed if completed else 0.0
-
     @property
     def rate_per_s(self) -> float:
         """Right answers per second within the measurement window, without answers that reduced a backlog."""

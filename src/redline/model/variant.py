@@ -170,8 +170,8 @@ class Variant(Frozen):
 
     @property
     def protocol(self) -> dict[str, object]:
-        """Its version of HTTP and its TLS, if it is not plain HTTP/1.1."""
-        return self.model_dump(mode="json", include={"http", "tls"})
+        """Its version of HTTP and its TLS, if it is not plain HTTP/1.1; wherever the client's certificate is kept."""
+        return self.model_dump(mode="json", include={"http", "tls"}, exclude={"tls": {"cert": {"file", "key_file"}}})
 
     @property
     def server(self) -> str:

@@ -37,7 +37,7 @@ class ShareDifferences:
 
 
 def times_between(histograms: Sequence[Histogram], most: int) -> tuple[int, ...]:
-    """At most so many times in nanoseconds, ascending, from the fastest to the slowest 0.1‰ to 1‰ of any histogram.
+    """At most so many times in nanoseconds, ascending, from the fastest 1‰ to the slowest 0.1‰ of any histogram.
 
     Their ratio is about constant, and they have three digits, as they are shown. Empty if all histograms are.
     """

@@ -15,7 +15,8 @@ def load_text(load: Load) -> str:
     """`closed, 64 users, 1s`; `open, 5,000/s poisson, 64 connections, 1s`; `closed, 0 users to 1,000 over 30s, 60s`."""
     shape = load.shape
     length = f"{round(load.duration_ns / 1e9, 3):g}s" + (f" or {load.count:,} requests" if load.count else "")
-    replaced = f"{shape.requests_per_connection:,} requests a connection" if shape.requests_per_connection else ""
+    most = shape.requests_per_connection
+    replaced = f"{most:,} {'request' if most == 1 else 'requests'} a connection" if most else ""
     parts = _closed(shape) if isinstance(shape, Closed) else _open(shape)
     return ", ".join(part for part in (*parts, replaced, length) if part)
 

@@ -15,7 +15,8 @@ from redline.suite.places import socket_place
 
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_UNIX = "http+unix"
+UNIX = "http+unix"
+"""The scheme of HTTP over a Unix socket."""
 _HINT = "write it like http://127.0.0.1:8080/path"
 _IPV6_HINT = "write it like http://[::1]:8080/path"
 _PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#]*)([^#]*)")
@@ -32,7 +33,7 @@ def check_is_reachable(target: str) -> None:
     """Raise UsageError for a bare Unix socket or a file of requests in place of a server."""
     if target.lower().startswith("unix:"):
         path = f"/{target[5:].lstrip('/')}"
-        hint = f"write {_UNIX}://{quote(path, safe='')}/, or http://localhost/ and --unix-socket {path}"
+        hint = f"write {UNIX}://{quote(path, safe='')}/, or http://localhost/ and --unix-socket {path}"
         raise UsageError(f"{target} names a Unix socket, and not what is requested there", hint=hint)
     if _HAR.fullmatch(target) and not is_url(target):
         hint = f"give it as --requests {target}, and the server's URL; `redline import {target}` shows its requests"
@@ -78,7 +79,7 @@ def read_url(url: str) -> tuple[AttachedServer, str]:
     The host is without brackets; an IPv6 address may have a zone, `fe80::1%eth0`. A fragment is never sent.
     """
     scheme, authority, path = _split(url)
-    if scheme == _UNIX:
+    if scheme == UNIX:
         return _of_socket(url, authority), _sent(path)
     if scheme not in _DEFAULT_PORTS:
         raise UsageError(f"{url}: cannot load {scheme}://", hint="the engine speaks HTTP: use http:// or https://")
@@ -102,7 +103,7 @@ def _sent(path: str) -> str:
 def _of_socket(url: str, authority: str) -> AttachedServer:
     """The server at the socket of `http+unix://%2Frun%2Fapp.sock`, which is asked as localhost."""
     if not authority:
-        hint = f"escape its slashes: {_UNIX}://%2Frun%2Fapp.sock/path"
+        hint = f"escape its slashes: {UNIX}://%2Frun%2Fapp.sock/path"
         raise UsageError(f"{url}: no socket is named", hint=hint)
     try:
         place = socket_place(unquote(authority))

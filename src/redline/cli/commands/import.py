@@ -35,6 +35,8 @@ def execute(flags: ImportFlags) -> None:
     if flags.times is not None and flags.output is None:
         hint = "add -o requests.yaml: the times name requests by their numbers in it"
         raise UsageError(f"--times {flags.times} goes with a list", hint=hint)
+    if flags.times is not None and flags.output is not None and flags.times.resolve() == flags.output.resolve():
+        raise UsageError(f"--times {flags.times} is the file of -o", hint="give the list and its times two names")
     most = MOST_REQUESTS if flags.most is None else at_least_one("--most", flags.most)
     keep = frozenset(name.lower() for name in split(flags.keep))
     made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most, times=flags.times is not None))

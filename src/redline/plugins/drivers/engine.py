@@ -108,7 +108,8 @@ class EngineDriver:
             watchdog.start()
             with contextlib.suppress(OSError):  # the engine also pins itself, and reports if it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
-            _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(told(wanted)))
+            if _log.isEnabledFor(logging.DEBUG):  # nothing more than it must comes between the start and the load
+                _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(told(wanted)))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
             drive.on_start(process.pid)
             _follow(process, transcript, drive)

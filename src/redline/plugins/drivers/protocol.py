@@ -79,8 +79,12 @@ def job(drive: Drive) -> dict[str, Any]:
 
 
 def told(wanted: dict[str, Any]) -> dict[str, Any]:
-    """A job as it may be shown: without the values of headers, bodies, picked values and certificates."""
-    shown = {**wanted, "requests": [_told_request(request) for request in wanted["requests"]]}
+    """A job as it may be shown: without the values of headers, bodies, picked values and certificates.
+
+    Of a replay it has the number of its times.
+    """
+    requests = [_told_request(request) for request in wanted["requests"]]
+    shown = {**wanted, "requests": requests, "load": _told_load(wanted["load"])}
     if "picks" in wanted:
         shown["picks"] = {name: len(values) for name, values in wanted["picks"].items()}
     targets = [wanted["target"], *wanted.get("duet", {}).get("targets", ())]
@@ -88,10 +92,27 @@ def told(wanted: dict[str, Any]) -> dict[str, Any]:
     return shown | ({"duet": wanted["duet"] | {"targets": others}} if "duet" in wanted else {})
 
 
+def _told_load(load: dict[str, Any]) -> dict[str, Any]:
+    """A load with the number of its due times: there may be 200 000 of them."""
+    match load:
+        case {"open": {"arrivals": {"replayed_ns": due} | {"replayed": {"due_ns": due}}} as shape}:
+            return {**load, "open": {**shape, "arrivals": {"replayed": len(due)}}}
+    return load
+
+
 def _told_request(request: dict[str, Any]) -> dict[str, Any]:
     left_out = {"headers", "body_text", "body_base64", "expect"}
     shown = {key: value for key, value in request.items() if key not in left_out}
     return shown | {"headers": [name for name, _ in request["headers"]]}
+
+
+def _told_load(load: dict[str, Any]) -> dict[str, Any]:
+    shape = load.get("open", {})
+    replay = shape.get("arrivals")
+    if not isinstance(replay, dict):
+        return load
+    times = replay["replayed_ns"] if "replayed_ns" in replay else replay["replayed"]["due_ns"]
+    return {"open": {**shape, "arrivals": {"replayed": len(times)}}}
 
 
 def duet_job(duet: DuetDrive) -> dict[str, Any]:

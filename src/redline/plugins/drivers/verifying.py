@@ -23,7 +23,8 @@ GRPC = "application/grpc"
 _REDIRECTION = 3
 _BEGUN = "bytes of it"
 _ENDLESS = "; it began and did not end, as a stream of events does: load a request whose answer ends"
-_SAFE = ("GET", "HEAD", "OPTIONS")
+_NO_TLS = "does not speak TLS"
+_SIGNS_OF_TLS = ("certificate", "the server sent the alert")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
@@ -58,21 +59,33 @@ def _cookies_of(answer: Checked) -> list[str]:
 
 
 def _other_scheme(checks: CheckProcess, cell: Cell, endpoint: Endpoint, answer: Checked) -> str:
-    """Say that the port speaks TLS and was asked without, or the other way round; empty if neither is so."""
-    variant, request = cell.variant, cell.scenario.request
-    without = variant.tls is None
-    if answer.status not in (None, HTTPStatus.BAD_REQUEST) if without else answer.outcome != "tls":
+    """Say that the port speaks TLS and was asked without, or the other way round; empty if neither is so.
+
+    The request that finds it out has nothing of the user's: what was meant for TLS is not sent without.
+    """
+    without = cell.variant.tls is None
+    if answer.status not in (None, HTTPStatus.BAD_REQUEST) if without else not _may_lack_tls(answer):
         return ""
-    other = variant.over(Tls(insecure=True) if without else None)
+    other = cell.variant.over(Tls(insecure=True) if without else None)
     timeout_ns = int(VERIFY_WITHIN_S[0] * 1e9)
-    probe = Request(headers=request.headers) if request.method not in _SAFE else request
     try:
-        seen = checks.ask(check(other, endpoint, probe, cell.scenario.picks, timeout_ns=timeout_ns, keep_bytes=0))
+        seen = checks.ask(check(other, endpoint, Request(), {}, timeout_ns=timeout_ns, keep_bytes=0))
     except DriveError:  # it only explains what is known to be wrong
         return ""
     if without:
         return "this port speaks TLS: write https://" if seen.tls is not None else ""
-    return "this port speaks HTTP without TLS: write http://" if seen.status is not None else ""
+    # Many servers answer 400 to a request without TLS on their port for TLS.
+    proves = seen.status is not None and (seen.status != HTTPStatus.BAD_REQUEST or _NO_TLS in _reason(answer))
+    return "this port speaks HTTP without TLS: write http://" if proves else ""
+
+
+def _may_lack_tls(answer: Checked) -> bool:
+    """Whether a handshake failed without a certificate or an alert, which only a peer that speaks TLS has."""
+    return answer.outcome == "tls" and not any(sign in _reason(answer) for sign in _SIGNS_OF_TLS)
+
+
+def _reason(answer: Checked) -> str:
+    return "" if answer.failure is None else answer.failure.reason
 
 
 def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.files import as_store_error
+from redline.plugins.launchers.variables import hidden_in
 from redline.plugins.linux import procfs
 
 # Imported rather than run as a script, so that Python keeps it compiled; isolated, and without site packages.
@@ -133,9 +134,7 @@ class Guard:
             return NotStarted(event["errno"], event["what"])
         self._served_pid, order = event["pid"], self._order
         on = f" on CPUs {','.join(map(str, order.cpus))}" if order.cpus else ""
-        command = shlex.join(order.command)
-        for secret in order.secrets:
-            command = command.replace(secret, "***")
+        command = shlex.join(hidden_in(word, order.secrets) for word in order.command)
         _log.debug("server: pid %d%s, in %s: %s", self._served_pid, on, order.folder, command)
         return Started(event["pid"], event["at_ns"], bool(event["cgroup"]))
 

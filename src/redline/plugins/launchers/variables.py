@@ -100,7 +100,8 @@ def variables_of_compose(file: Path) -> dict[str, str]:
 
 def hidden_in(text: str, secrets: Sequence[str]) -> str:
     """Hide secrets in a text."""
-    return Redactor(secrets).passed(text.encode(), last=True).decode()
+    hidden = Redactor(secrets).passed(text.encode(errors="surrogateescape"), last=True)
+    return hidden.decode(errors="surrogateescape")
 
 
 def _mappings(written: Any, key: str) -> list[dict[str, Any]]:

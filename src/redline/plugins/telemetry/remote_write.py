@@ -77,6 +77,16 @@ def written(meter: Meter, url: str, say: Callable[[str], object]) -> Iterator[No
         writer.end()
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for the answer that it is: a write does not arrive by it, and headers are for one server."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Ask nothing further."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
 class _Writer:
     """Writes the values of all series, and the end of those that are no longer there."""
 
@@ -109,7 +119,7 @@ class _Writer:
         content = bytes(cramjam.snappy.compress_raw(message(values, self._last_ms)))
         request = urllib.request.Request(self._endpoint, content, self._headers, method="POST")  # noqa: S310 - checked
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S):  # noqa: S310
+            with _OPENER.open(request, timeout=_TIMEOUT_S):
                 return ""
         except urllib.error.HTTPError as error:
             said = error.read(_MOST_SAID).decode(errors="replace").strip()
@@ -158,7 +168,7 @@ def _headers() -> dict[str, str]:
 def _given(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
     for pair in pairs:
         name, equals, value = (unquote(part.strip()) for part in pair.partition("="))
-        if not equals or not name.replace("-", "").isalnum() or not value.isprintable():
+        if not equals or not name.replace("-", "").isalnum() or not (value.isascii() and value.isprintable()):
             raise UsageError(
                 f"{HEADERS} has a part that is no header",
                 hint=f"write {HEADERS}='Authorization=Bearer%20…', with commas between several",

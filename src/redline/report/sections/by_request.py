@@ -25,7 +25,7 @@ def request_tables(requests: Sequence[RequestReport], title: str = "") -> Iterat
     columns = (Column("request"), *_counts_heads())
     yield Table(columns, tuple((request.request, *_counts(request)) for request in shown), on=Medium.TERMINAL)
     left = len(requests) - len(shown)
-    more = f"{fmt.count(left, 'request')} more came less often; Markdown, page, CSV and JSON have all of them."
+    more = f"{fmt.integer(left)} more came less often; Markdown, page, CSV and JSON have all of them."
     yield Prose.of([more] if left else (), "dim", on=Medium.TERMINAL)
     columns = (Column("request"), Column("sent as"), *_counts_heads(), *_times_heads(known))
     all_rows = tuple(
@@ -56,7 +56,7 @@ def request_sections(report: Report) -> Iterator[Section]:
 
 _ABOUT = (
     "All used trials together, or all starts of a duet, whose slices give no throughput of a server alone. The "
-    "throughputs of the requests add up to that of the server. Ratios by request show where a difference comes from; "
+    "throughputs of the requests add up to that of the server. Changes by request show where a difference comes from; "
     "the verdict is on the whole mix."
 )
 
@@ -86,22 +86,17 @@ def _counts(request: RequestReport) -> Iterator[str]:
 
 
 def _ratios(report: Report, cell: CellReport) -> Iterator[Table]:
-    """The ratios of a cell's requests to those of its baseline, a row per request."""
+    """The changes of a cell's requests against those of its baseline, a row per request."""
     rows: dict[str, dict[float, RequestRatio]] = {}
     for ratio in report.request_ratios:
         if ratio.cell_id == cell.cell_id:
             rows.setdefault(ratio.request, {})[ratio.quantile] = ratio
     quantiles = sorted({q for known in rows.values() for q in known})
     if rows:
-        columns = (Column("request"), *(Column(f"{fmt.quantile_name(q)}, times", "right") for q in quantiles))
-        cells = tuple((request, *(_ratio(known.get(q)) for q in quantiles)) for request, known in rows.items())
-        yield Table(columns, cells, line((cell.server, "strong"), (" against its baseline, by request", "dim")))
-
-
-def _ratio(known: RequestRatio | None) -> str:
-    """`1.24 [1.10, 1.39]`."""
-    if known is None:
-        return ""
-    low, high = known.ratio.low, known.ratio.high
-    ends = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
-    return f"{known.ratio.value:.3g}{ends}"
+        columns = (Column("request"), *_times_heads(quantiles))
+        cells = tuple(
+            (request, *(fmt.with_bounds(known[q].ratio) if q in known else "" for q in quantiles))
+            for request, known in rows.items()
+        )
+        title = line((cell.server, "strong"), (" against its baseline: response times by request", "dim"))
+        yield Table(columns, cells, title)

@@ -82,7 +82,7 @@ def _curve(curve: Sequence[BandedPercentile], percentiles: Sequence[Percentile],
     made: Curve = {
         "x": [round(farthest if p.q >= 1 else min(farthest, -math.log10(1 - p.q)), 4) for p in points],
         "y": [point.ns for point in points],
-        "certain": sum(1 for point in points if count * (1 - point.q) >= _CERTAIN),
+        "certain": sum(1 for point in points if round(count * (1 - point.q), 6) >= _CERTAIN),
     }
     if any(point.low_ns is not None for point in points):
         made["low"] = [point.low_ns for point in points]

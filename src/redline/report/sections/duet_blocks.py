@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from redline.model import Metric, Report
 from redline.model.timeline import BlockStep, DuetTimeline, StartTimeline
 from redline.report import format as fmt
-from redline.report.document import Prose, Section
+from redline.report.document import Fold, Prose, Section, line
 from redline.report.figures import TimeView
 from redline.report.sections.time_axis import (
     TimeItem,
@@ -37,13 +37,19 @@ def blocks_section(report: Report) -> Iterator[Section]:
         return
     text = (
         "Servers of a comparison by turns, a block after the other; starts stand one after the other, without the time "
-        "between them. The green line is the ratio as it read once the start below it was over, from all starts up to "
+        "between them. The line is the ratio as it read once the start below it was over, from all starts up to "
         "this, and the band its 95% interval. Rings are blocks that do not count: of warm-ups, and of "
         "starts that are left out."
     )
     yield Section(
         "Each comparison over time",
-        (Prose.of([text], "dim"), TimeView("duets", "Comparison", "A comparison over time")),
+        (
+            Fold(
+                line("A comparison at a time"),
+                (Prose.of([text], "dim"), TimeView("duets", "Comparison", "A comparison over time")),
+                open=False,
+            ),
+        ),
         anchor="blocks",
     )
 
@@ -187,7 +193,7 @@ def _says(timeline: DuetTimeline) -> Iterator[str]:
     blocks, counted = sum(step.blocks for step in steps), sum(step.blocks for step in steps if step.counts)
     merged = "" if len(steps) == blocks else f", drawn in {len(steps)} steps"
     starts = fmt.count(len(timeline.starts), "start")
-    yield f"{starts} with {fmt.count(blocks, 'block')}, of which {counted} count{merged}"
+    yield f"{starts} with {fmt.count(blocks, 'block')}, of which {fmt.integer(counted)} count{merged}"
     for metric, (_, noun, _, _) in _METRICS.items():
         known = [start.so_far[metric] for start in timeline.starts if metric in start.so_far]
         if known:

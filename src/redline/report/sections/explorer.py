@@ -8,7 +8,7 @@ from redline.model.variant import FLAGS, PLACE, ROUTE
 from redline.report import format as fmt
 from redline.report.document import ChangeCell, Prose, Section, line
 from redline.report.figures import Pivot
-from redline.report.sections.results import LEVELS, Level, level_name, level_score, levels_of
+from redline.report.sections.results import LEVELS, Level, level_hint, level_name, level_score, levels_of
 from redline.report.sections.views import invalid_reason
 
 FEWEST_CELLS = 21
@@ -188,9 +188,7 @@ def _pairs(
 
 
 def _metric(level: Level, *, has_changes: bool) -> ShownMetric:
-    more = level in (Metric.THROUGHPUT, Metric.RECEIVED)
-    hint = f"{'more' if more else 'less'} is better"
-    return {"name": level_name(level), "hint": hint, "changes": has_changes and level in COMPARED}
+    return {"name": level_name(level), "hint": level_hint(level), "changes": has_changes and level in COMPARED}
 
 
 def _main(shown: tuple[Level, ...], comparisons: Iterable[Comparison]) -> int:

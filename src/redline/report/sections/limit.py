@@ -160,7 +160,7 @@ def _plots(cell: CellLimit) -> Iterator[Plot]:
     )
     if cell.beyond:
         overload = f"{cell.slug}: before, during and after an overload of {rate(cell.beyond.overload_per_s)}"
-        rates = "Overload test: offered (dashed), answered and wrong, per second, over time"
+        rates = "Overload test: offered (dashed), answered and errors, per second, over time"
         yield Plot("rate", rates, f"{rates}, {overload}")
         times = "Overload test: p50 and p99 of response time over time"
         yield Plot("latency", times, f"{times}, {overload}")

@@ -71,7 +71,7 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(drawn, shares), left=("time",))
     shares = sorted({p.q for cell, _ in drawn for time in cell.other_times for p in time.points})
     heads = ["time", "count", "resolution", "clocks", *map(fmt.percent, shares)]
-    title = "Handshakes and one-way times, over all used trials"
+    title = "Times to the first byte, handshakes and one-way times, over all used trials"
     yield server_table(title, heads, _other_times(drawn, shares), left=("time",))
     outcomes = ((name, _outcomes(cell)) for cell, name in cells)
     yield server_table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind", "status codes"))

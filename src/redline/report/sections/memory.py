@@ -95,7 +95,7 @@ def _pauses(memory: MemoryReport) -> Iterator[str]:
 
 
 def _cores(known: float | None) -> str:
-    return "" if known is None else f"{known:.2g}"
+    return "" if known is None else fmt.significant(known, 2)
 
 
 def _steps() -> Iterator[str]:

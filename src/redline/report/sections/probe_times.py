@@ -147,7 +147,7 @@ def _overload(beyond: Beyond | None, placed: Sequence[Placed]) -> Iterator[TimeL
     """What was asked and answered in the overload test, by its slices."""
     if edges := _overload_edges(beyond, placed):
         course = beyond.course if beyond else ()
-        yield steps("overload test: asked", "--ceiling", edges, (moment.asked_per_s for moment in course), dash=True)
+        yield steps("overload test: offered", "--ceiling", edges, (moment.asked_per_s for moment in course), dash=True)
         yield steps("answered", "--s0", edges, (moment.answered_per_s for moment in course))
 
 

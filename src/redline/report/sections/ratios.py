@@ -291,9 +291,11 @@ def duet_details(comparisons: Iterable[Comparison]) -> Iterator[Line]:
             continue
         duet, parts = comparison.duet, [fmt.count(comparison.duet.starts, "fresh start")]
         if duet.between_sd is not None:
-            parts.append(f"starts differ by {duet.between_sd * 100:.2g}%")
+            parts.append(f"starts differ by {fmt.significant(duet.between_sd * 100, 2)}%")
         if duet.blocks_se is not None:
-            parts.append(f"the machine's noise leaves an error of {duet.blocks_se * 100:.2g}% in one start")
+            parts.append(
+                f"the machine's noise leaves an error of {fmt.significant(duet.blocks_se * 100, 2)}% in one start"
+            )
         if duet.alone is not None:
             parts.append(f"trials of each server alone say {fmt.with_bounds(duet.alone)}")
         yield line((f"{fmt.label(comparison.metric)}: ", "dim"), "; ".join(parts))

@@ -85,6 +85,11 @@ def level_name(level: Level) -> str:
     return fmt.label(level) if isinstance(level, Metric) else level
 
 
+def level_hint(level: Level) -> str:
+    """`more is better`."""
+    return f"{'more' if isinstance(level, Metric) and level.higher_is_better else 'less'} is better"
+
+
 def level_score(cell: CellReport, level: Level) -> ScoreCell:
     """The level of a valid cell with its interval; the maximum has none."""
     if isinstance(level, Metric):

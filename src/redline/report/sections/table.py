@@ -27,6 +27,7 @@ from redline.report.sections.ratios import duet_details, legend, remarks, verdic
 from redline.report.sections.results import (
     LEVELS,
     Level,
+    level_hint,
     level_name,
     level_score,
     levels_of,
@@ -109,11 +110,7 @@ class _ResultRows:
                 compared = self._compared.get(cell.cell_id, {}) if cell.role == "subject" else {}
                 rows.append((f"{group.title} {group.load_text}{base}", server, *self._scores(cell, compared)))
                 more.append(_fold(cell, compared))
-        more_is_better = (Metric.THROUGHPUT, Metric.RECEIVED)
-        heads = (
-            Column(level_name(level), "right", hint=f"{'more' if level in more_is_better else 'less'} is better")
-            for level in self.levels
-        )
+        heads = (Column(level_name(level), "right", hint=level_hint(level)) for level in self.levels)
         columns = (Column("workload", place="above"), Column("server"), *heads)
         title = line("All servers and workloads" if len(made) > 1 else made[0].title)
         return Table(columns, tuple(rows), title, look="scores", more=tuple(more), on=Medium.PAGE)

@@ -7,7 +7,7 @@ from statistics import median
 from redline.model import CellReport, Grade, Report, TrialReport
 from redline.model.timeline import ROWS_PER_DECADE, TimedSteps, TimelineEvent, TrialTimeline
 from redline.report import format as fmt
-from redline.report.document import Prose, Section
+from redline.report.document import Fold, Prose, Section, line
 from redline.report.figures import TimeView
 from redline.report.sections.time_axis import (
     TimeHeat,
@@ -40,13 +40,19 @@ def trials_section(report: Report) -> Iterator[Section]:
     )
     if len(made) < trials:
         text += (
-            "Of each cell there is the middle trial, in few steps: `redline report RUN --format intervals` has every "
-            "interval of every trial. "
+            "Of each cell there is the middle trial, in few steps: `redline report RUN --format intervals-csv` has "
+            "every interval of every trial. "
         )
     text += "Drag to zoom in, double-click to see all again."
     yield Section(
         "Each trial over time",
-        (Prose.of([text], "dim"), TimeView("trials", "Trial", "A trial over time")),
+        (
+            Fold(
+                line("A trial at a time"),
+                (Prose.of([text], "dim"), TimeView("trials", "Trial", "A trial over time")),
+                open=False,
+            ),
+        ),
         anchor="trials",
     )
 
@@ -184,13 +190,17 @@ def _said(timeline: TrialTimeline) -> Iterator[str]:
         yield f"p99 {_between(fmt.duration, times)}"
     for name, steps_ in (("server", timeline.cpu), ("engine", load)):
         if cores := _measured(steps_, name, start):
-            yield f"the {name} used at most {max(cores):.2g} cores"
+            yield f"the {name} used at most {_cores(cores)}"
     if sizes := _measured(timeline.memory, "resident", start):
         yield f"memory {_between(fmt.size, sizes)}"
     yield from _counted("pause", timeline.pauses, timeline.pauses_in_all)
     yield from _counted("collection", timeline.collections, timeline.collections_in_all)
     if steal := timeline.taken.known("steal"):
-        yield f"the host took at most {max(steal):.2g} cores" if any(steal) else "the host took nothing"
+        yield f"the host took at most {_cores(steal)}" if any(steal) else "the host took nothing"
+
+
+def _cores(values: Sequence[float]) -> str:
+    return f"{fmt.significant(max(values), 2)} cores"
 
 
 def _between(text: Callable[[float], str], values: Sequence[float]) -> str:

@@ -37,4 +37,4 @@ def _row(seen: WatchedSeries) -> tuple[str, ...]:
 
 
 def _amount(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{fmt.significant(value)} {unit}".rstrip()
+    return "" if value is None else fmt.amount(value, unit).rstrip()

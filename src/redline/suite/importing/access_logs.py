@@ -10,10 +10,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from redline.quantities import clip
-from redline.suite.importing.gathering import Asked, Gathering
+from redline.suite.importing.gathering import Asked, Gathering, Sent
 from redline.suite.importing.secrets import without_secrets
 from redline.suite.importing.source import RequestSource, member, read_json
-from redline.suite.importing.times import MOST_TIMES, NS_PER_S, time_of
+from redline.suite.importing.times import MOST_TIMES, NS_PER_S, is_whole, time_of
 
 MOST_DIFFERENT = 100_000
 """The most different requests that are counted. This bounds the memory, however long the log is."""
@@ -31,7 +31,9 @@ _STATUS_KEYS = ("status", "response_code", "DownstreamStatus", "status_code", "r
 _HOST_KEYS = ("host", "http_host", "authority", ":authority", "RequestHost", "server_name")
 _START_KEYS = ("start_time", "StartUTC", "StartLocal")
 _END_KEYS = ("msec", "time_iso8601", "ts", "@timestamp", "timestamp", "time", "time_local")
-_SECONDS_KEYS = ("request_time", "duration")
+_SECONDS_KEYS: tuple[str, ...] = ("request_time",)
+_SECONDS_KEYS_OF_CADDY: tuple[str, ...] = ("request_time", "duration")
+"""Others write a `duration` in milliseconds."""
 _NOBODY = (["-"], ['""'])
 _USER_KEYS = ("remote_user", "user_id", "ClientUsername")
 
@@ -54,10 +56,16 @@ class LogLine(NamedTuple):
 
     @property
     def began_ns(self) -> int | None:
-        """When the request began, in nanoseconds since 1970; None if the line does not say it."""
+        """When the request began, in nanoseconds since 1970; None if the line does not say it.
+
+        Of whole seconds, whole seconds are subtracted: the rest would only seem to be a time.
+        """
         at_ns = time_of(self.time)
         took = re.fullmatch(r"\d{1,5}(\.\d+)?", self.took)
-        return at_ns if at_ns is None or took is None else at_ns - round(float(took[0]) * NS_PER_S)
+        if at_ns is None or took is None:
+            return at_ns
+        took_s = float(took[0])
+        return at_ns - (int(took_s) * NS_PER_S if is_whole(self.time) else round(took_s * NS_PER_S))
 
 
 def is_common(line: str) -> bool:
@@ -109,9 +117,9 @@ def _in_envoy(line: str) -> LogLine | None:
 
 
 def _in_json(line: str) -> LogLine | None:
-    entry = read_json(line)
+    entry, seconds_keys = read_json(line), _SECONDS_KEYS
     if isinstance(member(entry, "request"), dict):  # Caddy has the request in an object of its own
-        entry = {**entry, **entry["request"], "request": None}
+        entry, seconds_keys = {**entry, **entry["request"], "request": None}, _SECONDS_KEYS_OF_CADDY
     request = _first(entry, _REQUEST_KEYS)
     if not request:
         method, target, query = (_first(entry, keys) for keys in (_METHOD_KEYS, _TARGET_KEYS, _QUERY_KEYS))
@@ -122,7 +130,7 @@ def _in_json(line: str) -> LogLine | None:
     logged = Logged(request, _first(entry, _STATUS_KEYS), _first(entry, _HOST_KEYS), signed_in)
     if began := _first(entry, _START_KEYS):
         return LogLine(logged, began)
-    return LogLine(logged, _first(entry, _END_KEYS), _first(entry, _SECONDS_KEYS))
+    return LogLine(logged, _first(entry, _END_KEYS), _first(entry, seconds_keys))
 
 
 def _first(entry: object, keys: Iterable[str]) -> str:
@@ -137,7 +145,7 @@ def _first(entry: object, keys: Iterable[str]) -> str:
 def _read(lines: Iterator[tuple[int, str]], read: Callable[[str], LogLine | None], into: Gathering) -> None:
     """Count the requests of a log. Every different request is parsed once."""
     counts: Counter[Logged] = Counter()
-    times = defaultdict[Logged, list[int]](list)
+    times = defaultdict[Logged, list[Sent]](list)
     timed = 0
     for number, line in lines:
         seen = read(line)
@@ -154,7 +162,7 @@ def _read(lines: Iterator[tuple[int, str]], read: Callable[[str], LogLine | None
         if logged in counts or len(counts) < MOST_DIFFERENT:
             counts[logged] += 1
             if into.wanted.times and (began_ns := seen.began_ns) is not None:
-                times[logged].append(began_ns)
+                times[logged].append(Sent(began_ns, number))
                 timed += 1
         else:
             into.leave_out(f"after the first {MOST_DIFFERENT:,} different requests", f"line {number}")
@@ -169,7 +177,7 @@ def _without_secrets(logged: Logged, into: Gathering) -> Logged:
     return logged._replace(request=request) if names else logged
 
 
-def _add(logged: Logged, count: int, times_ns: list[int], into: Gathering) -> None:
+def _add(logged: Logged, count: int, times: list[Sent], into: Gathering) -> None:
     match = _REQUEST.fullmatch(logged.request)
     if match is None:
         into.leave_out("that are not HTTP requests", logged.request[:60], count)
@@ -187,7 +195,7 @@ def _add(logged: Logged, count: int, times_ns: list[int], into: Gathering) -> No
         into.leave_out("that are not for a path", logged.request, count)
         return
     status = int(logged.status) if logged.status.isascii() and logged.status.isdecimal() else None
-    into.add(Asked(method, target, host.lower(), status=status), count, times_ns)
+    into.add(Asked(method, target, host.lower(), status=status), count, times)
 
 
 def _of_a_proxy(target: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from redline.model.template import as_literal
-from redline.quantities import clip
+from redline.quantities import LONGEST_DURATION_NS, clip, duration
 from redline.suite.importing.secrets import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.importing.source import RequestSource
 from redline.suite.importing.times import spread
@@ -54,6 +54,13 @@ class Wanted:
     host: str | None = None
     most: int = MOST_REQUESTS
     times: bool = False
+
+
+class Sent(NamedTuple):
+    """When a recorded request was sent, in nanoseconds since 1970, and its place in the file among equal times."""
+
+    at_ns: int
+    place: int = 0
 
 
 class Asked(NamedTuple):
@@ -126,14 +133,14 @@ class Gathering:
     hosts: "Counter[str]" = field(default_factory=Counter)
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
     first_host: str = ""
-    times: list[tuple[int, Asked]] = field(default_factory=list)
+    times: list[tuple[Sent, Asked]] = field(default_factory=list)
 
     def leave_out(self, why: str, example: str = "", count: int = 1, kind: Kind = "request") -> None:
         """Note that requests, or secrets in them, are left out."""
         known, first = self.left_out.get((kind, why), (0, clip(example)))
         self.left_out[kind, why] = known + count, first
 
-    def add(self, asked: Asked, count: int = 1, at_ns: Iterable[int] = ()) -> None:
+    def add(self, asked: Asked, count: int = 1, times: Iterable[Sent] = ()) -> None:
         """Add `count` occurrences of a request, unless it cannot be sent again; at these times, if wanted."""
         target, example = asked.target, f"{asked.method} {asked.target.partition('?')[0]}"
         if asked.status == 101:
@@ -151,9 +158,9 @@ class Gathering:
             # A browser that had cached the file got 304; a request without a condition gets 200.
             status = 200 if asked.status == 304 else asked.status
             self.counted.setdefault(clean, Counter())[status] += count
-            self.times += [(time_ns, clean) for time_ns in at_ns]
+            self.times += [(sent, clean) for sent in times]
 
-    def add_url(self, asked: Asked, url: str, at_ns: Iterable[int] = ()) -> None:
+    def add_url(self, asked: Asked, url: str, times: Iterable[Sent] = ()) -> None:
         """Add a request whose host and target are in a URL."""
         try:
             parts = urlsplit(url)
@@ -169,7 +176,7 @@ class Gathering:
             self.leave_out("a user in the URL", host, kind="secret")
         host = f"{parts.scheme}://{host.lower()}"
         self.first_host = self.first_host or host
-        self.add(asked._replace(host=host, target=target), at_ns=at_ns)
+        self.add(asked._replace(host=host, target=target), times=times)
 
     def made(self, form: str, *, of_a_page: bool = False) -> Made:
         """The list of all added requests. Raises UsageError if none is left.
@@ -212,15 +219,19 @@ class Gathering:
     def _arrivals(self, places: Mapping[Asked, int]) -> tuple[tuple[Arrival, ...], bool]:
         """The arrivals of the requests in the list, and whether they are spread over seconds.
 
-        Raises UsageError if the file lacks the wanted times.
+        Raises UsageError if the file lacks the wanted times, or spans more than a day.
         """
-        known = [(at_ns, places[asked]) for at_ns, asked in self.times if asked in places]
+        known = [(sent, places[asked]) for sent, asked in self.times if asked in places]
         if self.wanted.times and not known:
             raise self.source.wrong("this file does not say when its requests were sent", "load it at a rate: -R RATE")
         known.sort(key=lambda entry: entry[0])
-        times = spread([at_ns for at_ns, _ in known])
+        written = [sent.at_ns for sent, _ in known]
+        times = spread(written)
+        if times and (lasts_ns := times[-1] - times[0]) > LONGEST_DURATION_NS:
+            message = f"the requests of this file were sent in {duration(lasts_ns)}; a replay lasts a day at most"
+            raise self.source.wrong(message, "cut a part of it, such as: grep '26/Nov/2026:12:' access.log > noon.log")
         arrivals = (Arrival(at_ns - times[0], request) for at_ns, (_, request) in zip(times, known, strict=True))
-        return tuple(arrivals), times != [at_ns for at_ns, _ in known]
+        return tuple(arrivals), times != written
 
     def _host(self, *, of_a_page: bool) -> str:
         """The host whose requests are kept: the wanted host, the page's host, or the most frequent host."""

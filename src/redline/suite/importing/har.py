@@ -2,7 +2,7 @@
 
 from urllib.parse import quote_plus
 
-from redline.suite.importing.gathering import Asked, Gathering
+from redline.suite.importing.gathering import Asked, Gathering, Sent
 from redline.suite.importing.source import RequestSource, member, text_at
 from redline.suite.importing.times import time_of
 
@@ -38,7 +38,7 @@ def read_har(source: RequestSource, into: Gathering) -> None:
             continue
         known = status if isinstance(status, int) and not isinstance(status, bool) else None
         at_ns = time_of(text_at(entry, "startedDateTime")) if into.wanted.times else None
-        times = () if at_ns is None else (at_ns,)
+        times = () if at_ns is None else (Sent(at_ns, len(into.times)),)
         into.add_url(Asked(method, "", headers=_headers(request), body=body, status=known), url, times)
 
 

@@ -36,6 +36,11 @@ def time_of(text: str) -> int | None:
     return _unix(text)
 
 
+def is_whole(text: str) -> bool:
+    """Whether a time is written in whole seconds."""
+    return re.search(r"[.,]|^\s*\d{11,}\s*$", text) is None
+
+
 def _instant(iso: str, fraction: str | None, zone: str) -> int | None:
     try:
         whole = datetime.fromisoformat(f"{iso}{zone.replace('Z', '+00:00')}").astimezone(UTC)

@@ -90,8 +90,8 @@ impl Address {
     }
 }
 
-/// A stream socket, over TCP with `TCP_NODELAY`, to be connected to `target` from the local address `source`, or from an address that the kernel
-/// chooses. The port is chosen when it connects, so that a port serves many targets.
+/// A stream socket, over TCP with `TCP_NODELAY`, to be connected to `target` from the local address `source`, or from an address
+/// that the kernel chooses. The port is chosen when it connects, so that a port serves many targets.
 pub fn new_socket(target: &Address, source: Option<IpAddr>, nonblocking: bool) -> io::Result<TcpStream> {
     let family = target.family();
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if nonblocking { libc::SOCK_NONBLOCK } else { 0 };

@@ -82,7 +82,9 @@ def _difference(about: str, ours: str, theirs: str, pair: PlotDifference) -> Cha
     marked = tuple((tick, _points(tick)) for tick in sorted({*ticks, *(-tick for tick in ticks)}))
     x = time_scale(times) or Scale(1.0, 10.0, log=True)
     band = (
-        f"band: 95% interval at each time alone, over {pair['about']}" if "low" in pair else "too few rounds for a band"
+        f"band: 95% interval at each time alone, over {pair['about']}"
+        if "low" in pair
+        else f"no band from {pair['about']}"
     )
     return Chart(
         f"Share of requests answered within a time: {ours} minus {theirs}",

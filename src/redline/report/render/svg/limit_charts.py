@@ -74,7 +74,7 @@ def _rates(about: str, course: OverloadTimeline) -> Chart:
     named = (("offered", course["asked"], CEILING, "6 4"), ("answered", course["answered"], SERIES[0], ""))
     lines = [
         ChartLine(name, colour, _course(course["t"], values), dash)
-        for name, values, colour, dash in (*named, ("wrong", course["errors"], _WRONG, ""))
+        for name, values, colour, dash in (*named, ("errors", course["errors"], _WRONG, ""))
     ]
     highest = max([*course["asked"], *course["answered"], *course["errors"]])
     return Chart(

@@ -1,8 +1,8 @@
 "use strict";
 // The explorer: a table of all cells, whose axes a reader puts in rows, columns or colour. Only the rows and columns in
-// view are in the document. All texts are set as text, so that no name can be markup. The hash holds the view.
+// view are in the document. The hash holds the view.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent).explorer;
+  const { make, swatch, count: counted, data: { explorer: data } } = plotting;
   const root = document.querySelector(".pivot");
   const PLACES = ["rows", "columns", "colour"];
   const LINE = 18, ROOM = 6, EXTRA_ROWS = 6, EXTRA_COLUMNS = 2; // pixels, and what is drawn beyond the edges
@@ -12,11 +12,6 @@
   const views = metrics.flatMap((metric, at) => [{ at, name: metric.name },
     ...(metric.changes ? [{ at, name: `${metric.name} against the baseline`, change: true }] : [])]);
 
-  const make = (tag, properties = {}, ...children) => {
-    const element = Object.assign(document.createElement(tag), properties);
-    element.append(...children);
-    return element;
-  };
   const described = (element, attributes) => {
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
@@ -52,7 +47,7 @@
   function keep() {
     const made = hash();
     if (!made && !location.hash.startsWith(PREFIX)) return;
-    try { history.replaceState(null, "", made || "#explorer"); } catch { /* a frame without an address of its own */ }
+    plotting.keep(made || "#explorer");
   }
   // What the hash names and the report has not, is passed over: a link may come from another run, or be cut off.
   function restore() {
@@ -129,10 +124,6 @@
     return [make("span", { ariaHidden: "true", textContent: mark }), ` ${words}`];
   }
   // ---- the table ----
-  const swatch = axis => {
-    const value = axis % 8, dash = Math.floor(axis / 8) % 3;
-    return make("i", { className: `swatch s${value}${dash ? ` d${dash}` : ""}` });
-  };
   const lines = () => (metrics[views[state.view].at].changes ? 3 : 2) + (state.colour.length ? 1 : 0);
   const table = make("table", { className: "pivot-table" }), scroll = make("div", { className: "pivot-scroll", tabIndex: -1 }, table);
   described(scroll, { role: "region", "aria-label": root.dataset.title });
@@ -368,7 +359,7 @@
   function changed() {
     arrange();
     at = { row: 0, column: 0, entry: 0 };
-    count.textContent = layout.shown ? `${layout.shown.toLocaleString("en")} of ${cells.length.toLocaleString("en")} cells.`
+    count.textContent = layout.shown ? `${counted(layout.shown)} of ${counted(cells.length)} cells.`
       : "No cell is left: take a filter back.";
     scroll.hidden = !layout.shown;
     redraw();

@@ -1,10 +1,8 @@
 "use strict";
 // Draws flame graphs from the profiles in #data: one profile at a time, by itself or against another.
 (() => {
-  const { token, duration } = plotting;
-  const data = JSON.parse(document.getElementById("data").textContent).profiles;
+  const { make, keep, reveal, token, duration, count, percent, data: { profiles: data } } = plotting;
   const figure = document.querySelector(".flames");
-  if (!data || !figure) return;
   const control = Object.fromEntries([...figure.querySelectorAll("[data-flame]")].map(element => [element.dataset.flame, element]));
   const field = figure.querySelector(".field"), canvas = figure.querySelector("canvas"), context = canvas.getContext("2d");
   const readout = figure.querySelector(".readout"), legend = figure.querySelector(".legend");
@@ -14,10 +12,9 @@
   const MOST = 0.95; // a frame with so much of the program's samples lies above all that differs
   let root, trunk, zoomed, folded = 0, current, boxes = [], matches = new Set();
 
-  const percent = share => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))}%`;
-  const amount = (value, unit) => unit === "ns" ? duration(value) : `${Math.round(value).toLocaleString("en-US")} ${unit}`;
+  const amount = (value, unit) => unit === "ns" ? duration(value) : `${count(Math.round(value))} ${unit}`;
   const signed = (value, text) => (value < 0 ? "\u2212" : "+") + text(Math.abs(value));
-  const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
+  const option = (value, text) => make("option", { value }, text);
   const chosen = () => data.profiles[Number(control.profile.value)];
 
   // What the graph is held against: its baseline, its lowest rate or another profile of the same kind, or the rest of the same profile.
@@ -173,13 +170,8 @@
     control.reset.disabled = zoomed === root;
   }
 
-  // Text nodes alone, so that no name can be markup.
   function say(...parts) {
-    readout.replaceChildren(...parts.filter(Boolean).map(part => {
-      const span = document.createElement(Array.isArray(part) ? "b" : "span");
-      span.textContent = Array.isArray(part) ? part[0] : part;
-      return span;
-    }));
+    readout.replaceChildren(...parts.filter(Boolean).map(part => make(Array.isArray(part) ? "b" : "span", {}, String(part))));
   }
 
   function tell(node) {
@@ -194,7 +186,7 @@
       const change = ours * value.own - theirs * value.other;
       const text = value.perRequest ? duration : percent;
       parts.push(`${text(ours * value.own)}${value.perRequest ? " per request" : ""}, ${text(theirs * value.other)} in ${value.against.name}:`,
-        [signed(change, text) + (value.perRequest ? " per request" : " points").replace(" points", "")]);
+        [signed(change, text) + (value.perRequest ? " per request" : "")]);
     }
     say(...parts);
   }
@@ -236,11 +228,9 @@
         .filter(library => library >= 0 && data.colours[library] >= 0).sort((a, b) => a - b)
         .map(library => [`s${data.colours[library]}`, data.libraries[library]]);
     legend.replaceChildren(...entries.map(([look, text]) => {
-      const entry = document.createElement("span"), box = document.createElement("i");
-      box.className = `swatch box ${look.startsWith("--") ? "" : look}`;
+      const box = make("i", { className: `swatch box ${look.startsWith("--") ? "" : look}` });
       if (look.startsWith("--")) box.style.background = `var(${look})`;
-      entry.append(box, ` ${text}`);
-      return entry;
+      return make("span", {}, box, ` ${text}`);
     }));
   }
 
@@ -311,7 +301,7 @@
   }
   function remember() {
     control.link.href = address();
-    history.replaceState(null, "", control.link.href);
+    keep(control.link.href);
   }
 
   // What this report does not have is passed over; of a path of frames the part that exists is shown.
@@ -336,7 +326,7 @@
     zoomed = node;
     search();
     control.link.href = location.hash;
-    figure.scrollIntoView();
+    reveal(figure);
   }
 
   function at(event) {

@@ -1,8 +1,7 @@
 "use strict";
 // Draws the curves of a limit, and of its overload test, from the JSON in #data. All tables stand without this script.
 (() => {
-  const { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn } = plotting;
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const { data, token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, drawn } = plotting;
   const NAMES = ["p50", "p90", "p99", "p99.9"];
   const COLOURS = ["--s2", "--s0", "--s1", "--s3"];
   const BANDS = "44";
@@ -100,7 +99,7 @@
   const KINDS = {
     curve,
     rate: cell => course(cell, [
-      { name: "asked", values: cell.course.asked, colour: "--ceiling", dash: [6, 4] },
+      { name: "offered", values: cell.course.asked, colour: "--ceiling", dash: [6, 4] },
       { name: "answered", values: cell.course.answered, colour: "--s0" },
       { name: "errors", values: cell.course.errors, colour: "--slower" }], rate, false),
     latency: cell => course(cell, [

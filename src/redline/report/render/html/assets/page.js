@@ -1,29 +1,20 @@
 "use strict";
 // Draws the page's plots from the JSON in #data. All tables and the forest stand without this script.
 (() => {
-  const { token, duration, rate, seconds, logAxis, logScale, axes, shade, drawn } = plotting;
-  const data = JSON.parse(document.getElementById("data").textContent);
-  for (const group of data.groups) for (const curve of group.curves) curve.service ??= curve.response;
+  const { data, BAND, dash, token, duration, rate, seconds, logAxis, logScale, axes, shade, drawn } = plotting;
   const hidden = new Set(); // "group/series"
   const choice = { time: "response", scale: "log", over: "p99" };
-  const DASHES = [[], [8, 5], [2, 4]];
-  const TITLES_OF_TIMES = { response: "Response time by percentile", service: "Service time by percentile",
-    "to server": "Time to the server by percentile", "from server": "Time from the server by percentile" };
 
   const colour = s => token(data.ceilings.includes(s) ? "--ceiling" : `--s${s % 8}`);
   const line = s => ({ label: data.servers[s], stroke: colour(s), width: data.ceilings.includes(s) ? 1.5 : 2,
-    dash: DASHES[Math.floor(s / 8) % 3], points: { show: false }, spanGaps: true });
+    dash: dash(s), points: { show: false }, spanGaps: true });
 
   // The curves of a group. Its scale holds both kinds of time, so that switching shows the difference and not a new axis.
-  function percentiles(group) {
-    const way = !["response", "service"].includes(choice.time), lines = [];
-    for (const curve of group.curves) {
-      const times = way ? curve.ways?.[choice.time] : curve[choice.time];
-      if (times) lines.push({ owner: curve.s, times, look: line(curve.s) }); // answers of the others carry no clock
-    }
-    const both = group.curves.flatMap(curve => way ? Object.values(curve.ways ?? {}).flatMap(({ y }) => y)
-      : [...curve.response.y, ...curve.service.y]);
-    return percentilePlot(lines, both, choice.scale === "linear");
+  function distribution(group) {
+    const lines = group.curves.map(curve => ({ owner: curve.s, times: percentiles.timesOf(curve, choice.time), look: line(curve.s) }));
+    const kinds = percentiles.isWay(choice.time) ? ["to server", "from server"] : ["response", "service"];
+    const both = group.curves.flatMap(curve => kinds.flatMap(kind => percentiles.timesOf(curve, kind)?.y ?? []));
+    return percentiles.plot(lines.filter(({ times }) => times), both, choice);
   }
 
   // A middle line for each server, with a band from its lowest to its highest trial.
@@ -35,7 +26,7 @@
       const edge = { ...line(course.s), stroke: "transparent", width: 0, dash: [] };
       series.push(line(course.s), edge, { ...edge });
       owner.push(course.s, course.s, course.s);
-      bands.push({ series: [at + 2, at + 1], fill: colour(course.s) + "2b" });
+      bands.push({ series: [at + 2, at + 1], fill: colour(course.s) + BAND });
     }
     const values = table.slice(1).flat().filter(value => value !== null);
     if (log) values.push(...(group.pauses ?? []).flatMap(({ ns }) => ns.length ? [Math.max(...ns)] : []));
@@ -68,20 +59,16 @@
   }
 
   const KINDS = {
-    percentiles,
+    percentiles: distribution,
     rate: group => course(group, "rate", rate, false),
-    latency: group => course(group, choice.over, duration, true),
-  };
-  const TITLES = {
-    percentiles: () => TITLES_OF_TIMES[choice.time],
-    latency: () => `${choice.over} of response time over time`,
+    latency: group => ({ ...course(group, choice.over, duration, true), title: `${choice.over} of response time over time` }),
   };
 
   function specOf(kind, place) {
     const group = data.groups[place], spec = KINDS[kind](group);
     if (kind === "latency") spec.above = plot => pauses(plot, group, place);
     spec.series.forEach((series, i) => { if (i > 0) series.show = !hidden.has(`${place}/${spec.owner[i]}`); });
-    return { ...spec, title: TITLES[kind]?.(), names: spec.owner.map(s => data.servers[s]),
+    return { ...spec, names: spec.owner.map(s => data.servers[s]),
       below: plot => { if (spec.shade) shade(plot, -Infinity, spec.shade, token("--shade"), "warm-up"); } };
   }
 

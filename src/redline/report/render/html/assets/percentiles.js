@@ -1,15 +1,22 @@
 "use strict";
-// A plot of percentiles on an axis of nines: curves with the bands of their intervals, and dashed tails.
-const percentilePlot = (() => {
-  const { duration, logAxis, logScale, spaced, axes } = plotting;
+// Plots of percentiles on an axis of nines: curves with the bands of their intervals, and dashed tails.
+const percentiles = (() => {
+  const { BAND, duration, logAxis, logScale, spaced, axes } = plotting;
+  const TITLES = { response: "Response time", service: "Service time", "to server": "Time to the server",
+    "from server": "Time from the server" };
+  const isWay = time => !["response", "service"].includes(time);
+
+  // The times of a curve by name; nothing where the answers carry no clock. Service times may be the response times.
+  const timesOf = (curve, time) => isWay(time) ? curve.ways?.[time] : curve[time] ?? curve.response;
+
   const share = nines => {
     const q = 100 * (1 - 10 ** -nines);
     return `${Number(q.toFixed(Math.max(0, Math.ceil(nines) - 1)))}%`;
   };
-  const BAND = "2b"; // the opacity of a band
 
   // `lines` have an owner, times and a look; `held` are the values that the axis holds, so that it may stay as it is.
-  return (lines, held, linear) => {
+  function plot(lines, held, { time, scale }) {
+    const linear = scale === "linear";
     const tables = [], series = [{}], owner = [null], bands = [], ends = {};
     const add = (whose, look, x, y) => {
       tables.push([x, y]);
@@ -35,10 +42,13 @@ const percentilePlot = (() => {
     const values = held.length ? held : [1, 10];
     const farthest = Math.max(1, ...lines.flatMap(({ times }) => times.x));
     const nines = [Math.log10(2), ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
-    return { table: uPlot.join(tables), series, owner, bands, ends, format: duration, instant: share,
+    return { title: `${TITLES[time]} by percentile`, table: uPlot.join(tables), series, owner, bands, ends,
+      format: duration, instant: share,
       scales: { x: { time: false, range: () => [0, farthest * 1.02] },
         y: linear ? { range: () => [0, 1.06 * Math.max(...values)] } : logScale(values) },
       axes: axes({ splits: () => nines, values: (plot, ticks) => spaced(plot, ticks, share, 46) },
         { ...(linear ? {} : logAxis), values: (_, ticks) => ticks.map(duration) }) };
-  };
+  }
+
+  return { isWay, timesOf, plot };
 })();

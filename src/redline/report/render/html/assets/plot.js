@@ -1,8 +1,32 @@
 "use strict";
-// What the plots of all pages have in common: colours, scales, round numbers, and what stands below the pointer.
+// What the scripts of all pages have in common: the page's data, elements, texts of numbers, colours, scales, and what
+// stands below the pointer.
 const plotting = (() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
   const NS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
   const RATE = [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]];
+
+  const BAND = "2b"; // the opacity of a band
+
+  // Texts become text nodes, so that no name can be markup.
+  function make(tag, properties = {}, ...children) {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  }
+  // Keeps a view in the address, in place of the one that stands there.
+  function keep(hash) {
+    try { history.replaceState(null, "", hash); } catch { /* a frame without an address of its own */ }
+  }
+  // Scrolls to what the address names, unless the page was loaded again: the browser then keeps the reader's place.
+  let isReloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
+  addEventListener("hashchange", () => { isReloaded = false; });
+  const reveal = element => { if (!isReloaded) element.scrollIntoView(); };
+
+  // Subjects have eight colours, and then the same ones with other dashes.
+  const dashOf = place => Math.floor(place / 8) % 3;
+  const dash = place => [[], [8, 5], [2, 4]][dashOf(place)];
+  const swatch = place => make("i", { className: `swatch s${place % 8}${dashOf(place) ? ` d${dashOf(place)}` : ""}` });
 
   const token = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const scaled = (value, units) => {
@@ -12,6 +36,13 @@ const plotting = (() => {
   };
   const duration = ns => scaled(ns, NS);
   const rate = perSecond => scaled(perSecond, RATE);
+  const count = value => value.toLocaleString("en-US");
+  // Two digits of what is missing from 0 or from 1, at least one decimal: only all of it reads 100%.
+  const percent = share => {
+    const rest = Math.min(Math.abs(share), Math.abs(1 - share));
+    const places = rest > 0 ? Math.min(12, Math.max(1, 1 - Math.floor(Math.log10(100 * rest)))) : 0;
+    return `${Number((100 * share).toFixed(places))}%`;
+  };
   const seconds = s => `${Number(s.toFixed(2))} s`;
 
   // Round values on a log axis: decades when there are many, their parts when there are few, even steps within one part.
@@ -73,7 +104,7 @@ const plotting = (() => {
     ctx.restore();
   }
 
-  // What the lines say under the pointer; text nodes alone, so that no name can be markup.
+  // What the lines say under the pointer.
   function read(plot, spec, where) {
     const index = plot.cursor.idx;
     if (index == null) return where.replaceChildren();
@@ -85,12 +116,7 @@ const plotting = (() => {
       const interval = ends.length && ends.every(end => end != null) ? ` [${ends.map(spec.format).join(", ")}]` : "";
       entries.set(name, spec.format(value) + interval);
     });
-    where.replaceChildren(...[...entries].map(([name, value]) => {
-      const part = document.createElement("span"), strong = document.createElement("b");
-      strong.textContent = value;
-      part.append(name && `${name} `, strong);
-      return part;
-    }));
+    where.replaceChildren(...[...entries].map(([name, value]) => make("span", {}, name && `${name} `, make("b", {}, value))));
   }
 
   // Drawn again when the colours change. Paper is white.
@@ -154,5 +180,6 @@ const plotting = (() => {
     return { plots, drawAll };
   }
 
-  return { token, duration, rate, seconds, logAxis, logScale, spaced, axes, shade, redrawn, drawn };
+  return { data, make, keep, reveal, BAND, dash, swatch, token, duration, rate, count, percent, seconds, logAxis, logScale, spaced,
+    axes, shade, redrawn, drawn };
 })();

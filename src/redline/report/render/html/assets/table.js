@@ -46,7 +46,7 @@
   const open = () => {
     const target = document.getElementById(named());
     for (let at = target?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
-    target?.scrollIntoView();
+    if (target) plotting.reveal(target);
   };
   addEventListener("hashchange", open);
   if (location.hash) open();

@@ -2,8 +2,7 @@
 // Draws what happened over time: panels above each other on one axis, an item of the JSON in #data at a time. uPlot gives
 // the axes, the pointer and the zoom; values are drawn here, because a step has no value between two, and a gap is a gap.
 (() => {
-  const { token, duration, rate, seconds, logAxis, shade, spaced, axes, redrawn } = plotting;
-  const { times } = JSON.parse(document.getElementById("data").textContent);
+  const { make, token, duration, rate, count: counted, seconds, logAxis, shade, spaced, axes, redrawn, data: { times } } = plotting;
   const number = value => String(Number(value.toPrecision(3)));
   const bytes = value => {
     const [size, unit] = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]].find(([least]) => value >= least) ?? [1, "B"];
@@ -190,15 +189,9 @@
     if (place < 0) return null;
     const [first, ...counts] = columns[place], total = counts.reduce((sum, count) => sum + count, 0);
     const row = height === null ? -1 : Math.floor(Math.log10(height) * per) - first, count = counts[row];
-    if (!count) return `${total.toLocaleString("en")} requests`;
+    if (!count) return `${counted(total)} requests`;
     const low = duration(10 ** ((first + row) / per)), high = duration(10 ** ((first + row + 1) / per));
-    return `${count.toLocaleString("en")} of ${total.toLocaleString("en")} requests took ${low} to ${high}`;
-  }
-
-  function element(name, properties = {}, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
+    return `${counted(count)} of ${counted(total)} requests took ${low} to ${high}`;
   }
 
   // A view: the selects, the summary, and the panels of the item that is chosen.
@@ -212,7 +205,7 @@
       const shown = instant !== null;
       if ("links" in item)
         document.dispatchEvent(new CustomEvent("rate", { detail: { place: item.links, rate: rateAt(instant) } }));
-      instantLine.replaceChildren(...(shown ? ["at ", element("b", { textContent: seconds(instant) }), ...during(instant)] : []));
+      instantLine.replaceChildren(...(shown ? ["at ", make("b", { textContent: seconds(instant) }), ...during(instant)] : []));
       for (const drawn of panels) {
         const format = FORMATS[drawn.panel.unit], { plot } = drawn;
         const reach = shown ? 5 * (plot.scales.x.max - plot.scales.x.min) / Math.max(plot.over.clientWidth, 1) : 0;
@@ -233,7 +226,7 @@
     }
     const during = instant => item.stretches.filter(({ start, end }) => start <= instant && instant <= end)
       .flatMap(({ name }) => [" · ", name]);
-    const instantLine = element("p", { className: "instant", ariaHidden: "true" });
+    const instantLine = make("p", { className: "instant", ariaHidden: "true" });
 
     function zoomTo(range) {
       zoom = range;
@@ -244,18 +237,18 @@
     function draw() {
       for (const { plot } of panels) plot.destroy();
       panels = item.panels.map((panel, place) => {
-        const names = panel.lines.map(line => [line, element("b")]);
-        const heatText = panel.heat ? element("span") : null;
-        const caption = element("figcaption", {}, panel.title, element("span", { className: "names" },
+        const names = panel.lines.map(line => [line, make("b")]);
+        const heatText = panel.heat ? make("span") : null;
+        const caption = make("figcaption", {}, panel.title, make("span", { className: "names" },
           ...names.map(([line, where]) => {
             const sign = { dots: "●", rings: "○" }[line.kind];
-            const swatch = element("i", { className: sign ? "sign" : `swatch${line.kind === "band" ? " box" : ""}`, textContent: sign ?? "" });
+            const swatch = make("i", { className: sign ? "sign" : `swatch${line.kind === "band" ? " box" : ""}`, textContent: sign ?? "" });
             swatch.style.setProperty(sign ? "color" : "--line", `var(${line.colour})`);
-            return element("span", {}, swatch, ` ${line.name} `, where);
+            return make("span", {}, swatch, ` ${line.name} `, where);
           }), ...(heatText ? [heatText] : [])));
-        const field = element("div", { className: `lane${panel.heat || panel.log || "links" in item ? " tall" : ""}`, ariaLabel: panel.label });
+        const field = make("div", { className: `lane${panel.heat || panel.log || "links" in item ? " tall" : ""}`, ariaLabel: panel.label });
         field.setAttribute("role", "img");
-        return { panel, names, heat: heatText, field, figure: element("figure", {}, caption, field), place };
+        return { panel, names, heat: heatText, field, figure: make("figure", {}, caption, field), place };
       });
       host.replaceChildren(instantLine, ...panels.map(({ figure }) => figure));
       for (const drawn of panels) drawn.plot = plotted(drawn);
@@ -300,19 +293,19 @@
       zoom = null;
       part("reset").disabled = true;
       root.querySelector(".said").textContent = item.says;
-      root.querySelector(".notes").replaceChildren(...item.notes.map(text => element("li", { textContent: text })));
+      root.querySelector(".notes").replaceChildren(...item.notes.map(text => make("li", { textContent: text })));
       root.querySelector(".notes").hidden = !item.notes.length;
       draw();
     }
 
     function fillItems() {
       const mine = items.filter(({ subject }) => subject === part("subject").value);
-      part("item").replaceChildren(...mine.map(entry => element("option", { textContent: entry.name, value: items.indexOf(entry) })));
+      part("item").replaceChildren(...mine.map(entry => make("option", { textContent: entry.name, value: items.indexOf(entry) })));
       part("item").parentElement.hidden = !mine[0].name;
       choose(mine[0]);
     }
     part("subject").parentElement.hidden = "place" in root.dataset;
-    part("subject").replaceChildren(...subjects.map(subject => element("option", { textContent: subject, value: subject })));
+    part("subject").replaceChildren(...subjects.map(subject => make("option", { textContent: subject, value: subject })));
     root.querySelector(".controls").hidden = false;
     part("subject").addEventListener("change", fillItems);
     part("item").addEventListener("change", event => choose(items[Number(event.target.value)]));
@@ -326,19 +319,24 @@
       event.preventDefault();
     });
     // What is far down the page is drawn when it comes near.
-    let drawnOnce = false;
+    let drawnOnce = false, isStale = false;
     new IntersectionObserver((entries, observer) => {
       if (!entries.some(entry => entry.isIntersecting)) return;
       observer.disconnect();
       drawnOnce = true;
       fillItems();
       new ResizeObserver(() => {
+        if (isStale && host.clientWidth) { isStale = false; draw(); }
         for (const { plot, field } of panels)
           if (plot && field.clientWidth > 0 && plot.width !== field.clientWidth)
             plot.setSize({ width: field.clientWidth, height: field.clientHeight });
       }).observe(host);
     }, { rootMargin: "600px" }).observe(root);
-    redrawn(() => { if (drawnOnce) draw(); });
+    // What is folded away has no size: it is drawn again when it is opened.
+    redrawn(() => {
+      if (!drawnOnce) return;
+      if (host.clientWidth) draw(); else isStale = true;
+    });
   }
 
   for (const root of document.querySelectorAll(".times")) view(root);
