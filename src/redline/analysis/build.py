@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from redline.analysis.across import findings_across
 from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
@@ -59,8 +60,14 @@ def build_report(run: Run, folder: str | None = "") -> Report:
     doubts, speeds = resolutions(results, comparisons, plan, folder), core_speeds(results)
     pairs = pair_speeds(run.calibration)
     differing = differing_pairs(results, pairs)
+    across = findings_across(results, reports)
     cells = tuple(
-        _in_run(reports[cell_id], cell, speeds, (*differing.get(cell_id, ()), *doubts.get(cell_id, ())))
+        _in_run(
+            reports[cell_id],
+            cell,
+            speeds,
+            (*across.get(cell_id, ()), *differing.get(cell_id, ()), *doubts.get(cell_id, ())),
+        )
         for cell_id, cell in results.items()
     )
     profiles: tuple[ProfileReport, ...] = ()

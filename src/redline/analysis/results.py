@@ -16,6 +16,7 @@ from redline.findings import (
     usable,
     warm_up,
 )
+from redline.findings.machine import engine_share, server_share
 from redline.model import (
     Cell,
     Estimate,
@@ -36,12 +37,18 @@ from redline.stats.samples import Merged
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The numbers of a trial, its findings, and its part of the report, without the recording."""
+    """The numbers of a trial, its findings, and its part of the report, without the recording.
+
+    `server_share` is the used share of the server's cores, and `engine_share` that of the engine's time; None if not
+    known.
+    """
 
     numbers: TrialNumbers
     findings: tuple[Finding, ...]
     report: TrialReport
     timeline: tuple[Moment, ...]
+    server_share: float | None
+    engine_share: float | None
 
     @property
     def used(self) -> bool:
@@ -240,7 +247,7 @@ def _judge_trial(cell: Cell, trial: Trial) -> TrialResult:
     findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
     failure, numbers = recording.failure, trial.numbers
     p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)
-    used = usable(recording, findings)
+    used, lasted = usable(recording, findings), traffic is not None and traffic.seconds > 0
     return TrialResult(
         numbers=numbers,
         findings=findings,
@@ -259,6 +266,8 @@ def _judge_trial(cell: Cell, trial: Trial) -> TrialResult:
             log_tail=failure.log_tail if failure else "",
         ),
         timeline=tuple(_moments(trial)) if used else (),
+        server_share=server_share(trial) if lasted else None,
+        engine_share=engine_share(trial, traffic) if traffic and lasted else None,
     )
 
 

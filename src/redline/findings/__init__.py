@@ -10,6 +10,7 @@ from redline.findings.table import RULES
 from redline.findings.trial import (
     is_valid,
     judge,
+    judge_among,
     judge_cell,
     judge_duet,
     judge_probe,

@@ -406,15 +406,20 @@ def connections(duet: SeenDuet) -> Iterator[Observation]:
 
 @Rule("answer-sizes", when="duet", note=0.01)
 def answer_sizes(duet: SeenDuet) -> Observation | None:
-    """Difference of the mean length of two servers' answers, with headers.
+    """Difference of the mean length of two servers' answers, with headers. In trials: from the median server with the
+    same protocol, if those of all trials are apart.
 
     Without a specified answer, servers may do different work. A date or a number changes the length by less than 1%.
 
-    Advice: Compare the answers, or let Redline do so: `--same-answers`.
+    Advice: Compare the answers, state what is right by `expect`, or let duets compare them: `--same-answers`.
     """
-    (first, second), (ours, theirs) = duet.names, (_answer_size(duet, place) for place in (BASELINE, duet.target))
-    if not ours or not theirs:
-        return None
+    ours, theirs = (_answer_size(duet, place) for place in (BASELINE, duet.target))
+    return said_sizes(duet.names, (ours, theirs)) if ours and theirs else None
+
+
+def said_sizes(names: tuple[str, str], sizes: tuple[float, float]) -> Observation:
+    """An observation of the mean bytes of two servers' answers, which are above 0."""
+    (first, second), (ours, theirs) = names, sizes
     message = (
         f"An answer of {first} has {ours:.0f} bytes, an answer of {second} {theirs:.0f}: do both do the same work?"
     )

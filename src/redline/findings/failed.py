@@ -233,12 +233,11 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
         f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "
         f"keeps connections, and they ended all the same."
     )
-    return Observation(reconnected_share(cell, traffic), message)
+    return Observation(reconnected_share(cell, traffic.counts), message)
 
 
-def reconnected_share(cell: Cell, traffic: Traffic) -> float:
+def reconnected_share(cell: Cell, counts: Counts) -> float:
     """Reopened connections per request; 0 if the load asks for them, or most requests failed."""
-    counts = traffic.counts
     if cell.load.shape.requests_per_connection is not None or counts.outcomes.errors > _MOSTLY * counts.due:
         return 0.0
     return counts.reconnects / counts.due
@@ -246,7 +245,7 @@ def reconnected_share(cell: Cell, traffic: Traffic) -> float:
 
 def instead_of_cores(cell: Cell, traffic: Traffic) -> str | None:
     """Advice for an engine that is busy or late because it keeps connecting; None if it does not."""
-    if not traffic.counts.connects_often or not reconnected_share(cell, traffic):
+    if not traffic.counts.connects_often or not reconnected_share(cell, traffic.counts):
         return None
     return "The engine opens a connection for about every request, which takes its time: see `reconnecting` first."
 

@@ -3,6 +3,7 @@
 from types import ModuleType
 
 from redline.findings import (
+    across,
     arrivals,
     cell,
     duet,
@@ -31,6 +32,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "Several hosts": hosts,
     "What other packages bring": extensions,
     "A cell": cell,
+    "Servers side by side": across,
     "A duet": duet,
 }
 """The modules by the subject of their findings, in the order of the page."""

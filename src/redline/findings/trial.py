@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from redline.findings.across import SeenAmong
 from redline.findings.cell import kept_services, said_kept
 from redline.findings.duet import SeenDuet
 from redline.findings.failed import trial_failed
@@ -55,6 +56,11 @@ def judge_cell(
     in_order = sorted(used, key=lambda trial: trial.recording.position)
     seen = {"cell": cell, "used": in_order, "planned": planned, "ceiling_per_s": ceiling_per_s}
     return _findings(lambda judge: judge.when == "cell", seen, cell.id)
+
+
+def judge_among(among: SeenAmong) -> tuple[Finding, ...]:
+    """The findings about a server that only others under the same scenario and load show."""
+    return _findings(lambda judge: judge.when == "among", {"among": among}, among.own.cell.id)
 
 
 def judge_duet(duet: SeenDuet) -> tuple[Finding, ...]:
