@@ -93,7 +93,7 @@ def test_a_run_without_a_baseline_is_reported(redline: Redline) -> None:
 
 @pytest.mark.parametrize("command", ["report", "compare"])
 def test_no_run_is_reported(redline: Redline, command: str) -> None:
-    redline(command, "nowhere").refused(2, "holds no run")
+    redline(command, "nowhere").refused(2, "nowhere does not exist")
 
 
 def test_a_damaged_run_is_reported_by_file(redline: Redline) -> None:

@@ -100,7 +100,7 @@ def test_resume_takes_nothing_beside_it(redline: Redline, lab: Lab) -> None:
 
 
 def test_resume_of_nothing_is_reported(redline: Redline, lab: Lab) -> None:
-    redline("run", "--resume", "nowhere").refused(2, "holds no run")
+    redline("run", "--resume", "nowhere").refused(2, "nowhere does not exist")
 
 
 def _wait_for_recordings(redline: Redline, count: int) -> list[Path]:

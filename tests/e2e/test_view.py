@@ -205,12 +205,12 @@ def test_two_runs_are_compared_without_scripts(redline: Redline, see: Callable[.
 def test_a_run_shows_while_it_goes_on(redline: Redline, oracle: Path, see: Callable[..., Seen]) -> None:
     suite = Lab(redline.folder, oracle).suite("good.one", trials=6)
     with viewing(redline) as (url, process):
-        listing, run = see(url), see(url)
+        listing = see(url)
         expect(listing.page.get_by_text("holds no run")).to_be_visible()
         measuring = redline.start("run", suite, "-o", "runs/live")
         row = listing.page.locator(".listed tbody tr")
         expect(row).to_contain_text("being measured:")
-        run.page.goto(url + str(row.locator("a").get_attribute("href")))
+        run = see(url + str(row.locator("a").get_attribute("href")))
         expect(run.page.locator(".notice", has_text="Being measured:")).to_be_visible()
         fold = run.page.locator("details", has=run.page.get_by_text("Versions and machine", exact=True)).last
         fold.locator("summary").click()
