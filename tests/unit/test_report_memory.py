@@ -183,7 +183,7 @@ def test_what_compilers_used_and_what_they_waited_for_is_shown(report: Report, p
         )
         recordings.append(recording.model_copy(update={"series": (*recording.series, *clocks)}))
     made = build_report(plain.model_copy(update={"recordings": tuple(recordings)}))
-    assert pauses_of(made)["compiler threads: used, waited"] == "0.25, 0.5"
+    assert pauses_of(made)["compiler threads: used, waited"] == "0.25, 0.50"
 
 
 def test_every_form_has_them(report: Report) -> None:
