@@ -311,7 +311,19 @@ fn events_have_the_keys_of_the_protocol() {
     assert_eq!(interval["phase"], "warmup");
     assert_eq!(
         keys(&interval),
-        ["counts", "end_ns", "engine_cpu_ns", "event", "index", "lateness", "phase", "response", "service", "start_ns"]
+        [
+            "counts",
+            "end_ns",
+            "engine_cpu_ns",
+            "event",
+            "first_byte",
+            "index",
+            "lateness",
+            "phase",
+            "response",
+            "service",
+            "start_ns"
+        ]
     );
     assert_eq!(
         keys(&interval["counts"]),
