@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use redline_traffic::{Outcome, Phase, RequestTally, Slice};
+use redline_traffic::{Histogram, Outcome, Phase, RequestTally, Slice};
 
 use crate::by_request::{ByRequest, Entry};
 use crate::client::EndedRequest;
@@ -73,6 +73,16 @@ pub struct IntervalSender {
 /// The other end of [`IntervalSender::spare`].
 pub type SliceReturn = Sender<Box<Slice>>;
 
+/// Answers in pieces, and requests without an answer. Of all others the time to the first byte is the response time, which
+/// is recorded already: a recording more for every request would cost some of the rate.
+#[derive(Default)]
+struct Apart {
+    /// Their response times.
+    responses: Histogram,
+    /// The times to the first byte, of answers.
+    first_bytes: Histogram,
+}
+
 pub struct Tally {
     window: Window,
     /// Where the start of the measurement may be set while the load runs, and the length of the measurement.
@@ -84,6 +94,8 @@ pub struct Tally {
     end_ns: u64,
     heart: Heartbeat,
     slice: Box<Slice>,
+    /// Requests of the present interval whose first byte did not come with the last.
+    apart: Option<Box<Apart>>,
     /// Slices that were sent and not yet returned.
     lent: usize,
     cpu_ns: u64,
@@ -110,6 +122,7 @@ impl Tally {
             end_ns,
             heart: Heartbeat::new(start_ns),
             slice: Box::default(),
+            apart: None,
             lent: 0,
             cpu_ns: thread_cpu_ns(),
             sender,
@@ -230,6 +243,13 @@ impl Tally {
     }
 
     fn send(&mut self, end_ns: u64, spare: Option<Box<Slice>>) {
+        self.slice.first_byte.add(&self.slice.response);
+        if let Some(apart) = &mut self.apart {
+            self.slice.first_byte.subtract(&apart.responses);
+            self.slice.first_byte.add(&apart.first_bytes);
+            apart.responses.clear();
+            apart.first_bytes.clear();
+        }
         let cpu_ns = thread_cpu_ns();
         self.slice.engine_cpu_ns = cpu_ns - self.cpu_ns;
         self.cpu_ns = cpu_ns;
@@ -335,12 +355,17 @@ impl Tally {
             return;
         }
         counts.outcomes.count(ended.outcome);
-        counts.saturated += u64::from(self.slice.response.record(now_ns.saturating_sub(due_ns)));
+        let response_ns = now_ns.saturating_sub(due_ns);
+        counts.saturated += u64::from(self.slice.response.record(response_ns));
         if let Some(written_ns) = ended.written_ns {
             counts.saturated += u64::from(self.slice.service.record(now_ns.saturating_sub(written_ns)));
         }
-        if let Some(first_ns) = ended.first_ns {
-            counts.saturated += u64::from(self.slice.first_byte.record(first_ns.saturating_sub(due_ns)));
+        if ended.first_ns != Some(now_ns) {
+            let apart = self.apart.get_or_insert_default();
+            apart.responses.record(response_ns);
+            if let Some(first_ns) = ended.first_ns {
+                apart.first_bytes.record(first_ns.saturating_sub(due_ns));
+            }
         }
         if let Some(status) = ended.status {
             counts.status.count(status);

@@ -63,6 +63,16 @@ impl Histogram {
         }
     }
 
+    /// Take away counts that were recorded.
+    ///
+    /// # Panics
+    /// When a duration was not recorded as often.
+    pub fn subtract(&mut self, other: &Self) {
+        if !other.is_empty() {
+            self.0.subtract(&other.0).expect("what is taken away was recorded");
+        }
+    }
+
     /// Clear all counts, keeping the memory.
     pub fn clear(&mut self) {
         if !self.is_empty() {
