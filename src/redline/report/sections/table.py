@@ -49,6 +49,10 @@ WHOLE = 40
 """The most cells in a single table; a larger study has a table for each workload, folded and made when it is opened."""
 _TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _MOST_STARTS = 60
+_OF_SLICES = (
+    "A level is of a server's own slices. A change is against both copies of the baseline, so it may differ from the "
+    "ratio of two levels."
+)
 
 
 def table_section(report: Report) -> Iterator[Section]:
@@ -65,7 +69,7 @@ def table_section(report: Report) -> Iterator[Section]:
         ]
     explained = filled(*legend(report), remarks(report), Prose.of(sheet.notes(made), "dim"))
     how = Fold(line("How to read this"), tuple(explained), open=False)
-    sliced = "" if report.run.alone else "Levels are of the slices in which a server had its load: ratios know more."
+    sliced = "" if report.run.alone else _OF_SLICES
     blocks = filled(
         Prose.of([] if made else ["No cell was planned."], "dim"),
         Prose((sheet.said,)) if sheet.said else None,
