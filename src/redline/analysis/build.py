@@ -7,7 +7,7 @@ from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.curves import shares_compared
-from redline.analysis.duet import duets_of, failures_of
+from redline.analysis.duet import Duet, duets_of, failures_of
 from redline.analysis.duet_timelines import duet_timelines
 from redline.analysis.effects import effects
 from redline.analysis.layers import waterfalls
@@ -17,7 +17,6 @@ from redline.analysis.own_servers import servers_said
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
-from redline.analysis.request_ratios import request_ratios
 from redline.analysis.resolution import resolutions
 from redline.analysis.results import CellResult, cell_results
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
@@ -28,13 +27,18 @@ from redline.model import (
     Comparison,
     Effect,
     Finding,
+    Plan,
     ProfileReport,
     Report,
+    RequestRatio,
     Run,
     RunReport,
     Waterfall,
 )
 from redline.suite.screening import axes_of_server, by_server
+
+_BY_REQUEST = (0.5, 0.99)
+"""The quantiles of ratios by request."""
 
 
 def build_report(run: Run, folder: str | None = "") -> Report:
@@ -81,7 +85,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         pairs=pairs,
         cells=cells,
         comparisons=comparisons,
-        request_ratios=tuple(request_ratios(duets, plan)),
+        request_ratios=tuple(_request_ratios(duets, plan)),
         shares=tuple(shares_compared(results, comparisons, duets, alone=plan.suite.alone)),
         layers=layers,
         effects=steps,
@@ -144,3 +148,23 @@ def starts_of(run: Run) -> int:
     """The number of starts of duets; a start may serve several scenarios and loads in turn."""
     cells = run.manifest.plan.cells
     return len({(duet.round, tuple(cells[cell_id].variant.slug for cell_id in duet.cell_ids)) for duet in run.duets})
+
+
+def _request_ratios(duets: Mapping[tuple[str, str], Duet], plan: Plan) -> Iterator[RequestRatio]:
+    """Yield the ratios of every request of a scenario with several, at the median and p99, where starts can tell.
+
+    They describe where a difference comes from, and are no verdicts: a mix has one primary metric.
+    """
+    for (cell_id, baseline_id), duet in duets.items():
+        cell = plan.cells[cell_id]
+        labels = cell.scenario.labels if len(cell.scenario.requests) > 1 and duet.failing is None else ()
+        for at, label in enumerate(labels):
+            for q in _BY_REQUEST:
+                if (ratio := duet.of_request(at, q)) is not None:
+                    yield RequestRatio(
+                        cell_id=cell_id,
+                        baseline_id=baseline_id,
+                        request=label,
+                        quantile=q,
+                        ratio=ratio.contrast.ratio,
+                    )
