@@ -53,7 +53,7 @@ impl Mix {
             return self.weights.pick(self.seed, due.seq) as u32;
         }
         self.unwritten += 1;
-        // Workers and slices count from 1, and must not draw the same: they are told apart by when requests were due.
+        // Every worker and every slice counts from 1. The due time keeps their draws apart.
         self.weights.choose(random_bits(self.seed ^ due.due_ns, self.unwritten, UNWRITTEN)) as u32
     }
 }
