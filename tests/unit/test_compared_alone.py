@@ -125,7 +125,7 @@ def test_levels_are_of_slices(one: Report) -> None:
     assert first.estimates[Metric.P50].value == pytest.approx(1_500_000, rel=0.01)
     assert first.estimates[Metric.THROUGHPUT].n == 6
     assert (first.trials, first.trials_planned, first.valid) == ((), 0, True)
-    assert "Levels are of the slices" in section(RENDERERS["html"](one).decode(), "results").text
+    assert "A level is of a server's own slices" in section(RENDERERS["html"](one).decode(), "results").text
 
 
 def test_csv_and_json_carry_it_all(several: Report) -> None:
