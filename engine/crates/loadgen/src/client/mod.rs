@@ -13,6 +13,7 @@ mod pending;
 mod pool;
 mod requests;
 mod scenario;
+mod tunnel;
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
