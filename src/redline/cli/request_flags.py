@@ -36,6 +36,7 @@ from redline.suite.validate.referenced_files import Files, with_files
 REQUEST = "requests"
 """The name of the request that the flags describe."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
+_OF_REQUEST = {"method", "body", "headers", "compressed", "status"}
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
 
@@ -93,7 +94,7 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
     Without flags, the requests are those of the file. Raises UsageError.
     """
     written, path = project.written.servers or (), getattr(flags, "path", None)
-    described = flags.given(among={"method", "body", "headers", "status"})
+    described = flags.given(among=_OF_REQUEST)
     if described and path is None and flags.requests is None and flags.listed is None:
         other = "--path" if hasattr(flags, "path") else "the URL of a server"
         message = f"{described[0]}: {project.document.file} says what is requested"
@@ -126,7 +127,7 @@ def _entries(written: object) -> Mapping[str, object]:
 
 def describes_requests(flags: RequestFlags) -> bool:
     """Whether flags describe the requests, rather than a redline.yaml."""
-    given = flags.given(among={"method", "body", "headers", "status", "requests", "path"})
+    given = flags.given(among=_OF_REQUEST | {"requests", "path"})
     return flags.listed is not None or bool(given)
 
 
@@ -155,7 +156,7 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
 
     `path` is the requested path, from a URL or a flag.
     """
-    described = list(flags.given(among={"method", "body", "headers", "status"}))
+    described = list(flags.given(among=_OF_REQUEST))
     if flags.requests is None and flags.listed is None:
         if not described and not path:
             return []
@@ -254,6 +255,8 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
     if flags.headers:
         asked["headers"] = _headers(flags.headers)
+    if flags.compressed:
+        asked["accept"] = Given("--compressed", ["gzip", "br", "zstd"])
     if flags.body is not None:
         asked["body"] = _body(flags.body, placed)
     if flags.status is not None:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -20,7 +21,7 @@ from redline.model import Body, Expected, Request, Scenario, Timestamp
 from redline.model.exchange import POINTER
 from redline.model.template import malformed
 from redline.quantities import clip
-from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size
+from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size, as_list, one_or_several
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
@@ -91,6 +92,13 @@ HeaderTexts = Annotated[list[HeaderText], Field(min_length=1)]
 HeaderItem = Annotated[Annotated[HeaderText, PLAIN] | Annotated[HeaderTexts, LIST], BY_FORM]
 Headers = Annotated[dict[Annotated[str, AfterValidator(check_header_name)], HeaderItem], AfterValidator(_headers)]
 PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^/[!"$-~]*$'})]
+
+
+Encodings = Annotated[
+    list[Literal["gzip", "br", "zstd", "deflate"]],
+    BeforeValidator(as_list),
+    one_or_several({"enum": ["gzip", "br", "zstd", "deflate"]}),
+]
 
 
 def _method(text: str) -> str:
@@ -181,9 +189,9 @@ class ExpectedSchema(Schema):
             )
         return self
 
-    def expected(self) -> Expected:
-        """The value of the model."""
-        under_load = self.under_load or ("hash" if self.sha256 else "length")
+    def expected(self, *, by_status: bool = False) -> Expected:
+        """The value of the model; `by_status`: the engine compares nothing else under load."""
+        under_load = "status" if by_status else self.under_load or ("hash" if self.sha256 else "length")
         return Expected.model_validate({**self.model_dump(), "under_load": under_load})
 
 
@@ -219,6 +227,11 @@ class RequestSchema(Schema):
         description="headers by name; values are texts, or lists of texts",
         examples=[{"Accept": "text/plain"}],
     )
+    accept: Encodings = Field(
+        default=[],
+        description="encodings of the answer that are accepted, and decoded when it is checked before the load",
+        examples=[["gzip", "br", "zstd"]],
+    )
     body: BodyItem | None = Field(
         default=None, description="the request's body: a text, or {size: 256}", examples=[{"size": 256}]
     )
@@ -246,6 +259,24 @@ class RequestSchema(Schema):
             raise WrongValueError(f"`method` and `path` belong together, and `{missing}` is missing", hint)
         return self
 
+    @model_validator(mode="after")
+    def _decoded_before_the_load(self) -> Self:
+        """Under load the engine compares bodies as they come, and does not decode them."""
+        if not self.accept:
+            return self
+        if any(name.lower() == "accept-encoding" for name in self.headers):
+            raise WrongValueError("`accept` is the header `Accept-Encoding`", "leave out the header", field="accept")
+        if self.timestamp is not None:
+            message = "the time in an encoded answer cannot be read under load"
+            raise WrongValueError(message, "leave out `accept` or `timestamp`", field="accept")
+        if self.expect.under_load in ("length", "hash") or self.expect.sha256 or self.expect.json_values:
+            key = "json" if self.expect.json_values else "sha256" if self.expect.sha256 else "under_load"
+            if self.expect.under_load == "status":
+                return self
+            hint = "write `under_load: status` under `expect`: the rest is compared before the load, decoded"
+            raise WrongValueError(f"encoded answers are not decoded under load, so `{key}` is not compared", hint)
+        return self
+
     def request(self, weight: int = 1, name: str = "") -> Request:
         """The value of the model."""
         (key,) = self.methods
@@ -255,9 +286,12 @@ class RequestSchema(Schema):
             name=name,
             method=method or "",
             path=path or "",
-            headers={name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()},
+            headers={
+                **{name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()},
+                **({"Accept-Encoding": ", ".join(self.accept)} if self.accept else {}),
+            },
             body=Body(text=self.body) if isinstance(self.body, str) else self.body and self.body.made(),
-            expect=self.expect.expected(),
+            expect=self.expect.expected(by_status=bool(self.accept)),
             timestamp=self.timestamp and self.timestamp.timestamp(),
         )
 
@@ -323,7 +357,9 @@ class ScenarioSchema(RequestSchema):
         names = [request.name for request in self.requests if request.name]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
-        if self.requests and (outside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
+        if self.requests and (
+            outside := sorted({"headers", "accept", "body", "expect", "timestamp"} & self.model_fields_set)
+        ):
             raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it in every request")
         return self
 
