@@ -57,10 +57,13 @@ def request_reports(
             rate_per_s=rate,
             response=percentiles(traffic.response),
             outcomes=traffic.outcomes,
-            answers=traffic.by_status(request.expect.status),
+            answers=traffic.by_status(request.expect.statuses),
             body_bytes=traffic.body_bytes,
         )
-        for label, request, traffic, rate in zip(scenario.labels, scenario.requests, merged, rates, strict=True)
+        for at, (label, request, traffic, rate) in enumerate(
+            zip(scenario.labels, scenario.requests, merged, rates, strict=True)
+        )
+        if at >= scenario.unmeasured or traffic.outcomes.total
     )
 
 

@@ -314,9 +314,9 @@ class RequestTraffic(Frozen):
         """The same counts with the response times of another load."""
         return self.model_copy(update={"response": other.response})
 
-    def by_status(self, expected: int) -> dict[str, int]:
-        """Complete answers by status, as `Counts.by_status` gives them; `expected` is the request's status."""
-        return Counts(status=self.status, outcomes=self.outcomes).by_status([expected])
+    def by_status(self, expected: Iterable[int]) -> dict[str, int]:
+        """Complete answers by status, as `Counts.by_status` gives them; `expected` are the request's statuses."""
+        return Counts(status=self.status, outcomes=self.outcomes).by_status(expected)
 
 
 Requests = tuple[RequestTraffic, ...]

@@ -14,7 +14,7 @@ from redline.model.template import first_of
 from redline.plugins.checks import Checked, CheckProcess, checking
 from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check
 from redline.ports import Endpoint
-from redline.quantities import clip
+from redline.quantities import clip, either
 
 VERIFY_WITHIN_S = (5.0, 30.0)
 SHOWN_BYTES = 120
@@ -164,8 +164,8 @@ def difference(request: Request, answer: Checked) -> str | None:
     expect, body = request.expect, answer.body
     if answer.header("content-type").startswith(GRPC) and answer.grpc_status is None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"
-    if answer.status != expect.status:
-        return f"status {status_of(answer)} in place of {expect.status}, body {shown(body)}"
+    if answer.status not in expect.statuses:
+        return f"status {status_of(answer)} in place of {either(expect.statuses)}, body {shown(body)}"
     # Any other error that the engine reports would be an error under load too.
     differences = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
     return next(filter(None, differences), None)
