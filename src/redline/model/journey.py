@@ -89,6 +89,11 @@ class Journey(Frozen):
     cookies: bool = omitted_if_default(default=True)
     users: int | None = omitted_if_default(None, "of an open load with `once`; default: its connections", ge=1)
 
+    @property
+    def pauses(self) -> bool:
+        """Whether users think between its steps."""
+        return any(step.think is not None for step in self.steps)
+
     def users_of(self, connections: int) -> int:
         """How many users take the journeys of an open load that has so many connections."""
         return connections if self.users is None else self.users

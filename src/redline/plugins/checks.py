@@ -26,6 +26,7 @@ _FIRST_REFUSAL = 400
 class Checked(Frozen):
     """The answer to a request, or why there is none. Without a complete answer `status`, headers and body are None.
 
+    `step` is the place of the request in its journey, and `taken` has the values taken from the answer, if it has any.
     Length and SHA-256 are those of the whole body, `body_base64` is its beginning. `outcome` is as under load.
     """
 
@@ -43,6 +44,8 @@ class Checked(Frozen):
     tls: AgreedTls | None = None
     has_surplus: bool = False
     elapsed_ns: int
+    step: int | None = None
+    taken: dict[str, str] | None = None
 
     @property
     def body(self) -> bytes:
@@ -84,6 +87,24 @@ class CheckProcess:
             raise self._ended()
         return _read(line)
 
+    def walk(self, check: dict[str, Any]) -> Iterator[Checked]:
+        """Answer a check of a journey: yield the answer to each step that was sent, up to the first that is wrong.
+
+        Raises DriveError if the engine gives no answer. Each step has the check's timeout.
+        """
+        say(self._process, json.dumps(check), more=True)
+        while True:
+            line = self._line(check["timeout_ns"] / 1e9 + _BEYOND_TIMEOUT_S)
+            if not line:
+                raise self._ended()
+            match _kind(line):
+                case "walked":
+                    return
+                case "skipped":
+                    continue
+                case _:
+                    yield _read(line)
+
     def _ended(self) -> DriveError:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_S)
@@ -115,6 +136,13 @@ def checking(engine: Path) -> Iterator[CheckProcess]:
             yield CheckProcess(process, Path(f"/proc/self/fd/{descriptor}"))
         finally:
             end_engine(process)
+
+
+def _kind(line: str) -> str | None:
+    """The kind of an event; None for a line that is none."""
+    with suppress(ValueError, LookupError, TypeError):
+        return str(json.loads(line)["event"])
+    return None
 
 
 def _read(line: str) -> Checked:

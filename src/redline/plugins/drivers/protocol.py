@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from redline.errors import DriveError
 from redline.model import (
+    Cell,
     Closed,
     Counts,
     DuetBlock,
@@ -145,6 +146,22 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
         target=_target(variant, endpoint),
         request=_request(request),
         picks={name: list(entries) for name, entries in picks.items()},
+        timeout_ns=timeout_ns,
+        keep_bytes=keep_bytes,
+    )
+
+
+def check_journey(cell: Cell, endpoint: Endpoint, *, timeout_ns: int, keep_bytes: int) -> dict[str, Any]:
+    """Return a check of a scenario's journey, ready for JSON: a user takes its steps once, without think times."""
+    requests = [request.checked_entirely for request in cell.scenario.requests]
+    for request in requests:
+        _check_grpc(cell.variant, request)
+    return with_values(
+        format=CHECK_FORMAT,
+        target=_target(cell.variant, endpoint),
+        requests=[_request(request) for request in requests],
+        picks={name: list(entries) for name, entries in cell.scenario.picks.items()},
+        journey=journey_keys(cell.scenario),
         timeout_ns=timeout_ns,
         keep_bytes=keep_bytes,
     )

@@ -163,7 +163,7 @@ def _replayed(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], files: 
 def _check_journeys(sheet: Sheet, loads: Loads, scenarios: Sequence[Scenario]) -> None:
     """Note what loads, and a driver, ask of journeys that they cannot do."""
     given = list[tuple[Path, Load]]()
-    given += ((("loads", name), load.load(name, Replay((0,)))) for name, load in loads.items() if load is not None)
+    given += ((("loads", name), load.load("load", Replay((0,)))) for name, load in loads.items() if load is not None)
     by = sheet.document.at(("warmup_by",))
     if isinstance(by, dict) and (warming := sheet.sound(WarmUpLoadSchema, ("warmup_by",))):
         given.append((("warmup_by",), warming.load))
