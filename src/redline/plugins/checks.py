@@ -4,6 +4,7 @@ import json
 import os
 import select
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -75,6 +76,7 @@ class CheckProcess:
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
         self._process, self._log = process, log
         self._kills = procfs.oom_kills()
+        self._received = b""
 
     def ask(self, check: dict[str, Any]) -> Checked:
         """Answer a check (see docs/reference/engine-protocol.md). Raises DriveError if the engine gives no answer.
@@ -114,16 +116,25 @@ class CheckProcess:
         return DriveError(str(ending), hint=ending.hint)
 
     def _line(self, within_s: float) -> str:
-        """Return the engine's next line; empty if it ended."""
+        """Return the engine's next line; empty if it ended.
+
+        Lines come together, and `poll` knows nothing of those that a reader has in its memory: they are kept here.
+        """
         assert self._process.stdout is not None
-        poll = select.poll()
+        poll, deadline_s = select.poll(), time.monotonic() + within_s
         poll.register(self._process.stdout, select.POLLIN)
-        if not poll.poll(within_s * 1000):
-            raise DriveError(
-                f"the engine did not end a check within {within_s:.3g} s",
-                hint="see whether this machine is overloaded, or the engine stopped",
-            )
-        return self._process.stdout.readline()
+        while b"\n" not in self._received:
+            if not poll.poll(max(deadline_s - time.monotonic(), 0.0) * 1000):
+                raise DriveError(
+                    f"the engine did not end a check within {within_s:.3g} s",
+                    hint="see whether this machine is overloaded, or the engine stopped",
+                )
+            part = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not part:
+                return ""
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        return line.decode()
 
 
 @contextmanager
