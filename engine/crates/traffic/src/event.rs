@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Failures, Outcome, RequestTally, Slice};
+use crate::{Failure, Failures, JourneyTally, Outcome, RequestTally, Slice};
 
 /// The format of the events, named in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
@@ -174,6 +174,9 @@ pub struct Summary<S> {
     /// By request, in the order of the job; empty for a single request.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub requests: Vec<RequestTally>,
+    /// Of a job with a journey.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journeys: Option<JourneyTally>,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,
@@ -274,6 +277,9 @@ pub struct DuetTotal {
     /// By request, in the order of the job; empty for a single request.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub requests: Vec<RequestTally>,
+    /// Of a job with a journey.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journeys: Option<JourneyTally>,
     /// What happened.
     #[serde(flatten)]
     pub slice: Slice,
