@@ -74,7 +74,7 @@ enum Purpose {
 pub struct Walks {
     rules: WalkRules,
     purpose: Purpose,
-    walks: Vec<Walk>,
+    all: Vec<Walk>,
     /// The statuses of answers by user and step, if steps have conditions; 0 for a step that was skipped.
     statuses: Vec<u16>,
     /// In an open load: users without a journey. With `once`, the one that has been free longest is in front.
@@ -89,8 +89,9 @@ pub struct Walks {
     /// How many more may begin because of rows that are used once.
     rows_left: Option<u64>,
     begins_are_over: bool,
+    takes_again: bool,
     /// The steps that were skipped before the last step that fell due.
-    pub skipped: Vec<u16>,
+    skipped: Vec<u16>,
     /// The user and the step whose failure ended `once`, and how.
     pub failed: Option<(u32, u16, Outcome)>,
 }
@@ -117,7 +118,7 @@ impl Walks {
         let mut walks = Self {
             rules,
             purpose: Purpose::Journeys,
-            walks: Vec::new(),
+            all: Vec::new(),
             statuses: Vec::new(),
             free: (0..lasting).collect(),
             timers: BinaryHeap::new(),
@@ -126,6 +127,7 @@ impl Walks {
             open: 0,
             rows_left,
             begins_are_over: rows_left == Some(0),
+            takes_again: false,
             skipped: Vec::new(),
             failed: None,
         };
@@ -150,10 +152,10 @@ impl Walks {
         walks.grow_to(1);
         walks.free.clear();
         walks.open = 1;
-        walks.walks[0].is_under_way = true;
-        walks.walks[0].resume = walks.rules.journey.once;
+        walks.all[0].is_under_way = true;
+        walks.all[0].resume = walks.rules.journey.once;
         if walks.rules.journey.once == 0 {
-            walks.walks[0].kind = StepKind::First;
+            walks.all[0].kind = StepKind::First;
         }
         walks.timers.push(Reverse((now_ns, 0)));
         walks
@@ -170,17 +172,17 @@ impl Walks {
 
     /// The users who are on a journey, of which no step is in flight.
     pub fn users_under_way(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.walks).filter(|(_, walk)| walk.is_under_way).map(|(user, _)| user)
+        (0..).zip(&self.all).filter(|(_, walk)| walk.is_under_way).map(|(user, _)| user)
     }
 
     /// The marks of the journeys that are under way.
     pub fn marks_under_way(&self) -> impl Iterator<Item = Mark> {
-        self.walks.iter().filter(|walk| walk.is_under_way).map(|walk| walk.mark)
+        self.all.iter().filter(|walk| walk.is_under_way).map(|walk| walk.mark)
     }
 
     fn grow_to(&mut self, users: u32) {
-        if self.walks.len() < users as usize {
-            self.walks.resize(users as usize, Walk::default());
+        if self.all.len() < users as usize {
+            self.all.resize(users as usize, Walk::default());
             if self.rules.journey.has_conditions {
                 self.statuses.resize(users as usize * self.rules.journey.steps.len(), 0);
             }
@@ -198,12 +200,24 @@ impl Walks {
         self.timers.peek().map(|Reverse((_, user))| *user)
     }
 
+    /// The step that falls due next.
+    pub fn upcoming(&self) -> Option<DueRequest> {
+        let Reverse((due_ns, user)) = *self.timers.peek()?;
+        let Walk { next: step, kind, .. } = self.all[user as usize];
+        Some(DueRequest { kind, step, ..DueRequest::new(due_ns, user) })
+    }
+
+    /// Take the steps that were skipped before the last step that ended, or that is due now.
+    pub fn take_skipped(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.skipped)
+    }
+
     /// The next step falls due, and waits.
     pub fn pop_due(&mut self) -> Option<u64> {
-        let Reverse((due_ns, user)) = self.timers.pop()?;
-        let Walk { next: step, kind, .. } = self.walks[user as usize];
-        self.waiting.push_back(DueRequest { step, kind, ..DueRequest::new(due_ns, user) });
-        Some(due_ns)
+        let due = self.upcoming()?;
+        self.timers.pop();
+        self.waiting.push_back(due);
+        Some(due.due_ns)
     }
 
     /// The user whose step would fall due next has left. Returns the user, and the mark of its journey.
@@ -276,10 +290,10 @@ impl Walks {
     pub fn set_off(&mut self, due: DueRequest) -> DueRequest {
         let user = if self.rules.is_open { self.free_user() } else { due.user };
         let step = self.rules.journey.once;
-        let due = DueRequest { user, step, kind: StepKind::First, ..due };
+        let due = DueRequest { user, kind: StepKind::First, step, ..due };
         if user != NOBODY {
             self.grow_to(user + 1);
-            self.walks[user as usize] =
+            self.all[user as usize] =
                 Walk { number: self.begun as u32, resume: step, is_under_way: true, ..Walk::default() };
             self.begun += 1;
         }
@@ -290,19 +304,19 @@ impl Walks {
         if self.rules.journey.lasts() {
             return self.free.pop_front().unwrap_or(NOBODY);
         }
-        self.free.pop_back().unwrap_or(self.walks.len() as u32)
+        self.free.pop_back().unwrap_or(self.all.len() as u32)
     }
 
     /// Say whether the journey counts that a user has begun.
     #[inline]
     pub fn mark(&mut self, user: u32, mark: Mark) {
-        if let Some(walk) = self.walks.get_mut(user as usize) {
+        if let Some(walk) = self.all.get_mut(user as usize) {
             walk.mark = mark;
         }
     }
 
     pub fn mark_of(&self, user: u32) -> Option<Mark> {
-        self.walks.get(user as usize).map(|walk| walk.mark)
+        self.all.get(user as usize).map(|walk| walk.mark)
     }
 
     /// A step has ended: what follows. `is_present`: whether its user is still there.
@@ -318,7 +332,7 @@ impl Walks {
             return AfterStep::Over(end_of(ended.outcome, step));
         }
         let status = ended.status.unwrap_or(0);
-        self.walks[user as usize].spent_ns += now_ns.saturating_sub(due_ns);
+        self.all[user as usize].spent_ns += now_ns.saturating_sub(due_ns);
         if self.rules.journey.has_conditions {
             let steps = self.rules.journey.steps.len();
             self.statuses[user as usize * steps + step as usize] = status;
@@ -337,7 +351,8 @@ impl Walks {
         }
         let is_again = kind != StepKind::Repeated && self.rules.journey.asks_again(step, status);
         let (next, kind) = if is_again {
-            self.walks[user as usize].resume = step;
+            self.all[user as usize].resume = step;
+            self.takes_again = true;
             (Some(0), StepKind::Again)
         } else {
             self.following(user, step)
@@ -347,11 +362,25 @@ impl Walks {
                 *left -= 1;
                 return AfterStep::Done;
             }
-            let spent_ns = self.walks[user as usize].spent_ns;
+            let spent_ns = self.all[user as usize].spent_ns;
             self.close(user);
             return AfterStep::Over(JourneyEnd::Completed(spent_ns));
         };
         self.set_next(user, next, kind, now_ns, end_ns)
+    }
+
+    /// Pass on the steps that were skipped, but those of a check, which asks for them itself.
+    #[inline]
+    pub fn each_skipped(&mut self, mut pass: impl FnMut(u16)) {
+        if !self.skipped.is_empty() && !matches!(self.purpose, Purpose::Single { .. }) {
+            self.skipped.drain(..).for_each(&mut pass);
+        }
+    }
+
+    /// Whether the last answer made its user take `once` again.
+    #[inline]
+    pub fn takes_again(&mut self) -> bool {
+        std::mem::take(&mut self.takes_again)
     }
 
     /// The step after this one. None if that was the last.
@@ -368,7 +397,7 @@ impl Walks {
         if next < end {
             (Some(next), StepKind::Next)
         } else if is_once && !matches!(self.purpose, Purpose::Once { .. }) {
-            let resume = self.walks[user as usize].resume;
+            let resume = self.all[user as usize].resume;
             // In a check, the first journey begins when `once` is done.
             let begins = matches!(self.purpose, Purpose::Single { .. }) && self.begun == 0;
             self.begun += u64::from(begins);
@@ -387,7 +416,7 @@ impl Walks {
     }
 
     fn set_next(&mut self, user: u32, step: u16, kind: StepKind, now_ns: u64, end_ns: u64) -> AfterStep {
-        let walk = &mut self.walks[user as usize];
+        let walk = &mut self.all[user as usize];
         let think = self.rules.journey.steps[step as usize].think;
         let is_first = matches!(kind, StepKind::Again | StepKind::First | StepKind::Repeated);
         let think_ns = if is_first || self.rules.skips_think {
@@ -403,13 +432,13 @@ impl Walks {
             self.timers.push(Reverse((due_ns, user)));
             return AfterStep::Later;
         }
-        self.waiting.push_back(DueRequest { step, kind, ..DueRequest::new(due_ns, user) });
+        self.waiting.push_back(DueRequest { kind, step, ..DueRequest::new(due_ns, user) });
         AfterStep::Due(due_ns)
     }
 
     /// A user's journey is over. Returns its mark.
     fn close(&mut self, user: u32) -> Mark {
-        let walk = &mut self.walks[user as usize];
+        let walk = &mut self.all[user as usize];
         walk.is_under_way = false;
         self.open -= 1;
         if self.rules.is_open {

@@ -93,7 +93,10 @@ pub struct Journey {
     /// The statuses at which a user takes `once` again.
     pub again_at: Vec<u16>,
     pub rows: Option<Rows>,
+    /// Users send the cookies that they were given.
     pub cookies: bool,
+    /// Users remember cookies: to send them, or to take values from them.
+    pub keeps_cookies: bool,
     /// The names of values that are taken from answers.
     pub names: Vec<String>,
     /// How many users take the journeys of an open load with `once`, in turn.
@@ -133,10 +136,32 @@ pub struct Rows {
     pub r#use: RowUse,
 }
 
+/// What is kept of answers so that values can be taken from them.
+#[derive(Clone, Copy, Default)]
+pub struct Keeps {
+    pub body: bool,
+    pub fields: bool,
+}
+
 impl Journey {
     /// Whether an answer with this status to this step makes the user take `once` again.
     pub fn asks_again(&self, step: u16, status: u16) -> bool {
         step >= self.once && self.again_at.contains(&status)
+    }
+
+    /// What must be kept of the answers to a request, besides what its expectation needs.
+    pub fn keeps(&self, request: usize) -> Keeps {
+        let steps = self.steps.iter().filter(|step| step.request as usize == request);
+        let takes = || steps.clone().flat_map(|step| &step.takes);
+        Keeps {
+            body: takes().any(|taken| taken.take.reads_body()),
+            fields: self.keeps_cookies || takes().any(|taken| taken.take.reads_fields()),
+        }
+    }
+
+    /// The columns of the rows.
+    pub fn columns(&self) -> &[String] {
+        self.rows.as_ref().map_or(&[], |rows| &rows.columns)
     }
 
     /// Whether the state of a user lasts from journey to journey.
@@ -146,9 +171,20 @@ impl Journey {
 }
 
 impl RawJourney {
+    /// The journey of a single user, as in a check.
+    pub fn for_one_user(self) -> Self {
+        Self { users: None, ..self }
+    }
+
     /// Validate the journey, for a load by this many workers in all.
-    pub fn check(self, requests: &[RawRequest], load: &Load, workers: u32, is_duet: bool) -> Result<Journey, EngineError> {
-        self.check_load(load)?;
+    pub fn check(
+        self,
+        requests: &[RawRequest],
+        load: &Load,
+        workers: u32,
+        is_duet: bool,
+    ) -> Result<Journey, EngineError> {
+        check_load(load)?;
         if self.steps.is_empty() {
             return Err(bad("journey.steps", "there is none", "give at least one step"));
         }
@@ -184,25 +220,13 @@ impl RawJourney {
             again_at: self.again_at,
             rows,
             cookies: self.cookies,
+            keeps_cookies: self.cookies
+                || steps.iter().flat_map(|step| &step.takes).any(|taken| matches!(taken.take, Take::Cookie(_))),
             names,
             users,
             has_conditions: steps.iter().any(|step| step.when.is_some()),
             steps,
         })
-    }
-
-    fn check_load(&self, load: &Load) -> Result<(), EngineError> {
-        match &load.shape {
-            Shape::Closed { .. } if load.depth > 1 => {
-                let message = "a user takes the steps of a journey one after the other";
-                Err(bad("load.closed.depth", message, "leave out `depth`, or the journey"))
-            }
-            Shape::Open { arrivals: Arrivals::Replayed(_), .. } => {
-                let message = "recorded requests are not the steps of a journey";
-                Err(bad("load.open.arrivals", message, "give `uniform` or `poisson`, or leave out the journey"))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// How many users there are, in a closed load, or an open load with `once`.
@@ -222,6 +246,21 @@ impl RawJourney {
             return Err(bad("journey.users", &message, "each worker needs a user"));
         }
         Ok(users)
+    }
+}
+
+/// Refuse loads that have no steps.
+fn check_load(load: &Load) -> Result<(), EngineError> {
+    match &load.shape {
+        Shape::Closed { .. } if load.depth > 1 => {
+            let message = "a user takes the steps of a journey one after the other";
+            Err(bad("load.closed.depth", message, "leave out `depth`, or the journey"))
+        }
+        Shape::Open { arrivals: Arrivals::Replayed(_), .. } => {
+            let message = "recorded requests are not the steps of a journey";
+            Err(bad("load.open.arrivals", message, "give `uniform` or `poisson`, or leave out the journey"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -248,7 +287,7 @@ impl RawStep {
         for (number, raw) in self.take.into_iter().enumerate() {
             takes.push(raw.check(&format!("{place}.take[{number}]"), names)?);
         }
-        let think = RawThink::check(self.think, &format!("{place}.think"))?;
+        let think = RawThink::check(self.think.as_ref(), &format!("{place}.think"))?;
         Ok(Step { request: self.request, think, when, takes, needs: Vec::new() })
     }
 }
