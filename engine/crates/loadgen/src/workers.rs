@@ -149,12 +149,23 @@ pub fn not_connected(job: &Job, target: &Peers, why: Option<&OpenError>) -> Opti
             "see what the server's log says of the handshake"
         }
         Some(OpenError::Tls(_)) => "check that the port speaks TLS",
+        Some(OpenError::Proxy(why)) if why.contains("answered 407") => {
+            "give a user and a password that the proxy takes: http://USER:PASSWORD@HOST:PORT"
+        }
+        Some(OpenError::Proxy(why)) if why.contains("answered 403") => {
+            "let the proxy open tunnels to that port: many do so to port 443 alone"
+        }
+        Some(OpenError::Proxy(_)) => {
+            "check that it is an HTTP proxy that takes CONNECT, and that it reaches the server"
+        }
+        _ if job.target.proxy.is_some() => "check that the proxy is running and listens on that address and port",
         _ if target.unix().is_some() => {
             "check that the server is running and listens on that socket, and that you may write to it"
         }
         _ => "check that the server is running and listens on that address and port",
     };
     let why = why.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
+    let target = if job.target.proxy.is_some() { format!("the proxy {target}") } else { target.to_string() };
     needs_some.then(|| EngineError {
         kind: ErrorKind::Connect,
         message: format!("not one connection to {target} could be opened: {why}"),

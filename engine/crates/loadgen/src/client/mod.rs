@@ -13,6 +13,7 @@ mod pending;
 mod pool;
 mod requests;
 mod scenario;
+mod tunnel;
 mod visitors;
 
 use std::collections::BTreeMap;

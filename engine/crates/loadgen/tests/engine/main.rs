@@ -20,6 +20,7 @@ mod parts;
 mod pauses;
 mod pipelines;
 mod pools;
+mod proxies;
 mod requests;
 mod robust;
 mod same_verdicts;
