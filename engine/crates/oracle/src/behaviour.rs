@@ -67,9 +67,9 @@ impl Respondent for Exchange<'_> {
     #[inline]
     fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a> {
         let Behaviour { content, report, .. } = &mut *self.behaviour;
-        let target = asked.name.split(|&byte| byte == b' ').next().unwrap_or_default();
         let reply = content.reply(asked);
         if let Some(report) = report {
+            let target = asked.name.split(|&byte| byte == b' ').next().unwrap_or_default();
             let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
             report.asked(target, reply.status);
             if !reply.user.is_empty() {
