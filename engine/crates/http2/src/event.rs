@@ -11,6 +11,8 @@ pub struct BodyOptions {
     pub hash: bool,
     /// Keep the body, up to [`crate::MOST_KEPT_BYTES`]. A longer body resets the stream and is [`Event::Malformed`].
     pub keep: bool,
+    /// Keep the fields of the head.
+    pub fields: bool,
 }
 
 /// What happened to a request or to the connection. The outcome of each token is reported at most once, and nothing of it
@@ -36,6 +38,8 @@ pub enum Event {
         body_sha256: Option<[u8; 32]>,
         /// The body, when it was requested.
         body: Option<Box<[u8]>>,
+        /// The fields of its head, when they were requested, as lines `name: value`: see [`redline_wire::fields_in`].
+        fields: Option<Box<[u8]>>,
     },
     /// The peer reset the stream, with this error code (RFC 9113, section 7); never `REFUSED_STREAM`.
     Refused {

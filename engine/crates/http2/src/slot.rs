@@ -18,6 +18,8 @@ pub struct Slot {
     pub message: Message,
     hash: Option<Sha256>,
     kept: Option<Vec<u8>>,
+    /// The fields of the head, as lines.
+    fields: Option<Vec<u8>>,
     /// The body, and how much of it was sent.
     body: Option<Arc<[u8]>>,
     sent: usize,
@@ -27,8 +29,9 @@ impl Slot {
     pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, options: BodyOptions) -> Self {
         let hash = options.hash.then(Sha256::new);
         let kept = options.keep.then(Vec::new);
+        let fields = options.fields.then(Vec::new);
         let message = Message::new(head_only);
-        Self { token, message, hash, kept, body, ..Self::default() }
+        Self { token, message, hash, kept, fields, body, ..Self::default() }
     }
 
     /// The token, if an outcome may still be reported.
@@ -49,6 +52,27 @@ impl Slot {
         self.reported = true;
         self.hash = None;
         self.kept = None;
+        self.fields = None;
+    }
+
+    /// A valid field of the head or of the trailers arrived.
+    pub fn field(&mut self, name: &[u8], value: &[u8]) {
+        if let Some(fields) = &mut self.fields
+            && self.message.status() == 0
+            && !name.starts_with(b":")
+        {
+            fields.extend_from_slice(name);
+            fields.extend_from_slice(b": ");
+            fields.extend_from_slice(value);
+            fields.push(b'\n');
+        }
+    }
+
+    /// An interim answer's head is complete: its fields are not those of the answer.
+    pub fn pass_over(&mut self) {
+        if let Some(fields) = &mut self.fields {
+            fields.clear();
+        }
     }
 
     /// A piece of the body arrived.
@@ -75,7 +99,16 @@ impl Slot {
         let grpc_status = self.message.grpc_status();
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
         let body = self.kept.take().map(Vec::into_boxed_slice);
-        self.report(events, |token| Event::Answer { token, status, grpc_status, body_length, body_sha256, body });
+        let fields = self.fields.take().map(Vec::into_boxed_slice);
+        self.report(events, |token| Event::Answer {
+            token,
+            status,
+            grpc_status,
+            body_length,
+            body_sha256,
+            body,
+            fields,
+        });
     }
 
     /// Bytes of the request's body that are not yet sent.

@@ -11,9 +11,9 @@ use redline_http2::{BodyOptions, Error, Event, Rule, Session, code_name};
 /// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
-const HASH: BodyOptions = BodyOptions { hash: true, keep: false };
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false };
+const HASH: BodyOptions = BodyOptions { hash: true, keep: false, fields: false };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {
@@ -42,7 +42,15 @@ fn answers_are_reported_with_what_was_requested() {
     let kept = Some(Box::from(*b"abc"));
     assert_eq!(
         events[0],
-        Event::Answer { token: 9, status: 200, grpc_status: None, body_length: 3, body_sha256: None, body: kept }
+        Event::Answer {
+            token: 9,
+            status: 200,
+            grpc_status: None,
+            body_length: 3,
+            body_sha256: None,
+            body: kept,
+            fields: None
+        }
     );
     let Event::Answer { token: 8, body_sha256: Some(hash), .. } = &events[1] else { panic!("{events:?}") };
     assert_eq!(hash.map(|byte| format!("{byte:02x}")).concat(), sha);
@@ -64,7 +72,15 @@ fn interim_answers_are_passed_over_and_trailers_taken() {
     ]
     .concat();
     let body = Some(Box::from(*b"no"));
-    let expected = Event::Answer { token: 0, status: 404, grpc_status: None, body_length: 2, body_sha256: None, body };
+    let expected = Event::Answer {
+        token: 0,
+        status: 404,
+        grpc_status: None,
+        body_length: 2,
+        body_sha256: None,
+        body,
+        fields: None,
+    };
     assert_eq!(feed(&mut session, &bytes), Ok(vec![expected]));
 }
 
@@ -100,6 +116,7 @@ fn some_answers_have_a_length_and_no_body() {
         body_length: 0,
         body_sha256: None,
         body: Some(Box::default()),
+        fields: None,
     };
     assert_eq!(feed(&mut session, &bytes), Ok(vec![head, plain(2, 204, 0), plain(3, 304, 0)]));
 }

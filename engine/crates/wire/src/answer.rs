@@ -2,6 +2,7 @@
 
 /// What the parser must know of a request to read its answer, and how it handles the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct ReadOptions {
     /// The method is HEAD: the answer has no body.
     pub head: bool,
@@ -9,6 +10,8 @@ pub struct ReadOptions {
     pub hash: bool,
     /// Keep the body, so that it can be checked.
     pub keep: bool,
+    /// Keep the fields of the head, so that a visitor can take values and cookies from them.
+    pub fields: bool,
 }
 
 /// A complete answer.

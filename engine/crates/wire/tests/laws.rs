@@ -47,7 +47,12 @@ fn see(options: &[ReadOptions], pieces: &[&[u8]]) -> Seen {
 }
 
 fn read_options() -> impl Strategy<Value = ReadOptions> {
-    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(head, hash, keep)| ReadOptions { head, hash, keep })
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(head, hash, keep)| ReadOptions {
+        head,
+        hash,
+        keep,
+        fields: false,
+    })
 }
 
 #[derive(Clone, Debug)]

@@ -22,7 +22,7 @@ pub fn handle(
     for event in events.drain(..) {
         match event {
             Event::Begun { token } => requests.begin(PendingId(token), now_ns),
-            Event::Answer { token, status, grpc_status, body_length, body_sha256, body } => {
+            Event::Answer { token, status, grpc_status, body_length, body_sha256, body, fields: _ } => {
                 any_answer = true;
                 let pending = requests.remove(PendingId(token), connection);
                 let answer = Answer { status, grpc_status, body_length, body_sha256, keep_alive: true };
