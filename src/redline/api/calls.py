@@ -77,6 +77,7 @@ class RequestOptions(TypedDict, total=False):
     resolve: Sequence[str]
     addresses: Literal["first", "all"]
     sources: Sequence[str]
+    proxy: str
     target_is_mine: str | Sequence[str]
 
 
@@ -190,6 +191,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     replay: str | Path | None = None,
     speed: float | str | None = None,
     metric: DuetMetric = "cpu",
+    abort_when: str | Sequence[str] = (),
     threshold: str | None = None,
     same_answers: bool = False,
     parallel: bool = False,
@@ -224,6 +226,7 @@ def ab(  # noqa: PLR0913 - all but two are named
         replay=_path(replay),
         speed=_text(speed),
         metric=metric,
+        abort_when=_listed(abort_when),
         threshold=threshold,
         same_answers=same_answers,
         parallel=parallel,
@@ -244,6 +247,7 @@ def ab(  # noqa: PLR0913 - all but two are named
 def limit(  # noqa: PLR0913 - all but the servers are named
     *targets: str,
     objective: str | Sequence[str] = (),
+    abort_when: str | Sequence[str] = (),
     git: str | None = None,
     path: str | None = None,
     budget: Time | None = None,
@@ -277,6 +281,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         request,
         targets=list(targets),
         objective=_listed(objective),
+        abort_when=_listed(abort_when),
         git=git,
         path=path,
         lasts=_text(budget),
