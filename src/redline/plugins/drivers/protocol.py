@@ -229,7 +229,7 @@ def _target(variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
 
 def _proxy(proxy: Proxy) -> dict[str, Any]:
     """The proxy, with its password, which no recording holds. Raises UsageError for a variable that is not set."""
-    return _without_none(host=proxy.host, port=proxy.port, authorization=authorization_of(proxy))
+    return with_values(host=proxy.host, port=proxy.port, authorization=authorization_of(proxy))
 
 
 def authorization_of(proxy: Proxy) -> str | None:
