@@ -99,8 +99,10 @@ class LoadResult(Frozen):
     )
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     addresses: tuple[str, ...] = omitted_if_default(
-        (), description="where the connections went, in turn: `127.0.0.1:8080`, `unix:/run/app.sock`"
+        (),
+        description="where the connections went, in turn: `127.0.0.1:8080`, `unix:/run/app.sock`",
     )
+    proxy: str = omitted_if_default("", "the HTTP proxy in between, to which the connections went")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
     answers: dict[str, int] = omitted_if_default(

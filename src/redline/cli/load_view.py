@@ -6,7 +6,7 @@ from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
-from redline.model import Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording
+from redline.model import AttachedServer, Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording
 from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
@@ -31,6 +31,12 @@ def speed_text(interval: Interval, *quantiles: float) -> str:
     times = zip(quantiles, interval.response.quantiles_ns(quantiles), strict=True) if interval.response.count else ()
     per_s = rate(interval.counts.completed / max(interval.lasts_ns, 1) * 1e9)
     return "  ".join([per_s, *(f"{quantile_name(q)} {duration(ns)}" for q, ns in times)])
+
+
+def _proxy(cell: Cell) -> str:
+    """The HTTP proxy in between; empty without any."""
+    entry = cell.variant.entry
+    return entry.way.proxy.text if isinstance(entry, AttachedServer) and entry.way.proxy else ""
 
 
 def load_result(
@@ -66,6 +72,7 @@ def load_result(
         ),
         tls=traffic.tls,
         addresses=traffic.addresses,
+        proxy=_proxy(cell),
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
         answers=traffic.counts.by_status(cell.scenario.statuses),
@@ -93,7 +100,8 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     answers = f"status codes  {by_status(result.answers)}" if result.answers else ""
     levels = _levels(result) if shown else ""
     several = f"connections  in turn to {', '.join(result.addresses)}" if len(result.addresses) > 1 else ""
-    lines = (levels, *others, agreed(result.tls) if result.tls else "", several, answers)
+    tunnels = f"connections  through the proxy {result.proxy}" if result.proxy else ""
+    lines = (levels, *others, agreed(result.tls) if result.tls else "", several, tunnels, answers)
     outcomes = f"outcomes  {outcomes_text(result.counts)}"
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (

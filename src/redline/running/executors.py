@@ -225,6 +225,11 @@ def check_for_hosts(suite: Suite) -> None:
             "start them yourself, and give every server a `url: http://HOST:PORT`; or measure them without --on",
         ),
         (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
+        (
+            any(url.way.proxy for url in urls),
+            "a proxy in between, `proxy`",
+            "measure without --on, or let the load hosts reach the server directly",
+        ),
         (any(url.way.sources for url in urls), "source addresses, `sources`", "remove them"),
         (
             any(variant.tls and variant.tls.cert for variant in suite.variants),

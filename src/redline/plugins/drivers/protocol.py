@@ -30,8 +30,10 @@ from redline.model import (
 )
 from redline.model.catalogue import sha256_of
 from redline.model.template import for_engine, has_placeholders
+from redline.model.way import Proxy
 from redline.plugins.drivers.intervals import KeptIntervals
 from redline.plugins.engine_process import INSTALL
+from redline.plugins.secrets import with_secrets
 from redline.ports import Drive, DuetDrive, Endpoint
 
 M = TypeVar("M", bound=BaseModel)
@@ -79,7 +81,7 @@ def job(drive: Drive) -> dict[str, Any]:
 
 
 def told(wanted: dict[str, Any]) -> dict[str, Any]:
-    """A job as it may be shown: without the values of headers, bodies, picked values and certificates.
+    """A job as it may be shown: without the values of headers, bodies, picked values, certificates and proxies.
 
     Of a replay it has the number of its times.
     """
@@ -88,7 +90,10 @@ def told(wanted: dict[str, Any]) -> dict[str, Any]:
     if "picks" in wanted:
         shown["picks"] = {name: len(values) for name, values in wanted["picks"].items()}
     targets = [wanted["target"], *wanted.get("duet", {}).get("targets", ())]
-    shown["target"], *others = ({key: value for key, value in target.items() if key != "tls"} for target in targets)
+    left_out = {"tls", "proxy"}
+    shown["target"], *others = (
+        {key: value for key, value in target.items() if key not in left_out} for target in targets
+    )
     return shown | ({"duet": wanted["duet"] | {"targets": others}} if "duet" in wanted else {})
 
 
@@ -193,7 +198,21 @@ def _target(variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
         or None,
         addresses=None if way.addresses == "first" else way.addresses,
         sources=[*way.sources] or None,
+        proxy=None if way.proxy is None else _proxy(way.proxy),
     )
+
+
+def _proxy(proxy: Proxy) -> dict[str, Any]:
+    """The proxy, with its password, which no recording holds. Raises UsageError for a variable that is not set."""
+    return _without_none(host=proxy.host, port=proxy.port, authorization=authorization_of(proxy))
+
+
+def authorization_of(proxy: Proxy) -> str | None:
+    """What the proxy is told of the user; None without a user. Raises UsageError for a variable that is not set."""
+    if not proxy.user and not proxy.password:
+        return None
+    user, password = (with_secrets(text, f"the proxy {proxy.text}") for text in (proxy.user, proxy.password))
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode(errors='surrogateescape')).decode()}"
 
 
 def certificate_of(tls: Tls) -> dict[str, str]:
