@@ -261,13 +261,19 @@ impl Connection {
             Some(glimpse) => glimpse.around(piece, at),
             None => Glimpse::default().around(piece, at),
         };
-        Cause { reason, at, shown }
+        Cause { reason, at, shown, request: None }
     }
 
     /// The body of the last complete HTTP/1.1 answer, if it was kept.
     #[inline]
     pub fn body(&self) -> &[u8] {
         self.parser.body()
+    }
+
+    /// The head of the last complete HTTP/1.1 answer, if its fields were kept.
+    #[inline]
+    pub fn head(&self) -> &[u8] {
+        self.parser.kept_head()
     }
 
     #[inline]

@@ -13,6 +13,7 @@ mod failures;
 mod fixed_work;
 mod idle;
 mod jobs;
+mod journeys;
 mod loads;
 mod makers;
 mod parts;
