@@ -37,6 +37,10 @@ class Access(Frozen):
     addresses: Addresses = omitted_if_default("first", "of several addresses: the first that answers, or all in turn")
     sources: tuple[str, ...] = omitted_if_default((), "local addresses that connections start from, in turn")
 
+    def only(self, point: AccessPoint) -> "Access":
+        """The same way to one of several addresses."""
+        return self.model_copy(update={"connect": (point,), "addresses": "first"})
+
     @property
     def socket(self) -> str:
         """The path of the Unix socket; empty over TCP."""

@@ -61,22 +61,18 @@ def addresses_of(endpoint: Endpoint) -> tuple[Endpoint, ...]:
     """The same server at each of its addresses, if the load goes to all of them."""
     if endpoint.way.addresses == "first":
         return (endpoint,)
-    places: dict[tuple[str, int], None] = {}
+    points: dict[AccessPoint, None] = {}
     for place in endpoint.way.connect or (AccessPoint(host=endpoint.host, port=endpoint.port),):
         if place.socket:
             return (endpoint,)
         try:
             found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
             numeric = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
-            places.update(dict.fromkeys((socket.getnameinfo(to, numeric)[0], place.port) for *_, to in found))
+            hosts = [socket.getnameinfo(to, numeric)[0] for *_, to in found]
+            points.update(dict.fromkeys(AccessPoint(host=host, port=place.port) for host in hosts))
         except OSError:  # the engine says what is wrong with the name
             return (endpoint,)
-    ways = (endpoint.way.model_copy(update={"connect": (_point(*at),), "addresses": "first"}) for at in places)
-    return tuple(replace(endpoint, way=way) for way in ways)
-
-
-def _point(host: str, port: int) -> AccessPoint:
-    return AccessPoint(host=host, port=port)
+    return tuple(replace(endpoint, way=endpoint.way.only(point)) for point in points)
 
 
 def _cookies_of(answer: Checked) -> list[str]:
