@@ -22,18 +22,21 @@ pub fn handle(
     for event in events.drain(..) {
         match event {
             Event::Begun { token } => requests.begin(PendingId(token), now_ns),
-            Event::Answer { token, status, grpc_status, body_length, body_sha256, body, fields: _ } => {
+            Event::Answer { token, status, grpc_status, body_length, body_sha256, body, fields } => {
                 any_answer = true;
                 let pending = requests.remove(PendingId(token), connection);
                 let answer = Answer { status, grpc_status, body_length, body_sha256, keep_alive: true };
                 let body = body.as_deref().unwrap_or_default();
-                requests.judge(&pending, &answer, body, Cause::words, now_ns, activity);
+                let head = fields.as_deref().unwrap_or_default();
+                requests.judge(&pending, &answer, head, body, Cause::words, now_ns, activity);
                 if let Some(record) = connection.http2_mut().and_then(redline_http2::Session::take_record) {
                     activity.recorded = Some((answer, record));
                 }
             }
             Event::Refused { token, code } => {
-                let cause = || Cause::words(format!("the server reset the stream with {}", code_name(code)));
+                let request = requests.name_of(PendingId(token));
+                let reason = || format!("the server reset the stream with {}", code_name(code));
+                let cause = || Cause::words(reason()).of(request);
                 activity.failures.note(Outcome::Refused, now_ns, cause);
                 requests.fail(PendingId(token), connection, Outcome::Refused, activity);
             }
@@ -49,7 +52,8 @@ pub fn handle(
                     Some(field) => format!("the field {field}: {rule}"),
                     None => rule.to_string(),
                 };
-                activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()));
+                let request = requests.name_of(PendingId(token));
+                activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()).of(request));
                 requests.fail(PendingId(token), connection, Outcome::Malformed, activity);
             }
             Event::GoAway { last, .. } => connection.go_away(last),
