@@ -47,8 +47,8 @@ class Verified:
 def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     """Send each request once, or take a journey once. Raises DriveError if the engine cannot send the request.
 
-    So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout, but
-    that is at least 5 s and at most 30 s here.
+    So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout,
+    but that is at least 5 s and at most 30 s here.
     """
     cookies: list[str] = []
     encoded: dict[str, None] = {}
@@ -223,15 +223,13 @@ def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[En
             for name, answer in answers:
                 if answer.status is None:
                     return f"{_request_line(cell, request)}: {name}: {answer.wrong}"
-    encoded: dict[str, None] = {}
+                if (why := _undecodable(request, answer)) is not None:
+                    return f"{_request_line(cell, request)}: {name}: {why}"
+            if accepts(request):
+                answers = [(name, decoded_answer(answer)) for name, answer in answers]
             for name, answer in answers[1:]:
                 if (different := _first_difference((answers[0][0], name), answers[0][1], answer)) is not None:
                     return f"{_request_line(cell, request)}: {different}"
-            if _is_decoded(request) and answer.body_length:
-                if why := _undecodable(request, answer):
-                    return Verified(f"{_request_line(cell, request)}: {why}")
-                encoded[f"{_request_line(cell, request)}: {_encoding_of(answer)}"] = None
-                answer = decoded_answer(answer)
     return None
 
 
