@@ -29,6 +29,7 @@ from redline.model import (
 )
 from redline.model.base import omitted_if_default
 from redline.model.failures import FirstFailure
+from redline.model.journey_traffic import JourneyReport
 from redline.model.limits import LimitAnswer
 from redline.model.traffic import Ended
 
@@ -114,6 +115,7 @@ class LoadResult(Frozen):
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), description="by request, if there are several, in the order of the scenario"
     )
+    journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     asked_again: str = omitted_if_default(
         "", "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"
     )

@@ -1,6 +1,6 @@
 """Show a load: its speed so far, its published result, and the result as a section."""
 
-from redline.analysis import LoadedRequests, load_objectives, other_times, percentiles, request_reports
+from redline.analysis import LoadedRequests, journey_report, load_objectives, other_times, percentiles, request_reports
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
@@ -13,6 +13,7 @@ from redline.report.document import Column, Item, Items, Prose, Section, Table, 
 from redline.report.format import agreed, amount, by_status, duration, integer, other_time, quantile_name, rate
 from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
+from redline.report.sections.by_journey import journey_tables
 from redline.report.sections.by_request import outcomes_table, request_tables
 from redline.report.sections.histogram import histogram_table
 from redline.report.sections.trials import trial_text
@@ -78,6 +79,7 @@ def load_result(
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
+        journeys=journey_report(cell.scenario, [traffic.journeys], traffic.seconds),
         asked_again=asked_again,
         engine=traffic.engine,
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
@@ -116,6 +118,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         histogram_table(times) if shown and times is not None else None,
         _percentiles(result) if shown else None,
         *(request_tables(result.requests) if shown else [outcomes_table(result.requests)]),
+        *(journey_tables(result.journeys) if shown else []),
         Prose.of((*lines, outcomes, *why, warm)),
         Items(tuple(findings)),
         Prose((line((f"throughput  {_throughput(result)}", "strong")),) if shown else ()),

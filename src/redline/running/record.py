@@ -295,7 +295,10 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
         hint = "nothing was timed; see the whole exchange with `curl -v`"
         if cell.variant.entry.way.proxy is not None and (at := _OF_PROXY.search(wrong)) is not None:
             hint = _TUNNEL_HINTS.get(at[1] or "", _TUNNEL_HINT)
-        if (other := _ANOTHER_STATUS.search(wrong)) is not None:
+        other = _ANOTHER_STATUS.search(wrong)
+        if other is not None and cell.scenario.journey is not None:
+            hint += ", or say in the step that this status is right: `expect: {status: [200, 302]}`"
+        elif other is not None:
             hint += ", or say with --status that this status is right"
             if other[1]:
                 hint += f"; to load what it leads to, ask for {other[1]}"

@@ -15,6 +15,7 @@ from redline.model import (
     Histogram,
     HistogramTable,
     Interval,
+    JourneyTraffic,
     Metric,
     OneWay,
     Recording,
@@ -151,6 +152,7 @@ class MeasuredTraffic:
     threads: int
     """The number of the engine's threads."""
     requests: Requests = ()
+    journeys: JourneyTraffic | None = None
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":
@@ -178,12 +180,13 @@ class MeasuredTraffic:
             responses=tuple(responses),
             threads=traffic.engine.workers,
             requests=traffic.requests,
+            journeys=traffic.journeys,
         )
 
     def compress(self) -> None:
         """Free the decoded histograms, which are large."""
-        by_request = (request.response for request in self.requests)
-        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses, *by_request):
+        others = [request.response for request in self.requests] + ([self.journeys.response] if self.journeys else [])
+        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses, *others):
             if histogram is not None:
                 histogram.compress()
 

@@ -156,7 +156,7 @@ def _answered(described: _Described) -> tuple[_Described, list[str]]:
         elif answer.status is None or answer.is_refusal:
             left.append(f"left out: {_line(cell)}: {f'status {answer.status}' if answer.status else answer.wrong}")
             continue
-        if answer.status != cell.scenario.request.expect.status:
+        if answer.status not in cell.scenario.request.expect.statuses:
             request["expect"] = {"status": answer.status}
         if len(kept) < FEW_REQUESTS:
             kept.append(request)
