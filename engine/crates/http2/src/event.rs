@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use redline_wire::{EventKind, StreamSoFar};
+
 use crate::rule::{Rule, violation};
 
 /// How to handle the body of an answer, besides counting its bytes.
@@ -11,6 +13,8 @@ pub struct BodyOptions {
     pub hash: bool,
     /// Keep the body, up to [`crate::MOST_KEPT_BYTES`]. A longer body resets the stream and is [`Event::Malformed`].
     pub keep: bool,
+    /// Count the events of the body, if it is a stream of them.
+    pub events: Option<EventKind>,
 }
 
 /// What happened to a request or to the connection. The outcome of each token is reported at most once, and nothing of it
@@ -21,6 +25,15 @@ pub enum Event {
     Begun {
         /// The token of the request.
         token: u32,
+    },
+    /// More of a stream whose events are counted has arrived.
+    Stream {
+        /// The token of the request.
+        token: u32,
+        /// How much has arrived in all.
+        so_far: StreamSoFar,
+        /// The next event is the outcome of this token.
+        is_last: bool,
     },
     /// The answer is complete, trailers included.
     Answer {
@@ -34,6 +47,8 @@ pub enum Event {
         body_length: u64,
         /// SHA-256 of the body, when it was requested.
         body_sha256: Option<[u8; 32]>,
+        /// How many events were in the body; `None` unless they were to be counted and it is a stream of them.
+        events: Option<u64>,
         /// The body, when it was requested.
         body: Option<Box<[u8]>>,
     },
@@ -66,6 +81,22 @@ pub enum Event {
         /// The error code of the `GOAWAY`; 0 for none.
         code: u32,
     },
+}
+
+impl Event {
+    /// The token of the request that the event is about; `None` for an event of the connection.
+    #[must_use]
+    pub fn token(&self) -> Option<u32> {
+        match self {
+            Self::Begun { token }
+            | Self::Stream { token, .. }
+            | Self::Answer { token, .. }
+            | Self::Refused { token, .. }
+            | Self::Unprocessed { token }
+            | Self::Malformed { token, .. } => Some(*token),
+            Self::GoAway { .. } => None,
+        }
+    }
 }
 
 /// Why a session cannot continue, or a request cannot be opened.

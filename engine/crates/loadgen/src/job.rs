@@ -19,7 +19,7 @@ use crate::shards::child::is_shard;
 pub use check::parse_check;
 pub use duet::Duet;
 pub use load::{Load, Shape};
-pub use requests::Request;
+pub use requests::{Request, Stream};
 pub use target::{Addresses, Http, Target};
 
 /// The format of jobs that this engine reads.
@@ -214,6 +214,11 @@ impl RawJob {
             return Err(bad("workers", &message, "each worker needs a connection of its own"));
         }
         let (requests, weights) = requests::check(self.requests, &self.picks, &target)?;
+        let stream = requests.iter().position(|request| request.stream.is_some());
+        if let Some(request) = stream.filter(|_| target.http == Http::V1 && load.depth > 1) {
+            let message = "requests behind it on its connection would wait for its end";
+            return Err(bad(&format!("requests[{request}].stream"), message, "set depth to 1, or use HTTP/2"));
+        }
         Ok(Job {
             target,
             requests,

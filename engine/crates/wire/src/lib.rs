@@ -8,6 +8,7 @@
 
 mod answer;
 mod chunked;
+mod events;
 mod expect;
 mod fields;
 mod head;
@@ -22,12 +23,13 @@ mod text;
 mod timestamp;
 
 pub use answer::{Answer, ParsedAnswer, ReadOptions};
-pub use expect::{Expect, Field, Verdict, in_hex};
+pub use events::{BodyKind, EventKind, EventReader};
+pub use expect::{Expect, Field, StreamExpect, Verdict, in_hex};
 pub use fields::Fields;
 pub use heads::Heads;
 pub use json::Pointer;
 pub use malformed::{Malformed, Rule};
-pub use parser::Parser;
+pub use parser::{Parser, StreamSoFar};
 pub use record::Record;
 pub use request::{Body, Part, Spec, Unsendable};
 pub use template::Template;

@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::outbox::Tape;
 use crate::demand::DueRequest;
 use crate::ids::{GlobalWorkerId, PendingId, TapeId};
-use crate::job::Job;
+use crate::job::{Job, Stream};
 
 /// Separates the draws for placeholders from other draws with the same seed.
 const SALT: u64 = 0x7069_636b_0000_0000;
@@ -82,6 +82,12 @@ impl Scenario {
         self.job.requests[request].options
     }
 
+    /// The stream of events that the answer to a request is, unless it has another status.
+    pub fn stream(&self, request: usize, status: u16) -> Option<Stream> {
+        let request = &self.job.requests[request];
+        request.stream.filter(|_| request.expect.status == status)
+    }
+
     /// Put the bytes of a request on a connection.
     ///
     /// # Errors
@@ -109,8 +115,8 @@ impl Scenario {
         pending: PendingId,
         http2: &mut redline_http2::Session,
     ) -> Result<(), String> {
-        let ReadOptions { hash, keep, .. } = self.job.requests[request].options;
-        let options = redline_http2::BodyOptions { hash, keep };
+        let ReadOptions { hash, keep, events, .. } = self.job.requests[request].options;
+        let options = redline_http2::BodyOptions { hash, keep, events };
         let template = &self.job.requests[request].template;
         let body = template.fixed_body().cloned();
         let opened = if let Some(fields) = template.fixed_fields() {

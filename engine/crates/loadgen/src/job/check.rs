@@ -52,6 +52,7 @@ impl RawCheck {
         let target = self.target.check("target")?;
         let mut request = self.request.check("request", &self.picks, &target)?;
         request.options.hash = true;
+        request.end_with_first_event();
         let shape = Shape::Closed { users: Profile::constant(1.0), think: Think::None, pace: None };
         Ok(Job {
             target,
