@@ -3,7 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from redline.model import Histogram, Percentile, RequestReport, RequestTraffic, Scenario, Signed
+from redline.model import (
+    Histogram,
+    Percentile,
+    RequestReport,
+    RequestTraffic,
+    Scenario,
+    Signed,
+    StreamReport,
+    StreamTraffic,
+)
 from redline.model.traffic import Requests, merged_requests
 from redline.stats import enough_beyond
 
@@ -39,6 +48,21 @@ class LoadedRequests:
     seconds: float
 
 
+def stream_report(parts: Iterable[StreamTraffic | None], seconds: float | None) -> StreamReport | None:
+    """What loads of so many seconds together saw of streams of events; None without any. No seconds: no rate."""
+    streams = StreamTraffic.merged(parts)
+    if streams is None:
+        return None
+    return StreamReport(
+        begun=streams.begun,
+        events=streams.events,
+        events_per_s=streams.events / seconds if seconds else None,
+        stalls=streams.stalls,
+        first_event=percentiles(streams.first_event),
+        gaps=percentiles(streams.gaps),
+    )
+
+
 def request_reports(
     scenario: Scenario, loads: Iterable[LoadedRequests], *, has_rates: bool = True
 ) -> tuple[RequestReport, ...]:
@@ -59,6 +83,7 @@ def request_reports(
             outcomes=traffic.outcomes,
             answers=traffic.by_status(request.expect.status),
             body_bytes=traffic.body_bytes,
+            streams=stream_report([traffic.streams], sum(load.seconds for load in made) if has_rates else None),
         )
         for label, request, traffic, rate in zip(scenario.labels, scenario.requests, merged, rates, strict=True)
     )

@@ -25,11 +25,13 @@ from redline.model import (
     Role,
     Share,
     Skipped,
+    StreamReport,
     WarmUp,
 )
 from redline.model.base import omitted_if_default
 from redline.model.failures import FirstFailure
 from redline.model.limits import LimitAnswer
+from redline.model.streams import STREAMS
 from redline.model.traffic import Ended
 
 
@@ -97,6 +99,7 @@ class LoadResult(Frozen):
     other_times: tuple[OtherTime, ...] = Field(
         default=(), description="first byte, if answers came in pieces; handshakes"
     )
+    streams: StreamReport | None = omitted_if_default(None, description=STREAMS)
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     addresses: tuple[str, ...] = omitted_if_default(
         (), description="where the connections went, in turn: `127.0.0.1:8080`, `unix:/run/app.sock`"

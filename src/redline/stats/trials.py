@@ -19,6 +19,7 @@ from redline.model import (
     OneWay,
     Recording,
     ServerFacts,
+    StreamTraffic,
     Subject,
     Traffic,
 )
@@ -151,6 +152,7 @@ class MeasuredTraffic:
     threads: int
     """The number of the engine's threads."""
     requests: Requests = ()
+    streams: StreamTraffic | None = None
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":
@@ -178,6 +180,7 @@ class MeasuredTraffic:
             responses=tuple(responses),
             threads=traffic.engine.workers,
             requests=traffic.requests,
+            streams=traffic.streams,
         )
 
     def compress(self) -> None:

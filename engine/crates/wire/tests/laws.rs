@@ -307,7 +307,9 @@ fn dispatched(text: &str) -> u64 {
 
 fn events_of(kind: EventKind, pieces: &[&[u8]]) -> u64 {
     let mut reader = EventReader::new(kind);
-    pieces.iter().for_each(|piece| reader.data(piece, false));
+    for piece in pieces {
+        reader.data(piece, false);
+    }
     reader.end();
     reader.events()
 }

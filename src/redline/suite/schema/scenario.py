@@ -20,6 +20,7 @@ from redline.model import Body, Expected, Request, Scenario, Timestamp
 from redline.model.exchange import POINTER
 from redline.model.template import malformed
 from redline.quantities import clip
+from redline.suite.schema.stream import StreamItem, stream_of
 from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
@@ -232,6 +233,11 @@ class RequestSchema(Schema):
         description="where the answer contains the server's clock",
         examples=[{"pointer": "/now", "unit": "ms"}],
     )
+    stream: StreamItem | None = Field(
+        default=None,
+        description="the answer is a stream of events: `sse`, `ndjson` or `chunks`, or a mapping",
+        examples=[{"events": "sse", "until": 20}],
+    )
 
     @property
     def methods(self) -> list[str]:
@@ -244,6 +250,17 @@ class RequestSchema(Schema):
             missing = "path" if self.path is None else "method"
             hint = "write both: `method: PURGE` and `path: /items`"
             raise WrongValueError(f"`method` and `path` belong together, and `{missing}` is missing", hint)
+        return self
+
+    @model_validator(mode="after")
+    def _stream_is_only_counted(self) -> Self:
+        expected = {"body", "length", "sha256", "json_values"} & self.expect.model_fields_set
+        if self.stream is not None and (expected or self.timestamp is not None):
+            what = "a timestamp" if not expected else f"`{'json' if 'json_values' in expected else min(expected)}`"
+            problem = f"a stream of events is only counted, and has no {what} to check"
+            raise WrongValueError(problem, "expect its status alone", field="stream")
+        if self.stream is not None and (self.head is not None or self.method == "HEAD"):
+            raise WrongValueError("an answer to HEAD has no events", "write `get`", field="stream")
         return self
 
     def request(self, weight: int = 1, name: str = "") -> Request:
@@ -259,6 +276,7 @@ class RequestSchema(Schema):
             body=Body(text=self.body) if isinstance(self.body, str) else self.body and self.body.made(),
             expect=self.expect.expected(),
             timestamp=self.timestamp and self.timestamp.timestamp(),
+            stream=stream_of(self.stream),
         )
 
 
@@ -323,7 +341,9 @@ class ScenarioSchema(RequestSchema):
         names = [request.name for request in self.requests if request.name]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
-        if self.requests and (outside := sorted({"headers", "body", "expect", "timestamp"} & self.model_fields_set)):
+        if self.requests and (
+            outside := sorted({"headers", "body", "expect", "timestamp", "stream"} & self.model_fields_set)
+        ):
             raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it in every request")
         return self
 
