@@ -29,7 +29,7 @@ from redline.model import (
 from redline.model.failures import FirstFailure
 from redline.model.search import ProbeRecording
 from redline.ports import Drive, Endpoint, LoadOptions, Placement
-from redline.running.aborting import FailingDuetAbort
+from redline.running.aborting import AskedDuetAbort
 from redline.running.record import Tools, record_load
 from tests.fakes.duets import ENGINE
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
@@ -195,7 +195,7 @@ def block(index: int, counts: Callable[[int], tuple[int, int]]) -> DuetBlock:
 def test_a_duet_ends_where_one_server_only_fails(
     failing: tuple[int, int], ends: bool, engine: subprocess.Popen[bytes]
 ) -> None:
-    abort = FailingDuetAbort(3)
+    abort = AskedDuetAbort((), ("A", "B", "the second A"))
     abort.started(engine.pid)
     for index in range(3):
         abort.seen(block(index, lambda target: failing if target == 1 else (100, 0)))
@@ -206,7 +206,7 @@ def test_a_duet_ends_where_one_server_only_fails(
     traffic = DuetTraffic(
         engine=ENGINE, connections=3, connect_ns=1, epoch_unix_ns=0, ended="interrupted", blocks=(), targets=targets
     )
-    shown, failure = abort.ended(traffic, ("A", "B", "the second A"))
+    shown, failure = abort.ended(traffic)
     assert (shown.ended == "failing") == ends
     assert (failure is not None) == ends
     if failure is not None:

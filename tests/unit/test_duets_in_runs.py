@@ -11,6 +11,7 @@ from redline.analysis.duet import duets_of
 from redline.analysis.layers import _difference
 from redline.analysis.precision import enough, precision
 from redline.analysis.results import judge_run
+from redline.cli.experiment import exit_code
 from redline.errors import UsageError
 from redline.model import (
     AutoTrials,
@@ -430,6 +431,23 @@ def test_a_comparison_within_a_budget_repeats_no_start(tmp_path: Path) -> None:
     assert listener.again == []
     assert executor.asked == [duet.position for duet in run.duets]
     assert len(store.duets()) == len(run.duets)
+
+
+def test_an_aborted_start_ends_a_comparison_and_is_no_interrupt(tmp_path: Path) -> None:
+    run, store = compared_run(starts=3), RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    second = run.duets[1]
+    assert second.traffic is not None
+    why = "errors > 5% for 3s: 9% of 900 requests to B failed in 3 s"
+    aborted = second.model_copy(update={"traffic": second.traffic.ended_as_asked(why)})
+    run = run.model_copy(update={"duets": (run.duets[0], aborted, run.duets[2])})
+    executor = DisturbedOnce(run, -1, 0.0)
+    run_trials(run.manifest.plan, store, executor, QuietListener(), lambda _run: None)
+    assert executor.asked == [duet.position for duet in run.duets[:2]]
+    report = build_report(store.run())
+    assert (report.run.aborted_by, report.run.interrupted) == (why, False)
+    assert exit_code([report]) == 3
+    assert "! Aborted by errors &gt; 5% for 3s: 9% of 900 requests to B" in RENDERERS["md"](report).decode()
 
 
 @dataclass

@@ -273,15 +273,26 @@ def test_an_objective_of_a_request_of_a_mix_is_refused(name: str, tmp_path: Path
     assert {*read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets} == {"good"}
 
 
-def test_a_search_takes_no_abort_rules(tmp_path: Path) -> None:
+def test_a_search_takes_the_abort_rules_of_its_suite_or_of_the_flags(tmp_path: Path) -> None:
     suite = tmp_path / "suite.yaml"
     suite.write_text(
         f"servers: [{{url: '{URL}'}}]\nscenarios: [{{name: a, get: /}}]\nabort_when: errors > 5% for 3s\n"
         "loads: {probe: {open: {rate: 100}, for: 1s}}\n"
     )
-    flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"])
-    with pytest.raises(UsageError, match="`abort_when` ends loads of `redline run`"):
+    for given, rule in (([], "errors > 5% for 3s"), (["p99 > 1s for 2s"], "p99 > 1s for 2s")):
+        flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=given)
+        cells = read_suites_search(flags, FromRepository(tmp_path)).request.plan().cells.values()
+        assert {each.text for cell in cells for each in cell.abort_when} == {rule}
+    flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=["errors > 5%"])
+    with pytest.raises(UsageError, match=r"--abort-when: .* does not say for how long"):
         read_suites_search(flags, FromRepository(tmp_path))
+
+
+def test_servers_that_are_compared_in_a_search_take_rules_about_percentiles(tmp_path: Path) -> None:
+    targets = [URL, "http://127.0.0.1:9/"]
+    flags = LimitFlags(targets=targets, objective=["p99 < 20ms"], abort_when=["p99 > 1s for 2s"])
+    suite = read_servers_search(flags, FromRepository(tmp_path)).request.suite
+    assert [rule.text for rule in suite.abort_when] == ["p99 > 1s for 2s"]
 
 
 def printed(**changes: object) -> str:

@@ -118,6 +118,7 @@ def _in_run(
 def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
     manifest = run.manifest
     suite = manifest.plan.suite
+    aborted_by = next(filter(None, (duet.aborted_by for duet in run.duets)), "")
     return RunReport(
         kind=manifest.kind,
         alone=suite.alone,
@@ -139,7 +140,10 @@ def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
         seconds=sum(duet.took_ns for duet in run.duets) / 1e9,
         launch_seconds=sum(duet.launch_ns for duet in run.duets) / 1e9,
         setup_seconds=sum(made.setup_ns for made in (*run.recordings, *run.profiled, *run.duets)) / 1e9,
-        interrupted=not suite.alone and (not run.complete or any(duet.is_interrupted for duet in run.duets)),
+        interrupted=not suite.alone
+        and not aborted_by
+        and (not run.complete or any(duet.is_interrupted for duet in run.duets)),
+        aborted_by=aborted_by,
         servers=servers_said(suite.variants),
     )
 

@@ -70,6 +70,7 @@ def probe(  # noqa: PLR0913
         response=response,
         overloaded=overloaded(evidence),
         hopeless=evidence.hopeless,
+        aborted_by=evidence.aborted,
         client=evidence.client,
         why=why,
         counts=tuple(_state_for(name, evidence, conditions) for name, conditions in sets.items()),

@@ -3,7 +3,7 @@
 Pure: the state follows from the plan and the recordings alone.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -16,6 +16,7 @@ from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, ServerFacts, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
+from redline.model.plan import never_aborted
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.model.timeline import SearchedLoad
 from redline.quantities import duration, rate, significant
@@ -167,7 +168,8 @@ class SearchState:
             for name, conditions in self.terms.sets.items()
             if name in asked
         }
-        return {name: conditions for name, conditions in conditions_of.items() if conditions}
+        never = (never_aborted(rules),) if (rules := self.cell.abort_when) else ()
+        return {name: (*conditions, *never) for name, conditions in conditions_of.items() if conditions}
 
     def add(self, made: ProbeRecording) -> Evidence | None:
         """Take in another load. Returns its evidence if it was a probe with traffic."""
@@ -194,7 +196,8 @@ class SearchState:
         if recording.traffic is None or phase is None:
             return None
         evidence = self._evidence(made, recording.traffic)
-        ignored = LEFT_OVER if made.cut else ()  # requests left over when Redline ended the probe are no failures
+        cut = made.cut or bool(recording.traffic.aborted_by)
+        ignored = LEFT_OVER if cut else ()  # requests left over when Redline ended the probe are no failures
         failures = tuple(failure for failure in recording.traffic.failures if failure.outcome not in ignored)
         self.probes.append(
             probe(
@@ -233,6 +236,8 @@ class SearchState:
             return "that is for servers that Redline starts"
         if not self.terms.beyond:
             return "it was not asked for"
+        if self.cell.abort_when:
+            return "`abort_when` would end it: it overloads the server"
         limits, evidence = self.search.limits(), self.search.evidence
         answered_per_s = max((shown.answered_per_s for shown in evidence if not shown.client), default=0.0)
         ends = [(limit.low_per_s, limit.high_per_s) for limit in limits]
@@ -327,8 +332,9 @@ class SearchState:
 
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """The evidence of a probe, and why it may show nothing about the server."""
-        slices = tuple(slice_of(interval, cut=made.cut) for interval in traffic.intervals if interval.phase != "warmup")
-        evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start)
+        cut, aborted = made.cut or bool(traffic.aborted_by), traffic.aborted_by
+        slices = tuple(slice_of(interval, cut=cut) for interval in traffic.intervals if interval.phase != "warmup")
+        evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start, aborted=aborted)
         evidence = self._limited(evidence, made, traffic)
         if not self.probes:  # findings about the server itself concern no single probe
             doubts = judge_server(self.cell, made.recording)
@@ -353,11 +359,17 @@ class SearchState:
         evidence = replace(evidence, missed=errors_missed(evidence, traffic, self.objectives))
         if failing(traffic):
             return evidence
-        late = late_engine(evidence, traffic, self.objectives)
+        late = late_engine(evidence, traffic, (*self.objectives, *self._held(evidence)))
         if late.client:
             return late
         full = busy_connections(traffic, made.load.connections, self._calm_ns, made.load.most_in_flight)
         return replace(evidence, client=full, lengthens=True, missed=waited, hopeless=False) if full else evidence
+
+    def _held(self, evidence: Evidence) -> Iterator[Objective]:
+        """What the rule on response times that ended a probe asks for: a late engine may be why it held."""
+        for rule in self.cell.abort_when:
+            if rule.metric != "errors" and evidence.aborted.startswith(rule.text):
+                yield Objective(metric=rule.metric, below=True, limit=rule.limit, text=rule.text)
 
     def _too_busy(self, made: ProbeRecording, traffic: Traffic) -> str:
         """A message if the engine's workers had no time left; workers that spin are always busy."""

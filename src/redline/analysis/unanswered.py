@@ -35,8 +35,8 @@ def _revision_of(variant: Variant) -> str:
 
 
 def unanswered(run: Run, report: Report) -> DriveError | None:
-    """The error if no servers could be compared although no start failed; None if any could."""
-    if any(comparison.ratio is not None for comparison in report.comparisons):
+    """The error if no servers could be compared although no start failed or was aborted; None if any could."""
+    if report.run.aborted_by or any(comparison.ratio is not None for comparison in report.comparisons):
         return None
     if idle := nothing_due(run.duets):
         return DriveError(idle, hint="measure for longer, or load them more")

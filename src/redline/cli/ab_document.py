@@ -8,6 +8,7 @@ from redline.cli.flags import split
 from redline.cli.project_document import budget_of, loads_of, parts_of, variants_of
 from redline.cli.request_flags import (
     Placed,
+    aborted_when,
     check_targets_are_whole,
     compared,
     describes_requests,
@@ -63,7 +64,7 @@ def ab_document(
         document["same_answers"] = Given("--same-answers", True)
     if flags.parallel:
         document["design"] = Given("--parallel", "parallel-duet")
-    return document | settings(flags, "timeout", "threshold", "seed")
+    return document | aborted_when(flags.abort_when) | settings(flags, "timeout", "threshold", "seed")
 
 
 def _servers(document: Mapping[str, object]) -> list[dict[str, object]]:

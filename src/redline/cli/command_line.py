@@ -293,6 +293,9 @@ class LimitFlags(RequestFlags):
         "[NAME:]'p99 < 200ms, …'",
         "The objective, in place of the suite's; several share their probes.",
     )
+    abort_when: list[str] = repeated(
+        "--abort-when", "'errors > 5% for 3s'", "What ends a probe early, whose rate then is too high; or a percentile."
+    )
     servers: list[str] = SuiteFlags.servers
     loads: list[str] = SuiteFlags.loads
     options: list[str] = SuiteFlags.options
@@ -342,6 +345,9 @@ class AbFlags(RequestFlags):
     replay: Path | None = flag("--replay", "FILE", _REPLAY)
     speed: str | None = flag("--speed", "N", _SPEED)
     metric: DuetMetric = flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")
+    abort_when: list[str] = repeated(
+        "--abort-when", "'errors > 5% for 3s'", "What ends the comparison early, with 3, if it holds for either server."
+    )
     same_answers: bool = switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = switch("--parallel", "Load A and B at the same time, on cores of their own.")
     seed: int = flag("--seed", "N", "Seed of the order and of the arrivals.", 1)

@@ -178,7 +178,7 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missin
     compared: what was not compared has not passed.
     Objectives are for the suite's own loads: a server whose capacity is sought gets as much load as it can take.
     """
-    if any(trial.aborted_by for report in reports for cell in _subjects(report) for trial in cell.trials):
+    if any(_was_aborted(report) for report in reports):
         return exits.MISSED
     if any(map(_could_not_run, reports)):
         return exits.COULD_NOT_RUN
@@ -197,6 +197,10 @@ def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> in
         return exits.MISSED
     missing = any(skipped.cause != "suite" for skipped in report.skipped)
     return exits.COULD_NOT_RUN if fail_on and missing else exits.DONE
+
+
+def _was_aborted(report: Report) -> bool:
+    return bool(report.run.aborted_by) or any(trial.aborted_by for cell in _subjects(report) for trial in cell.trials)
 
 
 def _subjects(report: Report) -> list[CellReport]:

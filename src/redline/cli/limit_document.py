@@ -7,7 +7,7 @@ from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import DETECTED, naming, split
 from redline.cli.project_document import chosen_of, searched_objectives
-from redline.cli.request_flags import Placed, compared, of_project, settings
+from redline.cli.request_flags import Placed, aborted_when, compared, of_project, settings
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.quantities import parse_duration
@@ -48,7 +48,8 @@ def limit_document(
         "connections": Given(f"-c {connections}", connections),
     }
     loads = {PROBE: {"open": shape | settings(flags, "arrivals"), "for": lasts}}
-    return asked | {"loads": loads, "warmup": warmup} | settings(flags, "timeout", "threshold", "seed")
+    given = aborted_when(flags.abort_when) | settings(flags, "timeout", "threshold", "seed")
+    return asked | {"loads": loads, "warmup": warmup, "design": "interleaved"} | given
 
 
 def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNN
 from redline.suite import parse_objectives, to_search
 from redline.suite.joining import SearchPart, join_sets, join_suites
 from redline.suite.project import Project
+from redline.suite.schema.abort_when import parse_abort_rule
 from redline.suite.schema.suite import PrecisionSchema
 from redline.suite.urls import base_of, is_url, read_url
 from redline.suite.validate.overrides import Overrides
@@ -81,7 +82,7 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     for file in files:
         written, text = read_suite_file(Path(file), flags)
         with naming(file) if len(files) > 1 else nullcontext():
-            suite, closed = to_search(written, trials)
+            suite, closed = to_search(_aborting(written, flags), trials)
             sets = _suite_sets(flags, suite)
             within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
             _refuse_without_objective(sets, suite)
@@ -112,6 +113,14 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
             if (why := part.not_compared_with(first))
         ),
     )
+
+
+def _aborting(suite: Suite, flags: LimitFlags) -> Suite:
+    """Return the suite with what the flags say ends a probe early, if they do. Raises UsageError."""
+    if not flags.abort_when:
+        return suite
+    with naming("--abort-when"):
+        return suite.aborted_when(tuple(map(parse_abort_rule, flags.abort_when)))
 
 
 def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromRepository) -> tuple[Variant, ...]:
@@ -231,10 +240,6 @@ def _few_errors(conditions: tuple[Objective, ...]) -> Iterator[Objective]:
 
 def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, ...]]:
     """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
-    if suite.abort_when:
-        raise UsageError(
-            "`abort_when` ends loads of `redline run`, and a search ends hopeless probes itself", hint="leave it out"
-        )
     if flags.objective:
         sets = read_sets(flags.objective)
         _check_names_no_request(sets, suite)

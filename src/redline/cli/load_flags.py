@@ -11,6 +11,7 @@ from redline.cli.origins import project_name
 from redline.cli.project_document import in_its_words, scenarios_of, variants_of
 from redline.cli.request_flags import (
     Placed,
+    aborted_when,
     describes_requests,
     of_project,
     path_of,
@@ -87,8 +88,7 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
         "engine": {"backend": flags.backend, "spin": flags.spin},
     }
     document |= settings(flags, "timeout")
-    if flags.abort_when:
-        document["abort_when"] = Given("--abort-when", flags.abort_when)
+    document |= aborted_when(flags.abort_when)
     if flags.objective:
         document["objective"] = Given("--objective", flags.objective)
     return document

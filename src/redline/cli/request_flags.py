@@ -70,6 +70,11 @@ def compared(targets: Mapping[str, str], flags: AbFlags | LimitFlags, placed: Pl
     return document | ({"scenarios": asked} if asked else {})
 
 
+def aborted_when(conditions: list[str]) -> dict[str, object]:
+    """Return what ends loads early, if the flags say so."""
+    return {"abort_when": Given("--abort-when", conditions)} if conditions else {}
+
+
 def settings(flags: RequestFlags, *keys: str) -> dict[str, object]:
     """Return the values of flags with these names that differ from their defaults, by key."""
     given = [key for key in keys if flags.given(among={key})]

@@ -28,7 +28,9 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
     """`3  1.77 k/s  p50 2.1 ms  p99 18 ms  (near where the model sees the limit)`."""
     p50, p99 = evidence.response.quantiles_ns((0.5, 0.99))
     result = f"p50 {duration(p50)}  p99 {duration(p99)}" if evidence.response.count else NO_ANSWERS
-    if evidence.hopeless:
+    if evidence.aborted:
+        result = f"aborted after {significant(evidence.seconds, 2)} s by {evidence.aborted}"
+    elif evidence.hopeless:
         result = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
     errors = sum(slice_.errors for slice_ in evidence.slices)
     notes = "".join(

@@ -328,6 +328,8 @@ def cut_short(duet: SeenDuet) -> Observation:
     """Starts whose measurement was interrupted."""
     cut = sum(traffic.ended != "complete" for traffic in duet.traffics)
     message = f"{cut} of {len(duet.starts)} starts were cut short: they count as far as they were measured."
+    if aborted_by := next(filter(None, (traffic.aborted_by for traffic in duet.traffics)), ""):
+        message = f"{message[:-1]}. They were aborted by {aborted_by}."
     return Observation(cut / len(duet.starts), message, at_most=Grade.WARN)
 
 

@@ -245,7 +245,10 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def reconnected_share(cell: Cell, counts: Counts) -> float:
-    """Reopened connections per request; 0 if the load asks for them, or most requests failed."""
+    """Reopened connections per request; 0 if the load asks for them or closes them itself, or most requests failed."""
+    closes = any(request.stream and request.stream.is_bounded for request in cell.scenario.requests)
+    if closes and cell.variant.http == "1.1":
+        return 0.0
     if cell.load.shape.requests_per_connection is not None or counts.outcomes.errors > _MOSTLY * counts.due:
         return 0.0
     return counts.reconnects / counts.due

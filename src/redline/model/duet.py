@@ -83,6 +83,7 @@ class DuetTraffic(Frozen):
     epoch_unix_ns: int
     tls: AgreedTls | None = omitted_if_default(None)
     ended: Ended
+    aborted_by: str = omitted_if_default("", "if aborted: the condition, and what was measured of it")
     blocks: tuple[DuetBlock, ...]
     paused_blocks: int = omitted_if_default(0, "blocks left out because the engine was paused meanwhile")
     targets: tuple[TargetTraffic, ...]
@@ -100,6 +101,10 @@ class DuetTraffic(Frozen):
     def ended_failing(self) -> "DuetTraffic":
         """The same traffic, which the lab ended because every request to one of the servers failed."""
         return self.model_copy(update={"ended": "failing"})
+
+    def ended_as_asked(self, why: str) -> "DuetTraffic":
+        """The same traffic, which the lab ended because a condition of the user held."""
+        return self.model_copy(update={"ended": "aborted", "aborted_by": why})
 
 
 class CpuOwner(Frozen):
@@ -148,9 +153,14 @@ class DuetRecording(Frozen):
         return self.failure is None and self.traffic is not None and self.traffic.ended == "complete"
 
     @property
+    def aborted_by(self) -> str:
+        """The condition of `abort_when` that ended it, and what was measured of it; empty if none did."""
+        return self.traffic.aborted_by if self.traffic is not None else ""
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether an interrupt ended it."""
-        return self.failure is None and not self.is_complete
+        return self.failure is None and not self.is_complete and not self.aborted_by
 
     @property
     def control_is_apart(self) -> bool:

@@ -87,6 +87,7 @@ class LimitProbe(Frozen):
     response: Histogram = Field(description="response times of all requests that fell due")
     overloaded: bool = Field(description="its queue kept growing")
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
+    aborted_by: str = omitted_if_default("", "the condition of `abort_when` that ended it, and what was measured of it")
     client: str = Field(description="why client or host was the limit: objectives that were not met are then not known")
     why: str = Field(default="", description="why this rate was probed")
     counts: tuple[ProbeState, ...] = omitted_if_default((), "its evidence, by set of objectives")

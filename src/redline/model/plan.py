@@ -32,9 +32,9 @@ until no backlog was left; Spring Boot under 128 users became faster for 12 s.""
 class Objective(Frozen):
     """A condition such as p99 < 200 ms or errors < 0.1%, for all cells, or those of a load, scenario or request."""
 
-    metric: Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved"]
+    metric: Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved", "aborted"]
     below: bool
-    limit: float = Field(description="nanoseconds for a percentile, a share (0 to 1) for errors and achieved")
+    limit: float = Field(description="nanoseconds for a percentile, a share (0 to 1) for the others")
     text: str
     load: str | None = omitted_if_default(None, "the load that it applies to; absent: all loads")
     scenario: str | None = omitted_if_default(None, "the scenario that it applies to; absent: all scenarios")
@@ -55,6 +55,12 @@ class Objective(Frozen):
             and (self.request is None or self.request in cell.scenario.told_apart)
             and (self.metric != "achieved" or not isinstance(cell.load.shape, Closed))
         )
+
+
+def never_aborted(rules: "Iterable[AbortRule]") -> Objective:
+    """The condition of a search that none of these rules ends a probe."""
+    text = f"never {' or '.join(rule.text for rule in rules)}"
+    return Objective(metric="aborted", below=True, limit=0.0, text=text)
 
 
 class AbortRule(Frozen):
@@ -104,7 +110,7 @@ class Suite(Frozen):
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
-    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends the loads of trials early")
+    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends loads early")
     objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
     profile: tuple[Profile, ...] = omitted_if_default((), "profiles that further trials of each cell make")
     driver: str | None = omitted_if_default(None, "the driver of another package, in place of redline-engine")
@@ -169,6 +175,10 @@ class Suite(Frozen):
         """The suite with another warm-up, which is the maximum with `detect`."""
         return self.model_copy(update={"warmup_ns": warmup_ns, "warmup_detect": detect})
 
+    def aborted_when(self, rules: tuple[AbortRule, ...]) -> "Suite":
+        """The suite with other conditions that end loads early."""
+        return self.model_copy(update={"abort_when": rules})
+
     def repeated(self, trials: int) -> "Suite":
         """The suite with exactly this number of trials of each cell."""
         return self.model_copy(update={"trials": trials, "auto": None})
@@ -224,12 +234,17 @@ class Cell(Frozen):
     timeout_ns: int
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
-    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends its load early, in a trial")
+    abort_when: tuple[AbortRule, ...] = omitted_if_default((), "what ends its load early")
 
     def under(self, load: Load, *, warmup_ns: int | None = None) -> "Cell":
         """The same server and scenario under another load, which with `warmup_ns` is also the warm-up."""
         warm = {} if warmup_ns is None else {"warmup_ns": warmup_ns, "warmup_detect": False, "warmup_by": None}
         return self.model_copy(update={"load": load, **warm})
+
+    @property
+    def to_its_end(self) -> "Cell":
+        """The same cell, whose load no condition ends early."""
+        return self.model_copy(update={"abort_when": ()})
 
     def warmed_by_its_load(self) -> "Cell":
         """The same cell, warmed up by its own load."""

@@ -197,6 +197,10 @@ class Recording(Frozen):
         """The same recording of a trial that failed, of that server if it was started."""
         return self.model_copy(update={"failure": failure, "server": server or self.server})
 
+    def carrying(self, traffic: Traffic) -> "Recording":
+        """The same recording with other traffic."""
+        return self.model_copy(update={"traffic": traffic})
+
     def loaded(  # noqa: PLR0913 - everything observed of a load
         self,
         server: ServerFacts | None,

@@ -333,6 +333,7 @@ class RunReport(Frozen):
         0.0, "duration of the servers' `before`, `prepare` and `after`, which no budget counts"
     )
     interrupted: bool = omitted_if_default(default=False, description="starts of a comparison are missing or cut short")
+    aborted_by: str = omitted_if_default("", "the condition of `abort_when` that ended a duet")
     name: str
     suite: str
     about: str

@@ -43,6 +43,8 @@ def _of_run(report: Report) -> Iterator[Outcome]:
         for result in cell.objectives:
             state = _STATES[result.state]
             yield Outcome(cell.slug, result.objective.text, state, _plain(objective_line(result)))
+    if report.run.aborted_by:
+        yield Outcome(report.run.suite, "abort_when", "failed", f"aborted by {report.run.aborted_by}")
     for skipped in report.skipped:
         yield Outcome(skipped.slug, "result", "undecided", f"skipped: {skipped.reason}")
 

@@ -11,7 +11,7 @@ from redline.findings.failed import failures_text, listed
 from redline.model import AbortRule, Counts, DuetBlock, DuetTraffic, Failure, Interval, Outcomes, Traffic
 from redline.quantities import duration
 from redline.search import ProbeSlice, hopeless
-from redline.stats.abort import AbortJudge
+from redline.stats.abort import AbortJudge, DuetAbortJudge
 
 Seen = TypeVar("Seen")
 
@@ -44,19 +44,24 @@ class LoadAbort(Generic[Seen]):
         return False
 
 
-class OverloadAbort(LoadAbort[Interval]):
-    """Ends a hopeless probe. `patience_s` is how long a server may give no answer at all."""
+class ProbeAbort(LoadAbort[Interval]):
+    """Ends a probe of a search if a condition holds that the user gave, which is `why`; or if it is hopeless.
 
-    def __init__(self, patience_s: float) -> None:
+    `patience_s` is how long a server may give no answer at all; None for a probe that is made although it is hopeless.
+    """
+
+    def __init__(self, rules: Sequence[AbortRule], patience_s: float | None) -> None:
         super().__init__()
-        self._patience_s = patience_s
+        self.why = ""
+        self._judge, self._patience_s = AbortJudge(rules), patience_s
         self._slices: list[ProbeSlice] = []
 
     def _is_enough(self, interval: Interval) -> bool:
         if interval.phase != "measure":
             return False
+        self.why = self._judge.seen(interval)
         self._slices.append(slice_of(interval))
-        return hopeless(self._slices, self._patience_s)
+        return bool(self.why) or (self._patience_s is not None and hopeless(self._slices, self._patience_s))
 
 
 class FailingAbort(LoadAbort[Interval]):
@@ -101,14 +106,22 @@ class AskedAbort(FailingAbort):
         return super().ended(traffic)
 
 
-class FailingDuetAbort(LoadAbort[DuetBlock]):
-    """Ends a duet if every request so far to one of its servers has failed."""
+class AskedDuetAbort(LoadAbort[DuetBlock]):
+    """Ends a duet if a condition holds for one of its servers that the user gave, or if it has only failed so far.
 
-    def __init__(self, servers: int) -> None:
+    `names` are the names of its servers.
+    """
+
+    def __init__(self, rules: Sequence[AbortRule], names: Sequence[str]) -> None:
         super().__init__()
-        self._failed, self._right = [0] * servers, [0] * servers
+        self._names, self._judge, self._why = names, DuetAbortJudge(rules, names), ""
+        self._failed, self._right = [0] * len(names), [0] * len(names)
 
     def _is_enough(self, reported: DuetBlock) -> bool:
+        self._why = self._judge.seen(reported)
+        return bool(self._why) or self._only_fails(reported)
+
+    def _only_fails(self, reported: DuetBlock) -> bool:
         for slice_ in reported.slices:
             self._failed[slice_.target] += slice_.failed
             self._right[slice_.target] += slice_.completed
@@ -121,13 +134,15 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
         counts = enumerate(zip(self._failed, self._right, strict=True))
         return next((at for at, (failed, right) in counts if failed >= FEWEST_FAILED and right == 0), None)
 
-    def ended(self, traffic: DuetTraffic, names: Sequence[str]) -> tuple[DuetTraffic, Failure | None]:
-        """Return the traffic, and why the duet failed if this ended it; `names` are the names of its servers."""
+    def ended(self, traffic: DuetTraffic) -> tuple[DuetTraffic, Failure | None]:
+        """Return the traffic, which says what aborted it, or why the duet failed if every request had."""
         if not self.done:
             return traffic, None
+        if self._why:
+            return traffic.ended_as_asked(self._why), None
         target = self._failing or 0
         text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
-        return traffic.ended_failing(), _failed(f"all {self._failed[target]:,} requests to {names[target]}", text)
+        return traffic.ended_failing(), _failed(f"all {self._failed[target]:,} requests to {self._names[target]}", text)
 
 
 def _failed(requests: str, why: str) -> Failure:

@@ -11,7 +11,7 @@ from redline.findings.warm_duet import DuetWarmth, are_warm
 from redline.model import Cell, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
 from redline.model.duet import CpuOwner
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
-from redline.running.aborting import FailingDuetAbort
+from redline.running.aborting import AskedDuetAbort
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, verify, warm_up
 from redline.running.together import launched
@@ -229,7 +229,9 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
             drive = Drive.of(options, cell, server.endpoint, planned.seed, placement.engine_cpus)
             if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
                 return _Served(servers=facts, failure=failure)
-    abort, watches = FailingDuetAbort(len(cells)), _Watches(servers, tools.watch)
+    names = [cell.variant.slug for cell in cells]
+    abort = AskedDuetAbort(cells[0].abort_when, [*names[:-1], f"the second {names[-1]}"])
+    watches = _Watches(servers, tools.watch)
 
     def seen(block: DuetBlock) -> None:
         watches.look()
@@ -255,10 +257,9 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         parallel=bool(planned.places),
         on_block=seen,
     )
-    names = [cell.variant.slug for cell in cells]
     traffic, failure = None, None
     try:
-        traffic, failure = abort.ended(driver.duet(duet), [*names[:-1], f"the second {names[-1]}"])
+        traffic, failure = abort.ended(driver.duet(duet))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)

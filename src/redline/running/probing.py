@@ -14,7 +14,7 @@ from redline.errors import DriveError
 from redline.model import Cell, Closed, Failure, Interval, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer
-from redline.running.aborting import LoadAbort, OverloadAbort
+from redline.running.aborting import LoadAbort, ProbeAbort
 from redline.running.record import Tools, failure_of, record_load
 from redline.search import Proposal
 from redline.search.overload import OverloadPlan
@@ -71,7 +71,7 @@ class Prober:
         are quick long before it reaches that rate. Then an open load below the first rate, no longer than a probe,
         brings new connections and another pattern. `first_per_s` may depend on the throughput of the users.
         """
-        cell, shape = self.cell, self.cell.load.open_shape
+        cell, shape = self.cell.to_its_end, self.cell.load.open_shape
         shared = shape.model_dump(include={"depth", "requests_per_connection"})
         users = cell.warmup_by or cell.load.shaped(Closed(users=shape.connections, **shared))
         if cell.warmup_detect:
@@ -83,16 +83,18 @@ class Prober:
         yield self._load("approach", cell.under(calm.lasting(min(calm.duration_ns, cell.warmup_ns)), warmup_ns=0))
 
     def probe(self, step: Proposal, phase: LoadPhase, *, retries_left: int = 0, again: bool = False) -> ProbeRecording:
-        """Make a probe, and end it early when it is hopeless.
+        """Make a probe, and end it early when it is hopeless or a condition of `abort_when` holds.
 
         After a probe without a right answer the server is asked once, without load: a dead server would look like
         a server at its limit.
         """
         load = self.cell.load.at_rate(step.rate_per_s)
         interval_ns = max(load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
-        abort = LoadAbort() if step.whole else OverloadAbort(self.cell.timeout_ns / 1e9)
+        abort = ProbeAbort(self.cell.abort_when, None if step.whole else self.cell.timeout_ns / 1e9)
         cell = under_probe(self.cell, load)
         recording, cut = self._record(cell, interval_ns, abort)
+        if cut and abort.why and recording.traffic is not None:
+            recording, cut = recording.carrying(recording.traffic.ended_as_asked(abort.why)), False
         traffic = recording.traffic
         if traffic is not None and recording.failure is None:
             self._unserved_s = unserved_s(traffic, load.most_in_flight, self.cell.timeout_ns / 1e9)

@@ -36,8 +36,9 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     session ends early (an interrupt, a full disk), the recordings stay and a later session runs the rest.
 
     If servers are only compared, the first failure ends the session, unless it is a wrong answer in the first round
-    and others are right. An interrupt keeps what a duet has measured so far; a later session makes both again. Raises
-    KeyboardInterrupt, StoreError, and DriveError for that failure.
+    and others are right; so does a condition of `abort_when`, without an error. An interrupt keeps what a duet has
+    measured so far; a later session makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that
+    failure.
     """
     _run_rounds(plan, store, executor, listener, decide)
     done = store.positions()
@@ -65,6 +66,8 @@ def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: Trial
         while left:
             for recording in executor.execute(left):
                 kept.keep(recording)
+                if kept.is_given_up:
+                    return
             if left := repeats.of_round(steps):
                 listener.repeated(left)
                 kept.forget(left)
@@ -78,6 +81,7 @@ class _Kept:
         self._decides = plan.suite.auto is not None
         self.done = store.positions()
         self._wrong: dict[tuple[str, ...], Failure] = {}
+        self.is_given_up = False
         if not plan.suite.alone:
             self.done -= self._to_make_again(store.duets())
         stored: tuple[Made, ...] = (*store.recordings(), *store.duets()) if self._decides else ()
@@ -136,6 +140,8 @@ class _Kept:
         if made.is_interrupted:
             raise KeyboardInterrupt
         self.tell()
+        # Further starts would load the same servers in the same way.
+        self.is_given_up = bool(made.aborted_by) and not self._plan.suite.alone
 
     def _check_goes_on(self, made: DuetRecording, failure: Failure) -> None:
         """Raise DriveError unless the failure is a request that was answered wrongly from the first round on.

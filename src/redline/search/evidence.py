@@ -53,6 +53,7 @@ class Evidence:
 
     `hopeless`: ended early because the backlog grew without bound. `client`: why the load generator or the host was the
     limit; otherwise empty. `lengthens`: that limit only lengthens response times, so objectives that were met stay met.
+    `aborted`: the condition of the user that ended it early, and what was measured of it.
     `missed`: texts of the objectives that the server missed by more than that. `passing`: the host took CPU time, which
     may be over soon. `start`: the start of the server, from 0.
     """
@@ -62,6 +63,7 @@ class Evidence:
     hopeless: bool = False
     client: str = ""
     lengthens: bool = False
+    aborted: str = ""
     missed: frozenset[str] = frozenset()
     passing: bool = False
     start: int = 0

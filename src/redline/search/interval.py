@@ -172,7 +172,8 @@ def _saturated(evidence: Evidence) -> bool:
 
 def _is_usable(evidence: Evidence) -> bool:
     ended = any(slice_.ended for slice_ in evidence.timed)
-    return ended and not overloaded(evidence) and not evidence.client and evidence.response.count > 0
+    shows = not overloaded(evidence) and not evidence.client and not evidence.aborted
+    return ended and shows and evidence.response.count > 0
 
 
 def _near(

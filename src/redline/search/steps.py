@@ -73,12 +73,17 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
     probes = tuple(probe for probe in probes if probe.due)
     if not probes:
         return "not known"
-    if objective.metric == "max":
-        return "met" if all(probe.response.max_ns < objective.limit for probe in probes) else "missed"
+    if objective.metric in ("max", "aborted"):
+        return "missed" if any(_is_beyond(probe, objective) for probe in probes) else "met"
     if surely_missed(_wrong_share(probes, objective), _allowed(objective)) or (far := _far(probes, objective)) <= -1:
         return "missed"
     growing = any(growth(answering(probe.timed)).errors > _GROWING for probe in probes)
     return "met" if far >= 1 and not growing else "not known"
+
+
+def _is_beyond(evidence: Evidence, objective: Objective) -> bool:
+    """Whether a single request, or an aborted probe, is enough to miss the objective."""
+    return bool(evidence.aborted) if objective.metric == "aborted" else evidence.response.max_ns >= objective.limit
 
 
 def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
@@ -95,7 +100,8 @@ def reason(evidence: Evidence, objective: Objective) -> str:
         return evidence.client
     state = state_of((evidence,), objective)
     if state == "missed":
-        return "its backlog only grew" if overloaded(evidence) else ""
+        aborted = evidence.aborted if objective.metric == "aborted" else ""
+        return "its backlog only grew" if overloaded(evidence) else aborted
     if state == "met":
         return f"in spite of this: {evidence.client}" if evidence.client else ""
     return _unclear(evidence, objective)
@@ -159,6 +165,8 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
     # The share of requests that are too slow, or wrong.
     allowed = _allowed(objective)
     within = np.concatenate([_batches(probe, objective) for probe in probes])
+    if len(within) < 2:
+        return 0.0  # a probe that was aborted at once
     error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
     return float((allowed - within.mean()) / (error * scipy.stats.t.ppf(_SURE, len(within) - 1)))
 

@@ -26,6 +26,8 @@ pub struct Slot {
     has_news: bool,
     /// The present DATA frame has data.
     has_data: bool,
+    /// The fields of the head, as lines.
+    fields: Option<Vec<u8>>,
     /// The body, and how much of it was sent.
     body: Option<Arc<[u8]>>,
     sent: usize,
@@ -35,8 +37,9 @@ impl Slot {
     pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, options: BodyOptions) -> Self {
         let hash = options.hash.then(Sha256::new);
         let kept = options.keep.then(Vec::new);
+        let fields = options.fields.then(Vec::new);
         let message = Message::new(head_only);
-        Self { token, message, hash, kept, kind: options.events, body, ..Self::default() }
+        Self { token, message, hash, kept, fields, kind: options.events, body, ..Self::default() }
     }
 
     /// The token, if an outcome may still be reported.
@@ -59,6 +62,7 @@ impl Slot {
         self.hash = None;
         self.kept = None;
         self.reader = None;
+        self.fields = None;
     }
 
     /// The head of the answer is complete, which may begin a stream whose events are counted.
@@ -90,6 +94,26 @@ impl Slot {
             let (status, body_length) = (self.message.status(), self.message.body_length());
             let so_far = StreamSoFar { status, body_length, events: reader.events() };
             events.push(Event::Stream { token: self.token, so_far, is_last });
+        }
+    }
+
+    /// A valid field of the head or of the trailers arrived.
+    pub fn field(&mut self, name: &[u8], value: &[u8]) {
+        if let Some(fields) = &mut self.fields
+            && self.message.status() == 0
+            && !name.starts_with(b":")
+        {
+            fields.extend_from_slice(name);
+            fields.extend_from_slice(b": ");
+            fields.extend_from_slice(value);
+            fields.push(b'\n');
+        }
+    }
+
+    /// An interim answer's head is complete: its fields are not those of the answer.
+    pub fn pass_over(&mut self) {
+        if let Some(fields) = &mut self.fields {
+            fields.clear();
         }
     }
 
@@ -125,6 +149,7 @@ impl Slot {
             reader.end();
             reader.events()
         });
+        let fields = self.fields.take().map(Vec::into_boxed_slice);
         self.report(events, |token| Event::Answer {
             token,
             status,
@@ -133,6 +158,7 @@ impl Slot {
             body_sha256,
             events: counted,
             body,
+            fields,
         });
     }
 

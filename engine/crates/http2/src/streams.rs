@@ -124,7 +124,11 @@ impl Streams {
     }
 
     pub fn field(&mut self, place: Place, name: &[u8], value: &[u8]) -> Verdict {
-        let verdict = self.slot(place).message.field(name, value);
+        let slot = self.slot(place);
+        let verdict = slot.message.field(name, value);
+        if verdict == Verdict::Fine {
+            slot.field(name, value);
+        }
         if let Some(record) = &mut self.record
             && !name.starts_with(b":")
         {
@@ -142,6 +146,9 @@ impl Streams {
         let verdict = slot.message.end_head(last);
         if let Some(record) = &mut self.record {
             record.end_head(slot.message.coming());
+        }
+        if is_answer && slot.message.status() == 0 {
+            slot.pass_over();
         }
         if is_answer
             && slot.message.status() != 0

@@ -12,9 +12,9 @@ use redline_wire::EventKind;
 /// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
-const HASH: BodyOptions = BodyOptions { hash: true, keep: false, events: None };
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, events: None };
+const HASH: BodyOptions = BodyOptions { hash: true, keep: false, fields: false, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false, events: None };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {
@@ -49,8 +49,9 @@ fn answers_are_reported_with_what_was_requested() {
             grpc_status: None,
             body_length: 3,
             body_sha256: None,
+            body: kept,
             events: None,
-            body: kept
+            fields: None
         }
     );
     let Event::Answer { token: 8, body_sha256: Some(hash), .. } = &events[1] else { panic!("{events:?}") };
@@ -79,8 +80,9 @@ fn interim_answers_are_passed_over_and_trailers_taken() {
         grpc_status: None,
         body_length: 2,
         body_sha256: None,
-        events: None,
         body,
+        events: None,
+        fields: None,
     };
     assert_eq!(feed(&mut session, &bytes), Ok(vec![expected]));
 }
@@ -118,6 +120,7 @@ fn some_answers_have_a_length_and_no_body() {
         body_sha256: None,
         events: None,
         body: Some(Box::default()),
+        fields: None,
     };
     assert_eq!(feed(&mut session, &bytes), Ok(vec![head, plain(2, 204, 0), plain(3, 304, 0)]));
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use redline_http2::{BodyOptions, Event, Session};
 use redline_wire::EventKind;
 
-const ALL: BodyOptions = BodyOptions { hash: true, keep: true, events: Some(EventKind::Chunks) };
+const ALL: BodyOptions = BodyOptions { hash: true, keep: true, fields: false, events: Some(EventKind::Chunks) };
 
 /// A conversation with every kind of event.
 fn conversation() -> Vec<u8> {

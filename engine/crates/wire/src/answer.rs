@@ -4,6 +4,7 @@ use crate::events::EventKind;
 
 /// What the parser must know of a request to read its answer, and how it handles the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct ReadOptions {
     /// The method is HEAD: the answer has no body.
     pub head: bool,
@@ -13,6 +14,8 @@ pub struct ReadOptions {
     pub keep: bool,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
+    /// Keep the fields of the head, so that a visitor can take values and cookies from them.
+    pub fields: bool,
 }
 
 /// A complete answer.

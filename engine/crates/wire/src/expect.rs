@@ -20,6 +20,8 @@ pub struct Field {
 pub struct Expect {
     /// The status.
     pub status: u16,
+    /// Other statuses that are as right.
+    pub also: Vec<u16>,
     /// Bytes of the body, without its transfer coding.
     pub body_length: Option<u64>,
     /// SHA-256 of the body.
@@ -61,14 +63,21 @@ impl Expect {
     #[must_use]
     pub fn read_options(&self, head: bool) -> ReadOptions {
         let events = self.stream.map(|stream| stream.kind);
-        ReadOptions { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty(), events }
+        ReadOptions { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty(), fields: false, events }
+    }
+
+    /// Whether a status is right.
+    #[must_use]
+    #[inline]
+    pub fn has_status(&self, status: u16) -> bool {
+        status == self.status || self.also.contains(&status)
     }
 
     /// Compare an answer with the expected answer. `body` is used only for `json`.
     #[must_use]
     #[inline]
     pub fn judge(&self, answer: &Answer, body: &[u8]) -> Verdict {
-        if answer.status != self.status || answer.grpc_status.is_some_and(|status| status != 0) {
+        if !self.has_status(answer.status) || answer.grpc_status.is_some_and(|status| status != 0) {
             return Verdict::WrongStatus;
         }
         let length_is_right = self.body_length.is_none_or(|length| length == answer.body_length);
@@ -82,8 +91,9 @@ impl Expect {
     /// How an answer differs from the expected answer, in words; `None` if it does not.
     #[must_use]
     pub fn difference(&self, answer: &Answer, body: &[u8]) -> Option<String> {
-        if answer.status != self.status {
-            return Some(format!("status {} in place of {}", answer.status, self.status));
+        if !self.has_status(answer.status) {
+            let right = std::iter::once(&self.status).chain(&self.also).map(u16::to_string).collect::<Vec<_>>();
+            return Some(format!("status {} in place of {}", answer.status, right.join(" or ")));
         }
         if let Some(status @ 1..) = answer.grpc_status {
             return Some(format!("grpc-status {status} in place of 0"));

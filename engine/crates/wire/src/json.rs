@@ -1,5 +1,6 @@
 //! Reads a value in a JSON text without building the whole tree.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -18,6 +19,17 @@ impl Pointer {
             return Some(Self(Vec::new()));
         }
         text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<_>>().map(Self)
+    }
+
+    /// The value at the pointer as a text: a string's content, and other values as they stand. `None` when there is none or `body`
+    /// is not JSON.
+    #[must_use]
+    pub fn text<'a>(&self, body: &'a [u8]) -> Option<Cow<'a, str>> {
+        let raw = self.find(body)?;
+        let Some(quoted) = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+            return Some(raw.into());
+        };
+        if quoted.contains('\\') { serde_json::from_str(raw).ok().map(Cow::Owned) } else { Some(quoted.into()) }
     }
 
     /// The text of the value at the pointer; `None` when there is none or `body` is not JSON.

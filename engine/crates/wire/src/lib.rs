@@ -11,6 +11,7 @@ mod chunked;
 mod events;
 mod expect;
 mod fields;
+mod given;
 mod head;
 mod heads;
 mod json;
@@ -29,11 +30,11 @@ pub use fields::Fields;
 pub use heads::Heads;
 pub use json::Pointer;
 pub use malformed::{Malformed, Rule};
-pub use parser::{Parser, StreamSoFar};
+pub use parser::{Parser, StreamSoFar, fields_in};
 pub use record::Record;
-pub use request::{Body, Part, Spec, Unsendable};
+pub use request::{Body, BodyEscape, Part, Spec, Unsendable};
 pub use template::Template;
-pub use text::Values;
+pub use text::{Names, Unfit, Values};
 pub use timestamp::{Timestamp, Unit};
 
 /// The longest status line and headers, the longest trailers, and the most interim answers before an answer: 64 KiB.

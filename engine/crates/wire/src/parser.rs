@@ -39,7 +39,16 @@ struct Extra {
     body: Vec<u8>,
     /// The events of the present answer, if it is a stream.
     events: Option<EventReader>,
+    /// The head of the present answer, if its fields are kept.
+    head: Vec<u8>,
     record: Option<Box<Record>>,
+}
+
+impl Extra {
+    fn keep_head(&mut self, head: &[u8]) {
+        self.head.clear();
+        self.head.extend_from_slice(head);
+    }
 }
 
 /// Capacity that an idle connection may keep: enough for the usual head or body in pieces, so that the steady state allocates
@@ -133,6 +142,11 @@ impl Parser {
         self.extra.as_ref().map_or(&[], |extra| &extra.body)
     }
 
+    /// The fields of the last complete answer, if they were kept, until bytes of the next are fed.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        fields_in(self.extra.as_ref().map_or(&[], |extra| &extra.head))
+    }
+
     /// Free the memory of a kept body, except for a little, once it has been used.
     pub fn forget_body(&mut self) {
         if let Some(extra) = &mut self.extra {
@@ -220,6 +234,9 @@ impl Parser {
             if let Some(record) = self.extra.as_mut().and_then(|extra| extra.record.as_mut()) {
                 record.head(&bytes[..head.bytes], head.status);
             }
+            if options.fields {
+                self.extra.get_or_insert_default().keep_head(&bytes[..head.bytes]);
+            }
             self.start_body(head, at, options)?;
             return Ok(Some(head.bytes));
         }
@@ -249,8 +266,13 @@ impl Parser {
         if let Some(record) = &mut extra.record {
             record.head(&pending[..head.bytes], head.status);
         }
-        pending.clear();
-        pending.shrink_to(IDLE_PENDING);
+        if options.fields {
+            let pending = std::mem::take(&mut extra.pending);
+            extra.keep_head(&pending[..head.bytes]);
+            extra.pending = pending;
+        }
+        extra.pending.clear();
+        extra.pending.shrink_to(IDLE_PENDING);
         let taken = head.bytes.saturating_sub(before);
         self.start_body(head, begins_at, options)?;
         Ok(Some(taken))
@@ -341,4 +363,16 @@ impl Parser {
         events.end();
         Some(events.events())
     }
+}
+
+/// The fields in a head, or in lines of fields: names as they came, and values without spaces around them. Of a folded value,
+/// the first line.
+pub fn fields_in(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.split(|byte| *byte == b'\n').filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        // A status line has no colon before its first space.
+        let name = &line[..colon];
+        let is_name = !name.is_empty() && !name.contains(&b' ') && !name.contains(&b'\t');
+        is_name.then(|| (name, line[colon + 1..].trim_ascii()))
+    })
 }

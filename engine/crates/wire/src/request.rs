@@ -8,7 +8,19 @@ pub enum Body {
     /// Sent as it is; empty for none.
     Bytes(Vec<u8>),
     /// Text, with placeholders; empty for none.
-    Text(String),
+    Text(String, BodyEscape),
+}
+
+/// How values of a visitor are written in the text of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyEscape {
+    /// As they are.
+    #[default]
+    None,
+    /// Within a JSON string.
+    Json,
+    /// A value of a form.
+    Form,
 }
 
 /// The description of a request. Borrowed, because it lives only until it is compiled.
@@ -30,6 +42,8 @@ pub struct Spec<'a> {
     pub tls: bool,
     /// The request is sent by HTTP/2.
     pub http2: bool,
+    /// The visitor's cookies are sent too.
+    pub cookies: bool,
 }
 
 /// A part of a request.
@@ -68,6 +82,8 @@ pub enum Unsendable {
     Rand(Part, String),
     /// A `{pick:…}` of a list that does not exist, or is empty.
     Pick(Part, String),
+    /// A `{take:…}` or `{row:…}` of a name that the visitor has not.
+    Given(Part, String),
     /// The entry of the named list at this index may not occur where it is picked.
     Entry(Part, String, usize),
 }
@@ -83,7 +99,7 @@ impl Unsendable {
             Self::HeaderName(i) | Self::HeaderValue(i) | Self::HeaderFraming(i) | Self::HeaderConnection(i) => {
                 Part::Header(*i)
             }
-            Self::Rand(part, _) | Self::Pick(part, _) | Self::Entry(part, _, _) => *part,
+            Self::Rand(part, _) | Self::Pick(part, _) | Self::Given(part, _) | Self::Entry(part, _, _) => *part,
         }
     }
 }
@@ -102,6 +118,7 @@ impl fmt::Display for Unsendable {
             Self::HeaderConnection(_) => f.write_str("is not for HTTP/2, which says it in frames: leave it out"),
             Self::Rand(_, text) => write!(f, "{{rand:{text}}} is not {{rand:a..b}} with whole numbers, a not above b"),
             Self::Pick(_, name) => write!(f, "{{pick:{name}}}: there are no picks of that name, or none in it"),
+            Self::Given(_, text) => write!(f, "{text}: no step takes a value of that name, or no column has it"),
             Self::Entry(_, name, i) => write!(f, "{{pick:{name}}}: entry {i} of these picks cannot stand here"),
         }
     }

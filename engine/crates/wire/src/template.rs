@@ -1,11 +1,14 @@
 //! A request that is checked and assembled once, and written as often as it is sent.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::fields::Fields;
-use crate::request::{Body, Part, Spec, Unsendable};
-use crate::text::{Drawn, Text, Values, append_number};
+use crate::given::Escape;
+use crate::request::{Body, BodyEscape, Part, Spec, Unsendable};
+use crate::text::{Drawn, Names, Text, Unfit, Values, append_number};
+
+/// The index of `:path` among the fields of an HTTP/2 request.
+const PATH: usize = 3;
 
 /// The headers of a request in order, with names as given.
 type Headers<'a> = Vec<(&'a str, Text)>;
@@ -19,6 +22,8 @@ pub struct Template {
     fixed: Option<Arc<[u8]>>,
     /// All HTTP/2 fields, if nothing varies.
     fixed_fields: Option<Fields>,
+    /// The visitor's cookies are sent too.
+    cookies: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -37,28 +42,29 @@ enum Content {
 }
 
 impl Template {
-    /// Check and assemble a request. `picks` are the lists that `{pick:name}` chooses from.
+    /// Check and assemble a request, whose placeholders may have these names.
     ///
     /// # Errors
     /// [`Unsendable`] names the part that would corrupt the message, or cannot be filled in.
-    pub fn compile(mut spec: Spec<'_>, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
+    pub fn compile(mut spec: Spec<'_>, names: &Names<'_>) -> Result<Self, Unsendable> {
         spec.check()?;
-        let path = Text::parse(spec.path, Part::Path, picks)?;
+        let origin = format!("{}://{}", if spec.tls { "https" } else { "http" }, spec.authority());
+        let path = Text::parse_target(spec.path, origin.as_bytes(), names)?;
         path.check_path()?;
         let mut headers = Headers::new();
         for (i, (name, value)) in spec.headers.iter().enumerate() {
-            let value = Text::parse(value, Part::Header(i), picks)?;
+            let value = Text::parse_header_value(value, i, names)?;
             value.check_header_value(i)?;
             headers.push((name, value));
         }
         let body = std::mem::replace(&mut spec.body, Body::Bytes(Vec::new()));
-        let content = Content::of(body, picks)?;
+        let content = Content::of(body, names)?;
         let form = if spec.http2 {
             Form::Fields(fields(&spec, path, headers, &content))
         } else {
             Form::Head(head(&spec, &path, headers, &content))
         };
-        let mut made = Self { form, content, fixed: None, fixed_fields: None };
+        let mut made = Self { form, content, fixed: None, fixed_fields: None, cookies: spec.cookies };
         made.put_fixed_together();
         Ok(made)
     }
@@ -91,29 +97,37 @@ impl Template {
     /// Append the HTTP/1.1 request with values from `values`, without a [`Template::fixed_body`].
     ///
     /// Allocates only what `out` lacks. Appends nothing for an HTTP/2 template.
-    pub fn render(&self, out: &mut Vec<u8>, values: &mut impl Values) {
+    ///
+    /// # Errors
+    /// When a value of the visitor cannot be sent where it stands: what was appended is no request.
+    pub fn render(&self, out: &mut Vec<u8>, values: &mut impl Values) -> Result<(), Unfit> {
         if let Some(fixed) = &self.fixed {
-            return out.extend_from_slice(fixed);
+            out.extend_from_slice(fixed);
+            return Ok(());
         }
         let Form::Head(head) = &self.form else {
-            return;
+            return Ok(());
         };
-        let mut drawn = Drawn::new(values);
+        let mut drawn = Drawn::new(values, out.len());
         head.render(out, &mut drawn);
         if let Content::Varying(text) = &self.content {
             append_with_length(out, text, &mut drawn);
         }
+        drawn.result()
     }
 
     /// Replace `fields` with the request's fields, and the body if it varies.
     ///
     /// Allocates only what `fields` lacks. An HTTP/1.1 template has no fields.
-    pub fn render_fields(&self, fields: &mut Fields, values: &mut impl Values) {
+    ///
+    /// # Errors
+    /// When a value of the visitor cannot be sent where it stands.
+    pub fn render_fields(&self, fields: &mut Fields, values: &mut impl Values) -> Result<(), Unfit> {
         fields.clear();
         let Form::Fields(parts) = &self.form else {
-            return;
+            return Ok(());
         };
-        let mut drawn = Drawn::new(values);
+        let mut drawn = Drawn::new(values, 0);
         for (name, value) in parts {
             fields.push(name, |out| value.render(out, &mut drawn));
         }
@@ -122,9 +136,21 @@ impl Template {
             let length = fields.body.len() as u64;
             fields.push(b"content-length", |out| append_number(out, length));
         }
+        if self.cookies {
+            let path = fields.iter().nth(PATH).map_or(&[][..], |(_, path)| path);
+            let cookies = drawn.values.cookies(path);
+            if !cookies.is_empty() {
+                // Cookies may come in several fields (RFC 9113, section 8.2.3).
+                fields.push(b"cookie", |out| out.extend_from_slice(cookies));
+            }
+        }
+        drawn.result()
     }
 
     fn put_fixed_together(&mut self) {
+        if self.cookies {
+            return;
+        }
         let Content::Fixed(body) = &self.content else {
             return;
         };
@@ -149,10 +175,17 @@ impl Template {
 }
 
 impl Content {
-    fn of(body: Body, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
+    fn of(body: Body, names: &Names<'_>) -> Result<Self, Unsendable> {
         let text = match body {
             Body::Bytes(bytes) => return Ok(Self::Fixed(bytes.into())),
-            Body::Text(text) => Text::parse(&text, Part::Body, picks)?,
+            Body::Text(text, escape) => {
+                let escape = match escape {
+                    BodyEscape::None => Escape::None,
+                    BodyEscape::Json => Escape::Json,
+                    BodyEscape::Form => Escape::Form,
+                };
+                Text::parse(&text, Part::Body, &escape, names)?
+            }
         };
         Ok(match text.fixed() {
             Some(bytes) => Self::Fixed(bytes.into()),
@@ -176,10 +209,18 @@ fn head(spec: &Spec<'_>, path: &Text, headers: Headers<'_>, content: &Content) -
     if !spec.names("host") {
         head.push_literal(format!("Host: {}\r\n", spec.authority()).as_bytes());
     }
+    let mut follow = false;
     for (name, value) in headers {
         head.push_literal(format!("{name}: ").as_bytes());
         head.append(&value);
+        if spec.cookies && !follow && name.eq_ignore_ascii_case("cookie") {
+            follow = true;
+            head.push_cookies(true);
+        }
         head.push_literal(b"\r\n");
+    }
+    if spec.cookies && !follow {
+        head.push_cookies(false);
     }
     if let Some(length) = content.fixed_length(spec) {
         head.push_literal(format!("Content-Length: {length}\r\n").as_bytes());

@@ -2,7 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use crate::given::{Escape, Given};
 use crate::request::{Part, Unsendable};
+
+/// What placeholders may refer to.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// The lists that `{pick:name}` chooses from.
+    pub picks: &'a BTreeMap<String, Vec<String>>,
+    /// The names of `{take:name}`: values that a visitor took from answers.
+    pub takes: &'a [String],
+    /// The names of `{row:column}`: columns of the visitor's row.
+    pub columns: &'a [String],
+}
+
+impl<'a> Names<'a> {
+    /// Lists to pick from alone, for requests without a visitor.
+    #[must_use]
+    pub fn picks(picks: &'a BTreeMap<String, Vec<String>>) -> Self {
+        Self { picks, takes: &[], columns: &[] }
+    }
+}
 
 /// The source of the values of placeholders.
 pub trait Values {
@@ -12,19 +32,62 @@ pub trait Values {
     fn between(&mut self, a: i64, b: i64) -> i64;
     /// An index below `n`, which is not 0.
     fn pick(&mut self, n: usize) -> usize;
+    /// The value that the visitor took under the name at this index of [`Names::takes`].
+    fn taken(&self, _index: usize) -> &[u8] {
+        &[]
+    }
+    /// The cell of the visitor's row in the column at this index of [`Names::columns`].
+    fn cell(&self, _index: usize) -> &[u8] {
+        &[]
+    }
+    /// The visitor's cookies for this request target, as `a=b; c=d`; empty for none. Only for templates with
+    /// [`crate::Spec::cookies`].
+    fn cookies(&mut self, _path: &[u8]) -> &[u8] {
+        &[]
+    }
 }
 
 /// The values of a request, drawn in the order of their placeholders: path, headers, body.
 pub(crate) struct Drawn<'a, V> {
-    values: &'a mut V,
+    pub(crate) values: &'a mut V,
     seq: Option<u64>,
+    /// Why the request cannot be sent with these values.
+    pub(crate) unfit: Option<Unfit>,
+    /// Where the message begins in the bytes that it is appended to.
+    begin: usize,
 }
 
 impl<'a, V: Values> Drawn<'a, V> {
-    pub(crate) fn new(values: &'a mut V) -> Self {
-        Self { values, seq: None }
+    pub(crate) fn new(values: &'a mut V, begin: usize) -> Self {
+        Self { values, seq: None, unfit: None, begin }
+    }
+
+    /// # Errors
+    /// When a value that was given cannot be sent.
+    pub(crate) fn result(self) -> Result<(), Unfit> {
+        self.unfit.map_or(Ok(()), Err)
     }
 }
+
+/// A value of a visitor that cannot be sent where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A control character in the value of a header, or nothing at its beginning or end.
+    Header,
+    /// A request target that does not begin with `/`, nor with the scheme and authority of the server.
+    Path,
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Header => "a value that is empty, or has a control character, cannot be sent in a header",
+            Self::Path => "a path begins neither with `/` nor with the address of this server",
+        })
+    }
+}
+
+impl std::error::Error for Unfit {}
 
 /// A segment of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +97,12 @@ enum Segment {
     Seq,
     Rand(i64, i64),
     Pick(Box<str>, Box<[Box<str>]>),
+    /// A value of the visitor.
+    Given(Given, Escape),
+    /// In an HTTP/1.1 head: the header with the visitor's cookies, or, after cookies of the request's own, the rest of it.
+    Cookies {
+        follow: bool,
+    },
 }
 
 /// Text with placeholders.
@@ -47,8 +116,9 @@ impl Text {
         made
     }
 
-    /// Parse `text`: `{seq}`, `{rand:a..b}`, `{pick:name}`; `{{` and `}}` are braces, and any other brace is literal.
-    pub(crate) fn parse(text: &str, part: Part, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
+    /// Parse `text`: `{seq}`, `{rand:a..b}`, `{pick:name}`, `{take:name}`, `{row:column}`; `{{` and `}}` are braces, and any
+    /// other brace is literal. `escape`: how values of the visitor are written.
+    pub(crate) fn parse(text: &str, part: Part, escape: &Escape, names: &Names<'_>) -> Result<Self, Unsendable> {
         let mut made = Self::default();
         let mut rest = text;
         while let Some(brace) = rest.find(['{', '}']) {
@@ -57,7 +127,7 @@ impl Text {
             let taken = if rest.starts_with("{{") || rest.starts_with("}}") {
                 made.push_literal(&rest.as_bytes()[..1]);
                 2
-            } else if let Some((segment, taken)) = Segment::parse(rest, part, picks)? {
+            } else if let Some((segment, taken)) = Segment::parse(rest, part, escape, names)? {
                 made.0.push(segment);
                 taken
             } else {
@@ -70,12 +140,40 @@ impl Text {
         Ok(made)
     }
 
+    /// Parse a request target, of a server with this scheme and authority.
+    pub(crate) fn parse_target(text: &str, origin: &[u8], names: &Names<'_>) -> Result<Self, Unsendable> {
+        let mut made = Self::parse(text, Part::Path, &Escape::Path, names)?;
+        if let Some(Segment::Given(_, escape)) = made.0.first_mut() {
+            *escape = Escape::Target(origin.into());
+        }
+        Ok(made)
+    }
+
+    /// Parse the value of header `i`.
+    pub(crate) fn parse_header_value(text: &str, i: usize, names: &Names<'_>) -> Result<Self, Unsendable> {
+        let mut made = Self::parse(text, Part::Header(i), &Escape::Header, names)?;
+        let last = made.0.len().saturating_sub(1);
+        for at in [0, last] {
+            if last > 0
+                && let Some(Segment::Given(_, escape)) = made.0.get_mut(at)
+            {
+                *escape = Escape::HeaderEdge;
+            }
+        }
+        Ok(made)
+    }
+
     pub(crate) fn push_literal(&mut self, text: &[u8]) {
         if let Some(Segment::Literal(before)) = self.0.last_mut() {
             before.extend_from_slice(text);
         } else if !text.is_empty() {
             self.0.push(Segment::Literal(text.to_vec()));
         }
+    }
+
+    /// Add the visitor's cookies, after cookies of the request's own or as a header.
+    pub(crate) fn push_cookies(&mut self, follow: bool) {
+        self.0.push(Segment::Cookies { follow });
     }
 
     pub(crate) fn append(&mut self, other: &Self) {
@@ -116,6 +214,19 @@ impl Text {
                     let picked = drawn.values.pick(entries.len()).min(entries.len() - 1);
                     out.extend_from_slice(entries[picked].as_bytes());
                 }
+                Segment::Given(given, escape) => {
+                    if let Err(why) = escape.append(given.value(&*drawn.values), out) {
+                        drawn.unfit = Some(why);
+                    }
+                }
+                Segment::Cookies { follow } => {
+                    let cookies = drawn.values.cookies(target(&out[drawn.begin..]));
+                    if !cookies.is_empty() {
+                        out.extend_from_slice(if *follow { b"; " } else { b"Cookie: " });
+                        out.extend_from_slice(cookies);
+                        out.extend_from_slice(if *follow { b"" } else { b"\r\n" });
+                    }
+                }
             }
         }
     }
@@ -126,6 +237,7 @@ impl Text {
             Segment::Literal(text) => text.len(),
             Segment::Seq | Segment::Rand(..) => 1,
             Segment::Pick(_, entries) => entries.iter().map(|entry| entry.len()).min().unwrap_or(0),
+            Segment::Given(..) | Segment::Cookies { .. } => 0,
         };
         self.0.iter().map(least).sum()
     }
@@ -134,6 +246,10 @@ impl Text {
     pub(crate) fn check_path(&self) -> Result<(), Unsendable> {
         let visible = |text: &[u8]| text.iter().all(u8::is_ascii_graphic);
         self.check_bytes(Part::Path, &Unsendable::Path, visible)?;
+        if matches!(self.0.first(), Some(Segment::Given(..))) {
+            // What it begins with is known, and checked, when it is written.
+            return Ok(());
+        }
         let starts = check_edge(self.0.iter(), Part::Path, &Unsendable::Path, |text| text.first() == Some(&b'/'))?;
         if starts { Ok(()) } else { Err(Unsendable::Path) }
     }
@@ -157,11 +273,7 @@ impl Text {
 
 impl Segment {
     /// Parse a placeholder at the beginning of `text`. Returns it and its length in bytes; `None` when there is none.
-    fn parse(
-        text: &str,
-        part: Part,
-        picks: &BTreeMap<String, Vec<String>>,
-    ) -> Result<Option<(Self, usize)>, Unsendable> {
+    fn parse(text: &str, part: Part, escape: &Escape, names: &Names<'_>) -> Result<Option<(Self, usize)>, Unsendable> {
         if text.starts_with("{seq}") {
             return Ok(Some((Self::Seq, "{seq}".len())));
         }
@@ -175,10 +287,12 @@ impl Segment {
             (Self::Rand(a, b), range.unwrap_or_default())
         } else if let Some(rest) = text.strip_prefix("{pick:") {
             let name = rest.split_once('}').map(|(name, _)| name);
-            let entries = name.and_then(|name| picks.get(name)).filter(|entries| !entries.is_empty());
+            let entries = name.and_then(|name| names.picks.get(name)).filter(|entries| !entries.is_empty());
             let entries = entries.ok_or_else(|| Unsendable::Pick(part, shown(name.unwrap_or(rest))))?;
             let name = name.unwrap_or_default();
             (Self::Pick(name.into(), entries.iter().map(|entry| entry.as_str().into()).collect()), name)
+        } else if let Some((given, length)) = Given::parse(text, part, names)? {
+            return Ok(Some((Self::Given(given, escape.clone()), length)));
         } else {
             return Ok(None);
         };
@@ -209,14 +323,20 @@ fn check_edge<'a>(
         match segment {
             Segment::Pick(_, entries) if entries.iter().any(|entry| entry.is_empty()) => {}
             Segment::Seq | Segment::Rand(..) => return Ok(is_right(b"0")),
+            // The values of a visitor are checked when they are written.
             _ => return Ok(true),
         }
     }
     Ok(false)
 }
 
+/// The request target in the beginning of an HTTP/1.1 head.
+fn target(head: &[u8]) -> &[u8] {
+    head.split(|byte| *byte == b' ').nth(1).unwrap_or_default()
+}
+
 /// Text for a message, abridged if it is long.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().take(40).collect()
 }
 

@@ -4,7 +4,7 @@ use redline_wire::{
     Answer, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser, ReadOptions, Rule,
 };
 
-const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false, events: None };
+const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false, fields: false, events: None };
 
 fn give(parser: &mut Parser, text: &str) -> Result<Option<ParsedAnswer>, Malformed> {
     parser.feed(text.as_bytes(), GET, &mut Heads::new())
@@ -285,4 +285,19 @@ fn a_blank_line_before_an_answer_belongs_to_none() {
 #[test]
 fn a_parser_is_small() {
     assert!(size_of::<Parser>() <= 56, "{}", size_of::<Parser>());
+}
+
+#[test]
+fn fields_are_kept_when_they_are_wanted() {
+    let text = b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 a:b\r\nSet-Cookie: a=b:c\r\nX:\r\nset-cookie:  d=e \r\nContent-Length: 0\r\n\r\n";
+    let options = ReadOptions { fields: true, ..GET };
+    for cut in 0..text.len() {
+        let (mut parser, mut heads) = (Parser::new(), Heads::new());
+        assert_eq!(parser.feed(&text[..cut], options, &mut heads), Ok(None));
+        assert!(parser.feed(&text[cut..], options, &mut heads).unwrap().is_some());
+        let kept: Vec<_> = parser.fields().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+        let expected: [(&[u8], &[u8]); 4] =
+            [(b"Set-Cookie", b"a=b:c"), (b"X", b""), (b"set-cookie", b"d=e"), (b"Content-Length", b"0")];
+        assert_eq!(kept, expected.map(|(name, value)| (name.to_vec(), value.to_vec())), "cut at {cut}");
+    }
 }

@@ -18,7 +18,14 @@ fn pointer(text: &str) -> Pointer {
 }
 
 fn right() -> Expect {
-    Expect { status: 200, body_length: Some(5), body_sha256: Some([1; 32]), json: Vec::new(), stream: None }
+    Expect {
+        status: 200,
+        also: Vec::new(),
+        body_length: Some(5),
+        body_sha256: Some([1; 32]),
+        json: Vec::new(),
+        stream: None,
+    }
 }
 
 #[test]
@@ -27,6 +34,11 @@ fn status_length_and_hash_are_compared() {
     assert_eq!(Expect { status: 200, ..Expect::default() }.judge(&ANSWER, b""), Verdict::Right);
     assert_eq!(Expect { status: 201, body_length: Some(4), ..right() }.judge(&ANSWER, b""), Verdict::WrongStatus);
     assert_eq!(Expect { body_length: Some(4), ..right() }.judge(&ANSWER, b""), Verdict::WrongBody);
+    let several = Expect { status: 304, also: vec![201, 200], ..right() };
+    assert_eq!(several.judge(&ANSWER, b""), Verdict::Right);
+    let none = Expect { also: vec![201], status: 304, ..right() };
+    assert_eq!(none.judge(&ANSWER, b""), Verdict::WrongStatus);
+    assert_eq!(none.difference(&ANSWER, b"").unwrap(), "status 200 in place of 304 or 201");
     assert_eq!(Expect { body_sha256: Some([2; 32]), ..right() }.judge(&ANSWER, b""), Verdict::WrongBody);
     assert_eq!(right().judge(&Answer { grpc_status: Some(0), ..ANSWER }, b""), Verdict::Right);
     assert_eq!(right().judge(&Answer { grpc_status: Some(13), ..ANSWER }, b""), Verdict::WrongStatus);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use redline_wire::{Body, Fields, Part, Spec, Template, Unsendable, Values};
+use redline_wire::{Body, BodyEscape, Fields, Names, Part, Spec, Template, Unfit, Unsendable, Values};
 
 /// Counts up, and takes numbers and picks from the ends of their ranges in turn.
 #[derive(Default)]
@@ -37,6 +37,7 @@ fn get(path: &str) -> Spec<'_> {
         body: Body::Bytes(Vec::new()),
         tls: false,
         http2: false,
+        cookies: false,
     }
 }
 
@@ -52,14 +53,15 @@ fn picks(lists: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
 }
 
 fn compile(spec: Spec<'_>) -> Result<Template, Unsendable> {
-    Template::compile(spec, &picks(&[("ids", &["1", "22"]), ("none", &[]), ("odd", &["", "b c", "\n"])]))
+    let picks = picks(&[("ids", &["1", "22"]), ("none", &[]), ("odd", &["", "b c", "\n"])]);
+    Template::compile(spec, &Names::picks(&picks))
 }
 
 /// The whole request with these values.
 fn text(spec: Spec<'_>, values: &mut Counted) -> String {
     let template = compile(spec).unwrap();
     let mut out = Vec::new();
-    template.render(&mut out, values);
+    template.render(&mut out, values).unwrap();
     out.extend(template.fixed_body().iter().flat_map(|body| body.iter()));
     if let Some(fixed) = template.fixed() {
         assert_eq!(out, **fixed);
@@ -77,7 +79,7 @@ fn a_request_names_its_host_and_its_length() {
     assert_eq!(fixed(get("/a?b=c")), "GET /a?b=c HTTP/1.1\r\nHost: example.org:8080\r\n\r\n");
     assert!(fixed(Spec { host: "::1", ..get("/") }).contains("\r\nHost: [::1]:8080\r\n"));
     assert!(fixed(Spec { method: "POST", ..get("/") }).contains("\r\nContent-Length: 0\r\n"));
-    for body in [Body::Bytes(b"abc".to_vec()), Body::Text("abc".to_owned())] {
+    for body in [Body::Bytes(b"abc".to_vec()), Body::Text("abc".to_owned(), BodyEscape::None)] {
         let with_body = Spec { method: "DELETE", body, ..get("/") };
         assert!(fixed(with_body).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
     }
@@ -110,7 +112,7 @@ fn a_host_is_named_without_what_says_nothing_to_the_peer() {
 #[test]
 fn placeholders_are_filled_in_wherever_they_stand() {
     let own = headers(&[("X-Id", "n{seq} {rand:-3..9}")]);
-    let body = Body::Text("{pick:ids} {{seq}} {seq} }".to_owned());
+    let body = Body::Text("{pick:ids} {{seq}} {seq} }".to_owned(), BodyEscape::None);
     let spec = Spec { method: "PUT", headers: &own, body, ..get("/{a}/{seq}/{rand:5..5}/{pick:ids}}}") };
     let mut values = Counted { seq: 9, draws: 0 };
     let begin = "PUT /{a}/9/5/1} HTTP/1.1\r\nHost: example.org:8080\r\nX-Id: n9 -3\r\nContent-Length: 11\r\n\r\n";
@@ -126,7 +128,7 @@ fn a_body_that_does_not_vary_is_left_out_of_what_is_rendered() {
     let spec = Spec { body: Body::Bytes(b"abc{seq}".to_vec()), ..get("/{seq}") };
     let template = compile(spec).unwrap();
     let mut out = b"before".to_vec();
-    template.render(&mut out, &mut Counted::default());
+    template.render(&mut out, &mut Counted::default()).unwrap();
     assert_eq!(out, b"beforeGET /0 HTTP/1.1\r\nHost: example.org:8080\r\nContent-Length: 8\r\n\r\n");
     assert_eq!(template.fixed_body().unwrap()[..], *b"abc{seq}");
     assert!(template.fixed().is_none());
@@ -168,7 +170,7 @@ fn placeholders_that_cannot_be_filled_in_are_refused() {
         assert_eq!(compile(get(&path)).unwrap_err(), Unsendable::Rand(Part::Path, range.to_owned()));
     }
     for name in ["other", "none", ""] {
-        let body = Body::Text(format!("{{pick:{name}}}"));
+        let body = Body::Text(format!("{{pick:{name}}}"), BodyEscape::None);
         let error = compile(Spec { body, ..get("/") }).unwrap_err();
         assert_eq!(error, Unsendable::Pick(Part::Body, name.to_owned()));
     }
@@ -176,19 +178,23 @@ fn placeholders_that_cannot_be_filled_in_are_refused() {
         assert!(compile(get(path)).is_err(), "{path}");
     }
     assert!(compile(get("/{pick:odd}")).is_err());
-    assert!(compile(Spec { body: Body::Text("{pick:odd}".to_owned()), ..get("/") }).is_ok());
+    assert!(compile(Spec { body: Body::Text("{pick:odd}".to_owned(), BodyEscape::None), ..get("/") }).is_ok());
 }
 
 #[test]
 fn picks_may_be_whole_paths_and_ends_of_header_values() {
     let lists = picks(&[("paths", &["/a", "/b"]), ("tails", &["", "x"]), ("spaced", &["a ", " b"])]);
-    assert!(Template::compile(get("{pick:paths}"), &lists).is_ok());
-    assert!(Template::compile(get("{pick:tails}/"), &lists).is_err());
+    assert!(Template::compile(get("{pick:paths}"), &Names::picks(&lists)).is_ok());
+    assert!(Template::compile(get("{pick:tails}/"), &Names::picks(&lists)).is_err());
     for (value, is_right) in
         [("a{pick:tails}", true), ("a {pick:tails}", false), ("{pick:spaced}", false), ("({pick:spaced})", true)]
     {
         let own = headers(&[("a", value)]);
-        assert_eq!(Template::compile(Spec { headers: &own, ..get("/") }, &lists).is_ok(), is_right, "{value:?}");
+        assert_eq!(
+            Template::compile(Spec { headers: &own, ..get("/") }, &Names::picks(&lists)).is_ok(),
+            is_right,
+            "{value:?}"
+        );
     }
 }
 
@@ -201,12 +207,17 @@ fn shown(fields: &Fields) -> Vec<String> {
 fn http_2_has_fields() {
     let own = headers(&[("X-Id", "{seq}"), ("TE", "trailers"), ("HOST", "other:1")]);
     let base = Spec { http2: true, ..get("/") };
-    let spec =
-        Spec { method: "POST", headers: &own, body: Body::Text("<{seq}>".to_owned()), tls: true, ..base.clone() };
+    let spec = Spec {
+        method: "POST",
+        headers: &own,
+        body: Body::Text("<{seq}>".to_owned(), BodyEscape::None),
+        tls: true,
+        ..base.clone()
+    };
     let template = compile(spec).unwrap();
     let (mut fields, mut values) = (Fields::new(), Counted { seq: 9, draws: 0 });
     for _ in 0..2 {
-        template.render_fields(&mut fields, &mut values);
+        template.render_fields(&mut fields, &mut values).unwrap();
     }
     let expected = [
         ":method=POST",
@@ -238,11 +249,121 @@ proptest! {
     /// The declared length is the real length, however many digits it has.
     #[test]
     fn the_length_of_a_varying_body_is_right(before in 0_usize..1200, seq: u64) {
-        let body = Body::Text(format!("{}{{seq}}", "a".repeat(before)));
+        let body = Body::Text(format!("{}{{seq}}", "a".repeat(before)), BodyEscape::None);
         let request = text(Spec { body, ..get("/") }, &mut Counted { seq: seq / 2, draws: 0 });
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
         prop_assert_eq!(body, format!("{}{}", "a".repeat(before), seq / 2));
         let said = head.rsplit_once("Content-Length: ").map(|(_, said)| said.to_owned());
         prop_assert_eq!(said, Some(body.len().to_string()));
     }
+}
+
+/// A visitor with a token, a name and cookies.
+struct Visitor {
+    token: &'static [u8],
+    name: &'static [u8],
+    cookies: Vec<u8>,
+    asked_for: Vec<u8>,
+}
+
+impl Values for Visitor {
+    fn seq(&mut self) -> u64 {
+        7
+    }
+    fn between(&mut self, a: i64, _: i64) -> i64 {
+        a
+    }
+    fn pick(&mut self, _: usize) -> usize {
+        0
+    }
+    fn taken(&self, _: usize) -> &[u8] {
+        self.token
+    }
+    fn cell(&self, _: usize) -> &[u8] {
+        self.name
+    }
+    fn cookies(&mut self, path: &[u8]) -> &[u8] {
+        self.asked_for = path.to_vec();
+        &self.cookies
+    }
+}
+
+fn visitor(token: &'static [u8], cookies: &str) -> Visitor {
+    Visitor { token, name: b"ann \"o\"\n&=", cookies: cookies.as_bytes().to_vec(), asked_for: Vec::new() }
+}
+
+fn compile_for_visitors(spec: Spec<'_>) -> Result<Template, Unsendable> {
+    let (takes, columns) = (["token".to_owned()], ["name".to_owned()]);
+    Template::compile(spec, &Names { picks: &BTreeMap::new(), takes: &takes, columns: &columns })
+}
+
+fn written(spec: Spec<'_>, values: &mut Visitor) -> Result<String, Unfit> {
+    let template = compile_for_visitors(spec).unwrap();
+    // What stood there before is no part of the message.
+    let mut out = b"GET /before HTTP/1.1\r\n\r\n".to_vec();
+    let before = out.len();
+    template.render(&mut out, values)?;
+    Ok(String::from_utf8(out.split_off(before)).unwrap())
+}
+
+#[test]
+fn values_of_a_visitor_are_written_so_that_the_message_stays_intact() {
+    let own = headers(&[("Authorization", "Bearer {take:token}")]);
+    let body = |text: &str, escape| Body::Text(text.to_owned(), escape);
+    let spec = Spec { headers: &own, body: body("{\"n\": \"{row:name}\"}", BodyEscape::Json), ..get("/") };
+    let text = written(Spec { path: "/a?n={row:name}", ..spec.clone() }, &mut visitor(b" t1\t", "")).unwrap();
+    assert!(text.starts_with("GET /a?n=ann%20\"o\"%0A&= HTTP/1.1\r\n"), "{text}");
+    assert!(text.contains("\r\nAuthorization: Bearer t1\r\n") && !text.contains("Cookie"), "{text}");
+    assert!(text.contains("\r\nContent-Length: 26\r\n\r\n"), "{text}");
+    assert!(text.ends_with("{\"n\": \"ann \\\"o\\\"\\u000A&=\"}"), "{text}");
+    let form = Spec { body: body("n={row:name}", BodyEscape::Form), ..get("/") };
+    assert!(written(form, &mut visitor(b"", "")).unwrap().ends_with("\r\n\r\nn=ann%20%22o%22%0A%26%3D"));
+    let plain = Spec { body: body("{row:name}", BodyEscape::None), ..get("/") };
+    assert!(written(plain, &mut visitor(b"", "")).unwrap().ends_with("\r\n\r\nann \"o\"\n&="));
+    for token in [&b"a\r\nX: 1"[..], b" "] {
+        assert_eq!(written(Spec { headers: &own, ..get("/") }, &mut visitor(token, "")), Err(Unfit::Header));
+    }
+    let alone = headers(&[("X", "{take:token}")]);
+    assert!(written(Spec { headers: &alone, ..get("/") }, &mut visitor(b"", "")).unwrap().contains("\r\nX: \r\n"));
+}
+
+#[test]
+fn a_target_may_be_taken_from_an_answer() {
+    let target = |token| written(get("{take:token}"), &mut visitor(token, ""));
+    for (taken, path) in [("/a b?c", "/a%20b?c"), ("http://example.org:8080/x", "/x"), ("http://example.org:8080", "/")]
+    {
+        assert!(target(taken.as_bytes()).unwrap().starts_with(&format!("GET {path} HTTP/1.1\r\n")), "{taken}");
+    }
+    for other in ["", "x", "http://example.com/x", "//example.com/x", "http://example.org:80801/x"] {
+        assert_eq!(target(other.as_bytes()), Err(Unfit::Path), "{other}");
+    }
+}
+
+#[test]
+fn cookies_of_a_visitor_are_one_header() {
+    let mut with = visitor(b"", "a=1; b=2");
+    let text = written(Spec { cookies: true, ..get("/p/{seq}?q") }, &mut with).unwrap();
+    assert!(text.ends_with("\r\nCookie: a=1; b=2\r\n\r\n"), "{text}");
+    assert_eq!(with.asked_for, b"/p/7?q");
+    let own = headers(&[("cookie", "own=1"), ("X", "1")]);
+    let text = written(Spec { cookies: true, headers: &own, ..get("/") }, &mut with).unwrap();
+    assert!(text.ends_with("\r\ncookie: own=1; a=1; b=2\r\nX: 1\r\n\r\n"), "{text}");
+    let text = written(Spec { cookies: true, headers: &own, ..get("/") }, &mut visitor(b"", "")).unwrap();
+    assert!(text.ends_with("\r\ncookie: own=1\r\nX: 1\r\n\r\n"), "{text}");
+    let template = compile_for_visitors(Spec { cookies: true, http2: true, ..get("/x") }).unwrap();
+    let mut fields = Fields::new();
+    template.render_fields(&mut fields, &mut with).unwrap();
+    assert_eq!(shown(&fields).last().unwrap(), "cookie=a=1; b=2");
+    assert_eq!(with.asked_for, b"/x");
+    template.render_fields(&mut fields, &mut visitor(b"", "")).unwrap();
+    assert_eq!(fields.iter().len(), 4);
+}
+
+#[test]
+fn names_that_no_visitor_has_are_refused() {
+    let error = compile_for_visitors(get("/{take:other}")).unwrap_err();
+    assert_eq!(error, Unsendable::Given(Part::Path, "{take:other}".to_owned()));
+    assert!(compile_for_visitors(get("/{row:name")).is_err());
+    // Without a visitor, these are braces.
+    assert!(fixed(get("/{take:other}")).starts_with("GET /{take:other} HTTP/1.1\r\n"));
 }

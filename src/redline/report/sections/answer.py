@@ -178,7 +178,15 @@ def _limit(server: str, answer: LimitAnswer) -> str:
     if high is None:
         return f"{met}; no rate is known to miss it"
     goal = "" if answer.decided else ", wider than the goal"
-    return f"{met} and misses it from {high:,.0f}/s on (±{fmt.percent((high - low) / (high + low))}{goal})"
+    wide = fmt.percent((high - low) / (high + low))
+    return f"{met} and misses it from {high:,.0f}/s on (±{wide}{goal}){_first_to_fail(answer)}"
+
+
+def _first_to_fail(answer: LimitAnswer) -> str:
+    """Name the condition that fails first, unless it may be the first of the set: those that fail alike come after."""
+    if answer.binding in answer.conditions[:1]:
+        return ""
+    return f"; of its conditions, {answer.binding} fails first"
 
 
 def _compared(report: Report) -> Iterator[Line]:

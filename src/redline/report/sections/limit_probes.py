@@ -53,7 +53,8 @@ def counts_text(probe: LimitProbe) -> str:
 def probe_note(probe: LimitProbe) -> str:
     """Remarks on a probe beside its numbers and how it counts."""
     phase = {"search": "", "curve": "for the curve", "confirm": "to confirm"}[probe.phase]
-    state = "hopeless: ended early" if probe.hopeless else "did not keep up" if probe.overloaded else ""
+    ends = "aborted" if probe.aborted_by else "hopeless" if probe.hopeless else ""
+    state = f"{ends}: ended early" if ends else "did not keep up" if probe.overloaded else ""
     client = f"not the server: {probe.client}" if probe.client and not probe.counts else ""
     start = f"start {probe.start + 1}" if probe.fresh or probe.start else ""
     return "; ".join(part for part in (state, client, phase or probe.why, start) if part)

@@ -89,7 +89,7 @@ def outcome(report: AnyReport) -> Answered:
         answers, findings, state = limit_answer(report), search_findings(report), ""
     else:
         answers, findings = run_answer(report), findings_section(report)
-        state = "" if report.run.complete else "not complete:"
+        state = "aborted:" if report.run.aborted_by else "" if report.run.complete else "not complete:"
     lines = _said([text for section in answers for text in _lines(section)])
     grades = Counter(grade for section in findings for grade in _grades(section))
     return Answered(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from redline.model import Grade, Report
-from redline.report.document import Figures, Head, Medium, Section, line
+from redline.model import Grade, Report, RunReport
+from redline.report.document import Figures, Head, Line, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.by_request import request_sections
@@ -71,8 +71,7 @@ def _head(report: Report) -> Head:
     run = report.run
     servers = (line((f"{name}:", "strong"), f" {text}") for name, text in run.servers.items())
     precision = (line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()
-    unfinished = "" if run.complete else f"{done_text(run)}. If it is kept, --resume continues from here."
-    notice = (line((UNFINISHED, Grade.WARN), unfinished),) if unfinished else ()
+    notice = tuple(_notices(run))
     return Head(
         run.suite,
         page_facts(report.environment, run.started_unix_ns, done_text(run), run.seed),
@@ -81,6 +80,13 @@ def _head(report: Report) -> Head:
         footer="Response time runs from when a request was due; service time from when it was written. "
         "Intervals hold the true value with 95% confidence, given these trials on this machine.",
     )
+
+
+def _notices(run: RunReport) -> Iterator[Line]:
+    if run.aborted_by:
+        yield line(("! Aborted by ", Grade.WARN), f"{run.aborted_by}.")
+    elif not run.complete:
+        yield line((UNFINISHED, Grade.WARN), f"{done_text(run)}. If it is kept, --resume continues from here.")
 
 
 def _figures(report: Report) -> Figures:

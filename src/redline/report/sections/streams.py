@@ -1,20 +1,17 @@
 """Streams of events: how many events came, and the times to the first and between them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from redline.model import Percentile, Report, StreamReport
 from redline.report import format as fmt
-from redline.report.document import Fold, Medium, Prose, Section, ServerCell
+from redline.report.document import Fold, Medium, Prose, Section, ServerCell, Table
 from redline.report.sections.parts import server_cell, server_table
 from redline.report.sections.views import colours, groups
 
 _SHARES = (0.5, 0.9, 0.99, 1.0)
 _NAMES = tuple(fmt.quantile_name(q) for q in _SHARES)
-_HEADS = (
-    *("streams", "events", "per second", "stalls"),
-    *(f"first event {name}" for name in _NAMES),
-    *(f"between events {name}" for name in _NAMES),
-)
+_COUNTS = ("streams", "events", "per second", "stalls")
+_HEADS = (*_COUNTS, *(f"first event {name}" for name in _NAMES), *(f"between events {name}" for name in _NAMES))
 _TEXT = (
     "Over all used trials together, or all starts of a duet, whose slices give no rate. The time to the first event "
     "runs from when its request was due."
@@ -32,10 +29,23 @@ def stream_sections(report: Report) -> Iterator[Section]:
             server = server_cell(cell, series[cell.server])
             rows += [(server, (name, *_row(streams))) for name, streams in shown.items() if streams]
         if rows:
-            table = server_table("", ("request", *_HEADS), rows, left=("request",), on=Medium.EVERYWHERE)
-            folds.append(Fold(group.heading(), (table,), not folds))
+            folds.append(Fold(group.heading(), tuple(_tables(rows)), not folds))
     if folds:
         yield Section("Streams of events", (Prose.of([_TEXT], "dim", on=Medium.WRITTEN), *folds), anchor="streams")
+
+
+def _tables(rows: Sequence[tuple[ServerCell, tuple[str, ...]]]) -> Iterator[Table]:
+    """Yield a table, for a terminal in parts, because a line does not hold all columns."""
+    left, end = ("request",), 1 + len(_COUNTS)
+    middle = end + len(_SHARES)
+    yield server_table("", ("request", *_HEADS), rows, left=left, on=Medium.WRITTEN)
+    for title, heads, part in (
+        ("", _COUNTS, slice(1, end)),
+        ("To the first event", _NAMES, slice(end, middle)),
+        ("Between events", _NAMES, slice(middle, None)),
+    ):
+        cut = [(server, (row[0], *row[part])) for server, row in rows]
+        yield server_table(title, ("request", *heads), cut, left=left, on=Medium.TERMINAL)
 
 
 def streams_text(streams: StreamReport) -> str:

@@ -50,14 +50,9 @@ def stream_of(written: Kind | StreamSchema | None) -> Stream | None:
     """The value of the model."""
     if not isinstance(written, StreamSchema):
         return written and Stream(events=written)
-    stall = StallSchema(after=written.stall) if isinstance(written.stall, int) else written.stall
-    return Stream(
-        events=written.events,
-        until=written.until,
-        for_ns=written.lasts,
-        stall_ns=stall and stall.after,
-        stall_fails=bool(stall and stall.fails),
-    )
+    stall = written.stall
+    after, fails = (stall.after, stall.fails) if isinstance(stall, StallSchema) else (stall, False)
+    return Stream(events=written.events, until=written.until, for_ns=written.lasts, stall_ns=after, stall_fails=fails)
 
 
 _WORDS = re.compile(r"(?P<events>sse|ndjson|chunks)(?P<rest>(\s+(until|for|stall|stall-fails)\s+\S+)*)\s*")

@@ -566,7 +566,7 @@ class SuiteSchema(Schema):
     )
     abort_when: AbortRules = Field(
         default=(),
-        description="conditions that end the load of a trial early once they have held for a time: errors, or a "
+        description="conditions that end a load early once they have held for a time: errors, or, except in duets, a "
         "percentile of the response time",
         examples=["errors > 5% for 3s", ["p99 > 1s for 10s"]],
         json_schema_extra=_no_default,

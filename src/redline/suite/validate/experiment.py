@@ -70,6 +70,11 @@ def _check_duets(sheet: Sheet, schema: SuiteSchema, compared: Compared) -> None:
     if schema.design == "parallel-duet" and attached:
         message = "servers behind URLs are already running, so Redline cannot assign cores to them"
         sheet.wrong(path, message, "write `design: duet`, or give commands")
+    if slow := next((rule for rule in schema.abort_when if rule.metric != "errors"), None):
+        message = f"`{slow.text}`: servers are compared in duets, whose short slices have no percentiles"
+        instead = "write `errors > 5% for 3s`"
+        hint = instead if schema.budget is not None else f"{instead}, or `design: interleaved` of the suite"
+        sheet.wrong(("abort_when",), message, hint)
 
 
 def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> None:

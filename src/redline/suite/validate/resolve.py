@@ -59,9 +59,6 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         baseline = variants[0].slug
     design = schema and read_design(sheet, schema, Compared(tuple(variants), baseline, baselines), loads)
     objectives = _objectives(sheet, schema, scenarios) if schema else {}
-    if schema is not None and schema.abort_when and schema.budget is not None:
-        hint = "leave out either: within a budget servers are compared in duets, which nothing ends early"
-        sheet.wrong(("abort_when",), "`abort_when` ends the loads of trials, and a `budget` has none", hint)
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     assert design is not None, "a file without problems was read"

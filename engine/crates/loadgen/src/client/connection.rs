@@ -1,6 +1,6 @@
 //! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
-use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar};
+use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit};
 
 use super::glimpse::Glimpse;
 use super::outbox::{Next, Outbox, Tape};
@@ -338,8 +338,8 @@ impl Connection {
 
     /// Append bytes that are rendered for this connection.
     #[inline]
-    pub fn stage(&mut self, render: impl FnOnce(&mut Vec<u8>)) {
-        self.outbox.stage(render);
+    pub fn stage(&mut self, render: impl FnOnce(&mut Vec<u8>) -> Result<(), Unfit>) -> Result<(), Unfit> {
+        self.outbox.try_stage(render)
     }
 
     /// Whether requests wait for room in the socket, so that a later request would wait too. HTTP/2 streams do not wait for

@@ -40,7 +40,7 @@ pub fn handle(
                     requests.end_stream(PendingId(token), connection, now_ns, activity);
                 }
             }
-            Event::Answer { token, status, grpc_status, body_length, body_sha256, events, body } => {
+            Event::Answer { token, status, grpc_status, body_length, body_sha256, events, body, fields: _ } => {
                 any_answer = true;
                 let pending = requests.remove(PendingId(token), connection, now_ns, activity);
                 let answer = Answer { status, grpc_status, body_length, body_sha256, events, keep_alive: true };

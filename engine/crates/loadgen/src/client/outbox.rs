@@ -87,6 +87,21 @@ impl Outbox {
         result
     }
 
+    /// Append the bytes that `write` appends, or none if it fails.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    #[inline]
+    pub fn try_stage<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        let before = self.staged.len();
+        let result = write(&mut self.staged);
+        if result.is_err() {
+            self.staged.truncate(before);
+        }
+        self.push_staged(self.staged.len() - before);
+        result
+    }
+
     fn push_staged(&mut self, length: usize) {
         if length == 0 {
             return;

@@ -85,7 +85,7 @@ impl Scenario {
     /// The stream of events that the answer to a request is, unless it has another status.
     pub fn stream(&self, request: usize, status: u16) -> Option<Stream> {
         let request = &self.job.requests[request];
-        request.stream.filter(|_| request.expect.status == status)
+        request.stream.filter(|_| request.expect.has_status(status))
     }
 
     /// Put the bytes of a request on a connection.
@@ -102,7 +102,8 @@ impl Scenario {
             connection.push_tape(whole, self.tapes[whole.index()].period());
             return Ok(());
         }
-        connection.stage(|out| self.job.requests[request].template.render(out, &mut self.draws));
+        let template = &self.job.requests[request].template;
+        connection.stage(|out| template.render(out, &mut self.draws)).map_err(|why| why.to_string())?;
         if let Some(body) = script.body {
             connection.push_tape(body, self.tapes[body.index()].period());
         }
@@ -115,14 +116,14 @@ impl Scenario {
         pending: PendingId,
         http2: &mut redline_http2::Session,
     ) -> Result<(), String> {
-        let ReadOptions { hash, keep, events, .. } = self.job.requests[request].options;
-        let options = redline_http2::BodyOptions { hash, keep, events };
+        let ReadOptions { hash, keep, fields, events, .. } = self.job.requests[request].options;
+        let options = redline_http2::BodyOptions { hash, keep, fields, events };
         let template = &self.job.requests[request].template;
         let body = template.fixed_body().cloned();
         let opened = if let Some(fields) = template.fixed_fields() {
             open(http2, fields, body, options, pending.0)
         } else {
-            template.render_fields(&mut self.fields, &mut self.draws);
+            template.render_fields(&mut self.fields, &mut self.draws).map_err(|why| why.to_string())?;
             let varying = self.fields.body();
             let body = body.or_else(|| (!varying.is_empty()).then(|| varying.into()));
             open(http2, &self.fields, body, options, pending.0)

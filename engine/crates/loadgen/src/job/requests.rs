@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use redline_pacing::Weights;
 use redline_traffic::EngineError;
 use redline_wire::{
-    Body, EventKind, Expect, Field, Part, Pointer, ReadOptions, Spec, StreamExpect, Template, Timestamp, Unit,
+    Body, BodyEscape, EventKind, Expect, Field, Names, Part, Pointer, ReadOptions, Spec, StreamExpect, Template,
+    Timestamp, Unit,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,13 +46,21 @@ fn default_weight() -> f64 {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawExpect {
-    status: u16,
+    status: RawStatus,
     #[serde(default)]
     body_length: Option<u64>,
     #[serde(default)]
     body_sha256: Option<String>,
     #[serde(default)]
     json: Option<Vec<RawField>>,
+}
+
+/// The right status, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawStatus {
+    One(u16),
+    Any(Vec<u16>),
 }
 
 #[derive(Deserialize)]
@@ -152,7 +161,7 @@ impl RawRequest {
                 let message = "there is a body_base64 as well";
                 return Err(bad(&within("body_text"), message, "give one of them, or none"));
             }
-            (Some(text), None) => Body::Text(text),
+            (Some(text), None) => Body::Text(text, BodyEscape::None),
             (None, base64) => Body::Bytes(STANDARD.decode(base64.unwrap_or_default()).map_err(|error| {
                 bad(&within("body_base64"), &error.to_string(), "give standard base64 with padding, or null")
             })?),
@@ -166,8 +175,9 @@ impl RawRequest {
             body,
             tls: target.tls.is_some(),
             http2: target.http == Http::V2,
+            cookies: false,
         };
-        let template = Template::compile(spec, picks).map_err(|why| {
+        let template = Template::compile(spec, &Names::picks(picks)).map_err(|why| {
             let field = match why.part() {
                 Part::Method => within("method"),
                 Part::Host => "target.host".to_owned(),
@@ -243,11 +253,18 @@ impl Request {
 
 impl RawExpect {
     fn check(self, place: &str) -> Result<Expect, EngineError> {
-        if !(200..=599).contains(&self.status) {
-            let message = format!("{} is not between 200 and 599", self.status);
+        let statuses = match self.status {
+            RawStatus::One(status) => vec![status],
+            RawStatus::Any(statuses) => statuses,
+        };
+        if let Some(status) = statuses.iter().find(|status| !(200..=599).contains(*status)) {
+            let message = format!("{status} is not between 200 and 599");
             let hint = "1xx answers are skipped, so none can be expected";
             return Err(bad(&format!("{place}.status"), &message, hint));
         }
+        let Some((status, also)) = statuses.split_first() else {
+            return Err(bad(&format!("{place}.status"), "is an empty list", "give at least one status"));
+        };
         let body_sha256 = self.body_sha256.as_deref().map(|hex| {
             from_hex(hex).ok_or_else(|| {
                 let hint = "give the SHA-256 of the expected body, or null";
@@ -260,7 +277,8 @@ impl RawExpect {
             Ok(Field { pointer, equals: field.equals })
         });
         Ok(Expect {
-            status: self.status,
+            status: *status,
+            also: also.to_vec(),
             body_length: self.body_length,
             body_sha256: body_sha256.transpose()?,
             json: json.collect::<Result<_, EngineError>>()?,
