@@ -70,7 +70,7 @@ fn a_stream_is_followed_to_its_end() {
     assert_eq!((result.total(), sent.load(SeqCst), result.count("reconnects")), (6, 30, 0));
     assert_eq!((streams(&result, "begun"), streams(&result, "stalls")), (6, 0));
     assert_eq!((count(&result, "first_event"), count(&result, "gaps")), (6, 24));
-    assert!(ms(&result, "gaps", 0.0) > 5.0 && ms(&result, "gaps", 0.5) < 30.0);
+    assert!(ms(&result, "gaps", 0.5) > 5.0);
     assert!(ms(&result, "first_event", 0.5) > 9.0);
 }
 
@@ -166,7 +166,7 @@ fn http2_streams_are_followed_and_reset() {
         result.are_all("ok");
         assert_eq!((server.accepted.load(SeqCst), result.count("reconnects")), (2, 0));
         assert_eq!((streams(&result, "begun"), count(&result, "gaps")), (6, 12));
-        assert!(ms(&result, "gaps", 0.5) > 5.0 && ms(&result, "gaps", 0.5) < 30.0);
+        assert!(ms(&result, "gaps", 0.5) > 5.0);
     }
 }
 
