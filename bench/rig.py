@@ -20,6 +20,7 @@ from redline.model import (
     Traffic,
     Variant,
 )
+from redline.model.catalogue import HttpVersion
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import ORACLE, find_engine
 from redline.ports import Drive, Endpoint
@@ -27,6 +28,7 @@ from redline.suite import load_catalogue
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PATH = "/path0"
+SIMPLE_GET = Scenario(name="SimpleGet", request=Request(path=PATH, expect=Expected(body=PATH[1:])))
 _LISTENING = "listening on "
 _SECOND_NS = 1_000_000_000
 
@@ -62,6 +64,14 @@ def build_oracle() -> Path:
 
 
 @dataclass(frozen=True)
+class AskedOf:
+    """What is asked of an oracle, and in which version of HTTP."""
+
+    scenario: Scenario = SIMPLE_GET
+    http: HttpVersion = "1.1"
+
+
+@dataclass(frozen=True)
 class OwnLateness:
     """How late the oracle was against its own truth, in nanoseconds: from due to the end of the write."""
 
@@ -73,13 +83,42 @@ class OwnLateness:
     late_max_ns: int
 
 
+@dataclass(frozen=True)
+class Moments:
+    """When bytes of answers were sent, in nanoseconds from the arrival of their requests, to one part in 1024."""
+
+    count: int
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+@dataclass(frozen=True)
+class SeenByOracle:
+    """What an oracle counted: requests by target and by user, answers by status."""
+
+    connections: int
+    requests: int
+    passed_over: int
+    reset: int
+    targets: dict[str, int]
+    statuses: dict[str, int]
+    users: dict[str, int]
+    first_byte: Moments
+    answer: Moments
+
+
 @dataclass
 class Oracle:
-    """A running oracle; `lateness` is there once it has been stopped, except for `null`, which is never late."""
+    """A running oracle; `lateness` is there once it has been stopped, except for `null`, which is never late.
+
+    So is `seen` of an oracle with `--report`.
+    """
 
     endpoint: Endpoint
     pid: int
     lateness: OwnLateness | None = None
+    seen: SeenByOracle | None = None
 
     @property
     def url(self) -> str:
@@ -101,7 +140,13 @@ def running(
         yield oracle
         process.send_signal(signal.SIGTERM)
         summary = process.communicate(timeout=ends_within_s)[0]
-        oracle.lateness = OwnLateness(**json.loads(summary)) if summary else None
+        said = json.loads(summary) if summary else {}
+        if "lateness" in said:
+            first_byte, answer = Moments(**said.pop("first_byte")), Moments(**said.pop("answer"))
+            oracle.lateness = OwnLateness(**said.pop("lateness"))
+            oracle.seen = SeenByOracle(**said, first_byte=first_byte, answer=answer)
+        elif said:
+            oracle.lateness = OwnLateness(**said)
     finally:
         process.kill()
         process.wait()
@@ -109,13 +154,19 @@ def running(
 
 
 def drive(
-    oracle: Oracle, load: Load, *, warmup_ns: int = _SECOND_NS // 2, seed: int = 1, cpu: int | None = None
+    oracle: Oracle,
+    load: Load,
+    asked: AskedOf | None = None,
+    *,
+    warmup_ns: int = _SECOND_NS // 2,
+    cpu: int | None = None,
 ) -> Traffic:
-    """One load on the oracle by a fresh engine of one worker: `GET /path0`, every answer's length checked."""
-    scenario = Scenario(name="SimpleGet", request=Request(path=PATH, expect=Expected(body=PATH[1:])))
-    cell = Cell(variant=null_variant(), scenario=scenario, load=load, warmup_ns=warmup_ns, timeout_ns=5 * _SECOND_NS)
+    """One load on the oracle by a fresh engine of one worker; unless another is given, of `GET /path0`, checked."""
+    asked = asked or AskedOf()
+    variant = null_variant().model_copy(update={"http": asked.http})
+    cell = Cell(variant=variant, scenario=asked.scenario, load=load, warmup_ns=warmup_ns, timeout_ns=5 * _SECOND_NS)
     with tempfile.TemporaryDirectory() as folder:
         cpus = () if cpu is None else (cpu,)
         log = Path(folder) / "engine.log"
-        given = Drive(cell=cell, endpoint=oracle.endpoint, seed=seed, cpus=cpus, workers=1, pids=(oracle.pid,), log=log)
+        given = Drive(cell=cell, endpoint=oracle.endpoint, seed=1, cpus=cpus, workers=1, pids=(oracle.pid,), log=log)
         return EngineDriver(engine_binary()).drive(given)

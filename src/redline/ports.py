@@ -59,16 +59,19 @@ class Endpoint:
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """The only host and port that connections go to; None for a Unix socket, and for several."""
+        """The only host and port that connections go to; None for a Unix socket, for several, and behind a proxy."""
+        if self.way.proxy is not None:
+            return None
         if not self.way.connect:
             return None if self.way.addresses == "all" else (self.host, self.port)
         first, *others = self.way.connect
         return None if others or first.socket else (first.host, first.port)
 
     def __str__(self) -> str:
+        through = f" through the proxy {self.way.proxy.text}" if self.way.proxy else ""
         if self.way.connect:
-            return ", ".join(place.text for place in self.way.connect)
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+            return ", ".join(place.text for place in self.way.connect) + through
+        return (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}") + through
 
 
 @dataclass(frozen=True)

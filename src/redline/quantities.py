@@ -6,7 +6,7 @@ are exact.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 
@@ -217,6 +217,12 @@ def _parse_size(text: str | int, units: Mapping[str, int]) -> int:
     if size != int(size):
         raise WrongValueError(f"{quoted(text)} is not a whole number of bytes", _SIZE_HINT)
     return int(size)
+
+
+def either(numbers: Iterable[int]) -> str:
+    """`200`, `200 or 304`, `200, 302 or 304`."""
+    *others, last = map(str, numbers)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def did_you_mean(word: str, known: tuple[str, ...]) -> str:

@@ -71,7 +71,7 @@ OWN_FORMATS = sorted(documented("docs/guide/own-formats.md"))
 WAYS = sorted(
     command
     for command in documented(*PAGES)
-    if {"--unix-socket", "--connect-to", "--resolve", "--source", "--cert", "--sni"} & {*command.split()}
+    if {"--unix-socket", "--connect-to", "--resolve", "--source", "--cert", "--sni", "--proxy"} & {*command.split()}
     or "http+unix:" in command
 )
 """These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""

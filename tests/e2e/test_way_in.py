@@ -16,6 +16,7 @@ from tests.e2e.conftest import Redline
 from tests.e2e.test_documented_commands import WAYS
 from tests.fakes import targets
 from tests.fakes.certificates import Authority
+from tests.fakes.proxies import proxy
 
 pytestmark = pytest.mark.e2e
 
@@ -268,7 +269,8 @@ def test_the_documented_commands_work(redline: Redline, tmp_path: Path, authorit
     }
     tls = f"ssl crt {server.both} ca-file {authority.file} verify optional"
     binds = (f"127.0.0.1:{port} {tls}", f"127.0.0.2:{port} {tls}", f"127.0.0.1:{plain}", f"unix@{tmp_path}/app.sock")
-    with haproxy(tmp_path, *binds):
+    with haproxy(tmp_path, *binds), proxy() as between:
+        meant["http://127.0.0.1:3128"] = between.url
         for command in WAYS:
             text = command if "--resolve" not in command else command.replace("example/", f"example:{port}/")
             for shown, real in meant.items():

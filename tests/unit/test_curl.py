@@ -95,6 +95,8 @@ def test_the_way_to_the_server_is_read_by_the_names_of_flags() -> None:
         "connect_to": ["::h:1"],
     }
     assert read_curl(["--tlsv1.2", "https://h:1/x"]).way == {}
+    assert read_curl(["-x", "http://p:1", "-p", "http://h:1/x"]).way == {"proxy": "http://p:1"}
+    assert read_curl(["-x", "p:1", "-U", "me:a@b", "http://h:1/x"]).way == {"proxy": "me:a%40b@p:1"}
     assert read_curl(["--tlsv1.3", "--tls13-ciphers", "C", "https://h:1/x"]).way == {"tls_min": "1.3", "ciphers": "C"}
 
 

@@ -81,7 +81,7 @@ def test_how_long_a_jvm_may_take_can_be_set() -> None:
         (START + "check: {get: 'http://127.0.0.1'}\n", ["write `/`"]),
         (START + "check: {get: x}\n", ["write `/x`"]),
         (START + "check: {get: /x, status: 201}\n", ["write `expect: {status: 201}`"]),
-        (START + "check: {post: /x, body: {name: pen}}\n", ["write JSON as a text"]),
+        (START + "check: {post: /x, body: {name: pen}}\n", ["write JSON by its own key"]),
         ("base: &b {start: ./a}\n<<: *b\n", ["YAML 1.2 has no merge keys"]),
         (
             "servers:\n  - {name: a, start: ./a --port {port}}\n",

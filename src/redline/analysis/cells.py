@@ -6,7 +6,13 @@ from typing import Literal
 from redline.analysis.curves import response_curve, service_curve
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
-from redline.analysis.percentiles import LoadedRequests, percentiles, request_reports, stream_report
+from redline.analysis.percentiles import (
+    LoadedRequests,
+    journey_report,
+    percentiles,
+    request_reports,
+    stream_report,
+)
 from redline.analysis.results import CellResult
 from redline.model import (
     Cell,
@@ -14,6 +20,7 @@ from redline.model import (
     Counts,
     Estimate,
     Histogram,
+    JourneyReport,
     Metric,
     OneWay,
     OtherTime,
@@ -63,6 +70,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
         requests=_requests(result, sliced),
+        journeys=_journeys(result, sliced),
         response_curve=response_curve(result, sliced),
         service_curve=service_curve(result, sliced),
         too_few=too_few(response),
@@ -99,6 +107,15 @@ def _requests(result: CellResult, sliced: SlicedCell | None) -> tuple[RequestRep
         return request_reports(scenario, loads, has_rates=False)
     used = [trial.traffic for trial in result.used if trial.traffic]
     return request_reports(scenario, [LoadedRequests(load.requests, load.in_window, load.seconds) for load in used])
+
+
+def _journeys(result: CellResult, sliced: SlicedCell | None) -> JourneyReport | None:
+    """What became of journeys over the used trials, or over the starts of duets, which give no rates."""
+    if sliced:
+        return journey_report(result.cell.scenario, [target.journeys for target in sliced.traffic], None)
+    used = [trial.traffic for trial in result.used if trial.traffic]
+    seconds = sum(load.seconds for load in used)
+    return journey_report(result.cell.scenario, [load.journeys for load in used], seconds)
 
 
 def _warmed_up_before(cell: Cell) -> str:

@@ -17,7 +17,9 @@ def own_server(variant: Variant, path: str = "") -> str:
     entry = variant.entry
     if isinstance(entry, AttachedServer):
         places = ", ".join(place.text for place in entry.way.connect)
-        return f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}{path}{places and f' at {places}'}"
+        through = f" through the proxy {entry.way.proxy.text}" if entry.way.proxy else ""
+        url = f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}{path}"
+        return f"{url}{places and f' at {places}'}{through}"
     if entry.checkout is not None:
         return str(entry.checkout.revision)
     if entry.image is not None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from redline.model import (
     Histogram,
+    JourneyReport,
+    JourneyTraffic,
     Percentile,
     RequestReport,
     RequestTraffic,
@@ -81,11 +83,41 @@ def request_reports(
             rate_per_s=rate,
             response=percentiles(traffic.response),
             outcomes=traffic.outcomes,
-            answers=traffic.by_status(request.expect.status),
+            answers=traffic.by_status(request.expect.statuses),
             body_bytes=traffic.body_bytes,
             streams=stream_report([traffic.streams], sum(load.seconds for load in made) if has_rates else None),
         )
-        for label, request, traffic, rate in zip(scenario.labels, scenario.requests, merged, rates, strict=True)
+        for at, (label, request, traffic, rate) in enumerate(
+            zip(scenario.labels, scenario.requests, merged, rates, strict=True)
+        )
+        if at >= scenario.unmeasured or traffic.outcomes.total
+    )
+
+
+def journey_report(
+    scenario: Scenario, journeys: Iterable[JourneyTraffic | None], seconds: float | None
+) -> JourneyReport | None:
+    """What became of the journeys of loads together; None without journeys, and where a load did not count them.
+
+    `seconds`: the length of all measurements together; None for slices of duets, which give no rates.
+    """
+    made = JourneyTraffic.merged(journeys)
+    if made is None or scenario.journey is None:
+        return None
+
+    def by_step(counts: Iterable[int]) -> dict[str, int]:
+        return {label: count for label, count in zip(scenario.labels, counts, strict=False) if count}
+
+    return JourneyReport(
+        begun_per_s=made.due / seconds if seconds else None,
+        begun=made.due,
+        completed=made.completed,
+        abandoned=by_step(made.abandoned),
+        skipped=by_step(made.skipped),
+        unfinished=made.unfinished,
+        again=made.again,
+        rows_used_up=made.rows_used_up,
+        response=percentiles(made.response),
     )
 
 

@@ -79,6 +79,12 @@ def answered_at_last_per_s(traffic: Traffic) -> float:
     return sum(interval.counts.completed for interval in late) / max(seconds, 1e-9)
 
 
+def requests_per_journey(traffic: Traffic) -> float:
+    """How many requests a journey has, as far as journeys came; 1 for other scenarios, whose rate is of requests."""
+    journeys = traffic.journeys
+    return max(traffic.counts.due / journeys.due, 1.0) if journeys is not None and journeys.due else 1.0
+
+
 def lowest_per_s(probe_ns: int) -> float:
     """The lowest rate that is worth a probe of that length."""
     return FEWEST_REQUESTS / (probe_ns / 1e9)
@@ -317,7 +323,7 @@ class SearchState:
     def _add_warm_up(self, made: ProbeRecording) -> None:
         traffic, cell = made.recording.traffic, self.cell
         if self.terms.by_warm_up and traffic is not None and not self.probes:
-            first_per_s = FIRST_SHARE * answered_at_last_per_s(traffic)
+            first_per_s = FIRST_SHARE * answered_at_last_per_s(traffic) / requests_per_journey(traffic)
             if first_per_s > 0:
                 first_per_s = float(significant(first_per_s, 2))
                 self.search.settings = replace(self.search.settings, start_per_s=first_per_s)

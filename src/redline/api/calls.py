@@ -79,6 +79,7 @@ class RequestOptions(TypedDict, total=False):
     resolve: Sequence[str]
     addresses: Literal["first", "all"]
     sources: Sequence[str]
+    proxy: str
     target_is_mine: str | Sequence[str]
 
 

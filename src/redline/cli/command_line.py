@@ -116,6 +116,9 @@ class RequestFlags(TelemetryFlags):
         "--addresses", "first|all", "Of several addresses: the first that answers, or all in turn; first."
     )
     sources: list[str] = repeated("--source", "ADDRESS,…", "Connect from these addresses of this machine, in turn.")
+    proxy: str | None = flag(
+        "-x --proxy", "http://[USER:PASSWORD@]HOST:PORT", "Tunnel each connection through this HTTP proxy: CONNECT."
+    )
     mine: list[str] = repeated("--target-is-mine", "HOST", "Confirm that HOST is yours to load; remembered.")
 
 

@@ -30,6 +30,7 @@ from redline.model import (
 )
 from redline.model.base import omitted_if_default
 from redline.model.failures import FirstFailure
+from redline.model.journey_traffic import JourneyReport
 from redline.model.limits import LimitAnswer
 from redline.model.streams import STREAMS
 from redline.model.traffic import Ended
@@ -102,8 +103,10 @@ class LoadResult(Frozen):
     streams: StreamReport | None = omitted_if_default(None, description=STREAMS)
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     addresses: tuple[str, ...] = omitted_if_default(
-        (), description="where the connections went, in turn: `127.0.0.1:8080`, `unix:/run/app.sock`"
+        (),
+        description="where the connections went, in turn: `127.0.0.1:8080`, `unix:/run/app.sock`",
     )
+    proxy: str = omitted_if_default("", "the HTTP proxy in between, to which the connections went")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
     answers: dict[str, int] = omitted_if_default(
@@ -115,6 +118,7 @@ class LoadResult(Frozen):
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), description="by request, if there are several, in the order of the scenario"
     )
+    journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     asked_again: str = omitted_if_default(
         "", "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"
     )

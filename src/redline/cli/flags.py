@@ -21,6 +21,7 @@ from redline.cli.written import read_written
 from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
 from redline.plugins.drivers.protocol import MOST_WORKERS
+from redline.plugins.secrets import masked, masked_call
 from redline.quantities import did_you_mean, parse_duration
 from redline.suite import Overrides, read_suite, read_text, referenced_files
 from redline.suite.importing.compose import is_compose_file
@@ -164,8 +165,10 @@ def form_of(flags: AbFlags | ReportFlags | HistoryFlags) -> str | None:
 
 
 def command_line(flags: Flags) -> str:
-    """Return the command as it was given, quoted for a shell; or the call of Python that made the flags."""
-    return flags.called or shlex.join(["redline", *sys.argv[1:]])
+    """Return the command as it was given, without secrets, or the call of Python that made the flags."""
+    if flags.called:
+        return masked_call(flags.called)
+    return shlex.join(["redline", *masked(sys.argv[1:])])
 
 
 def at_least_one(flag: str, number: int) -> int:

@@ -1,18 +1,27 @@
 """Show a load: its speed so far, its published result, and the result as a section."""
 
-from redline.analysis import LoadedRequests, load_objectives, other_times, percentiles, request_reports, stream_report
+from redline.analysis import (
+    LoadedRequests,
+    journey_report,
+    load_objectives,
+    other_times,
+    percentiles,
+    request_reports,
+    stream_report,
+)
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
-from redline.model import Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording
+from redline.model import AttachedServer, Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording
 from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, amount, by_status, duration, integer, other_time, quantile_name, rate
 from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
+from redline.report.sections.by_journey import journey_tables
 from redline.report.sections.by_request import outcomes_table, request_tables
 from redline.report.sections.histogram import histogram_table
 from redline.report.sections.streams import streams_text
@@ -32,6 +41,12 @@ def speed_text(interval: Interval, *quantiles: float) -> str:
     times = zip(quantiles, interval.response.quantiles_ns(quantiles), strict=True) if interval.response.count else ()
     per_s = rate(interval.counts.completed / max(interval.lasts_ns, 1) * 1e9)
     return "  ".join([per_s, *(f"{quantile_name(q)} {duration(ns)}" for q, ns in times)])
+
+
+def _proxy(cell: Cell) -> str:
+    """The HTTP proxy in between; empty without any."""
+    entry = cell.variant.entry
+    return entry.way.proxy.text if isinstance(entry, AttachedServer) and entry.way.proxy else ""
 
 
 def load_result(
@@ -68,11 +83,13 @@ def load_result(
         streams=stream_report([traffic.streams], traffic.seconds),
         tls=traffic.tls,
         addresses=traffic.addresses,
+        proxy=_proxy(cell),
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
+        journeys=journey_report(cell.scenario, [traffic.journeys], traffic.seconds),
         asked_again=asked_again,
         engine=traffic.engine,
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
@@ -96,7 +113,8 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     levels = _levels(result) if shown else ""
     several = f"connections  in turn to {', '.join(result.addresses)}" if len(result.addresses) > 1 else ""
     streams = streams_text(result.streams) if shown and result.streams else ""
-    lines = (levels, streams, *others, agreed(result.tls) if result.tls else "", several, answers)
+    tunnels = f"connections  through the proxy {result.proxy}" if result.proxy else ""
+    lines = (levels, streams, *others, agreed(result.tls) if result.tls else "", several, tunnels, answers)
     outcomes = f"outcomes  {outcomes_text(result.counts)}"
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
@@ -111,6 +129,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         histogram_table(times) if shown and times is not None else None,
         _percentiles(result) if shown else None,
         *(request_tables(result.requests) if shown else [outcomes_table(result.requests)]),
+        *(journey_tables(result.journeys) if shown else []),
         Prose.of((*lines, outcomes, *why, warm)),
         Items(tuple(findings)),
         Prose((line((f"throughput  {_throughput(result)}", "strong")),) if shown else ()),

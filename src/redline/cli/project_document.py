@@ -18,7 +18,7 @@ from redline.suite.budget import MOST_COMPARED
 from redline.suite.project import Project
 from redline.suite.schema.document import Document, Path
 from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.project import CHECK, MIX
+from redline.suite.schema.project import CHECK, JOURNEY, MIX
 from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.suite import WaySchema
 from redline.suite.validate.experiment import DUET_HINT, unfit
@@ -123,11 +123,18 @@ def _server(document: Document, path: Path, folder: str) -> dict[str, object]:
 
 
 def scenarios_of(project: Project, globs: Sequence[str] = ("*",)) -> list[object]:
-    """A scenario for each of `requests` that a glob selects, and a mix of several; or the scenario of `check`."""
+    """A scenario for each of `requests` that a glob selects, and a mix of several; or that of `journey` or `check`."""
     if (requests := project.written.requests) is not None:
         chosen = [index for index, request in enumerate(requests) if any(fnmatchcase(request.name, g) for g in globs)]
         return scenarios_at(project.document, [("requests", index) for index in chosen])
+    if project.written.journey is not None:
+        return [journey_at(project.document)]
     return [{"name": CHECK, **(_mapping(project.document, (CHECK,)) or {"get": "/"})}]
+
+
+def journey_at(document: Document) -> dict[str, object]:
+    """The scenario of the journey that a file has."""
+    return {"name": JOURNEY, JOURNEY: of_file(document, (JOURNEY,))}
 
 
 def scenarios_at(document: Document, paths: Sequence[Path]) -> list[object]:

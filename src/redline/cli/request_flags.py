@@ -12,6 +12,7 @@ from redline.cli.imported import as_document, read_file, read_recording, summary
 from redline.cli.project_document import (
     first_of,
     folder_of,
+    journey_at,
     routes_of,
     scenarios_at,
     scenarios_of,
@@ -24,10 +25,10 @@ from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
 from redline.suite import read_body, read_data, referenced_files
-from redline.suite.project import Project
+from redline.suite.project import Project, has_journey
 from redline.suite.schema.document import Document, Plain
 from redline.suite.schema.document import Path as Steps
-from redline.suite.schema.project import MIX
+from redline.suite.schema.project import JOURNEY, MIX
 from redline.suite.schema.scenario import METHODS
 from redline.suite.schema.stream import read_stream
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
@@ -227,10 +228,15 @@ def _targets(flags: RequestFlags) -> list[str]:
 
 
 def _listed(document: Document, globs: Sequence[str]) -> list[object]:
-    """A scenario for every selected request, and a mix of several by weight; or only `mix`, of all.
+    """A scenario for every selected request, and a mix of several by weight; or only `mix`, of all; or a journey.
 
     Raises UsageError.
     """
+    if has_journey(document):
+        if wrong := next((glob for glob in globs if not fnmatch.fnmatchcase(JOURNEY, glob)), None):
+            hint = f"leave out -m: {document.file} has a journey"
+            raise UsageError(f"-m {wrong}: there is no such request", hint=hint)
+        return [journey_at(document)]
     if not isinstance(document.value, list) or not all(isinstance(request, dict) for request in document.value):
         raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
     if not document.value:

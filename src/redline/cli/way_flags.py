@@ -3,15 +3,19 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from redline.cli.command_line import RequestFlags
 from redline.cli.flags import split
 from redline.cli.written import Given
 from redline.errors import UsageError
+from redline.model.catalogue import passed_names
+from redline.plugins import secrets
+from redline.suite.places import split_proxy
 from redline.suite.urls import is_secure, read_url
 
 OF_TLS = ("insecure", "cacert", "cert", "key", "sni", "tls_min", "tls_max", "ciphers", "no_session_resumption")
-_WAY = ("unix_socket", "connect_to", "resolve", "addresses", "sources")
+_WAY = ("unix_socket", "connect_to", "resolve", "addresses", "sources", "proxy")
 OF_WAYS = frozenset((*OF_TLS, *_WAY))
 """The flags about the way to a server and its TLS."""
 _HOST = r"(\[[^\]]*\]|[^:\[\]]*)"
@@ -55,6 +59,8 @@ def way_to(url: str, flags: RequestFlags) -> dict[str, object]:
         way["addresses"] = Given(f"--addresses {flags.addresses}", flags.addresses)
     if flags.sources:
         way["sources"] = Given(f"--source {','.join(flags.sources)}", [*split(flags.sources)])
+    if flags.proxy is not None:
+        way["proxy"] = _proxy(flags.proxy)
     return way
 
 
@@ -81,6 +87,17 @@ def tls_of(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     }
     tls |= {key: value for key, value in others.items() if value}
     return {"tls": tls} if tls else {}
+
+
+def _proxy(text: str) -> Given:
+    """The URL of the proxy, with a reference in place of its password."""
+    user, password, place = split_proxy(text)
+    if password and not passed_names(password):
+        scheme, mark, host = place.rpartition("://")
+        reference = secrets.hold("REDLINE_PROXY_PASSWORD", unquote(password))
+        secrets.hide(text, f"{scheme}{mark}{user}:***@{host}")
+        text = f"{scheme}{mark}{user}:{reference}@{host}"
+    return Given(f"--proxy {place}", text)
 
 
 def _versions(flags: RequestFlags) -> Given | None:

@@ -45,6 +45,8 @@ def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
     shape = cell.load.shape
     if not isinstance(shape, Open) or traffic.ended != "complete" or cell.load.count is not None:
         return None  # the end of the window of a load that was cut short or has a count is not known to a request
+    if cell.scenario.journey is not None:
+        return _journeys_due(shape, traffic)
     intervals = [interval for interval in traffic.intervals if interval.phase != "warmup"]
     # Lateness can only excuse a fault, so it is examined only if there is a fault.
     fault = _fault(shape, traffic, _slices(shape, traffic, intervals, [0] * len(intervals)))
@@ -53,6 +55,18 @@ def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
         fault = _fault(shape, traffic, _slices(shape, traffic, intervals, latest_ns))
     message = f"What fell due does not follow the schedule: {fault}."
     return Observation(float(bool(fault)), message)
+
+
+def _journeys_due(shape: Open, traffic: Traffic) -> Observation | None:
+    """The journeys that fell due, in total: intervals count requests, most of which follow answers."""
+    made = traffic.journeys
+    if made is None or made.rows_used_up:
+        return None
+    expected = due_by(shape, traffic.measure_end_ns - traffic.measure_start_ns)
+    allowed = 1 + traffic.engine.processes
+    is_random = shape.arrivals == "poisson"
+    fault = poisson_fault(made.due, expected, ()) if is_random else _exact_fault(made.due, expected, (), allowed)
+    return Observation(float(bool(fault)), f"What fell due does not follow the schedule: of journeys, {fault}.")
 
 
 def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:

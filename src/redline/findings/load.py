@@ -214,8 +214,8 @@ def _in_flight(cell: Cell, traffic: Traffic) -> float:
 
 @Rule("littles-law", when="answers", warn=0.05, invalid=0.10)
 def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
-    """*Users without a pace.* Share by which rate x (response time + think time) is not the number of users, beyond
-    what the ends of the window explain.
+    """*Users without a pace or a journey.* Share by which rate x (response time + think time) is not the number of
+    users, beyond what the ends of the window explain.
 
     L = lambda W (Little, 1961) holds for any server. Where it fails, the counting lost requests or time.
 
@@ -224,6 +224,8 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     shape = cell.load.shape
     if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":
         return None
+    if cell.scenario.journey is not None:
+        return None  # how long users thought between its steps is not counted
     mean_s = traffic.response.mean_ns / 1e9
     think_s = shape.think.mean_ns / 1e9 if shape.think else 0.0
     rate_per_s = traffic.counts.due / traffic.seconds

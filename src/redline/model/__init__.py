@@ -35,6 +35,8 @@ from redline.model.exchange import Body, Expected, Request, Scenario, Timestamp
 from redline.model.finding import Finding, FindingKind, Grade
 from redline.model.histogram import Histogram, HistogramTable
 from redline.model.hosts import ROLES, ClockReading, HostFacts, LoadShare, Role, UsedHost
+from redline.model.journey import Journey, JourneyStep, Rows, StepCondition, TakenValue
+from redline.model.journey_traffic import JourneyReport, JourneyTraffic
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
 from redline.model.percentile import Percentile
 from redline.model.plan import (

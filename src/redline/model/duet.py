@@ -8,6 +8,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
+from redline.model.journey_traffic import JourneyTraffic
 from redline.model.plan import PLACES
 from redline.model.recording import SETUP, Failure, ServerFacts
 from redline.model.streams import STREAMS, StreamTraffic
@@ -66,6 +67,7 @@ class TargetTraffic(Frozen):
     engine_cpu_ns: int
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     requests: Requests = omitted_if_default((), BY_REQUEST)
+    journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
 
     @model_validator(mode="after")
     def _nothing_is_lost(self) -> "TargetTraffic":

@@ -2,11 +2,12 @@
 
 import hashlib
 import random
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.journey import Journey
 from redline.model.streams import Stream
 from redline.model.template import picked
 
@@ -14,10 +15,17 @@ POINTER = r"^(/([^~]|~[01])*)?$"
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
+FinalStatus = Annotated[int, Field(ge=200, le=599)]
+
+
 class Body(Frozen):
-    """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`."""
+    """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`.
+
+    `escape` says how the values of a text's placeholders are written: within strings of JSON, or as in a form.
+    """
 
     text: str | None = None
+    escape: Literal["json", "form"] | None = omitted_if_default(None)
     raw: bytes | None = None
     size: int | None = Field(default=None, ge=0, le=64 * 1024 * 1024)
     fill: Literal["bytes", "text"] = "bytes"
@@ -50,12 +58,17 @@ class Expected(Frozen):
     `json_values` and the body's length or its SHA-256.
     """
 
-    status: int = Field(default=200, ge=200, le=599)
+    status: FinalStatus | Annotated[tuple[FinalStatus, ...], Field(min_length=2)] = 200
     body: str | None = None
     length: int | None = Field(default=None, ge=0)
     sha256: str | None = omitted_if_default(None, "of a body whose text is not given", pattern=r"^[0-9a-f]{64}$")
     json_values: dict[str, JsonValue] = omitted_if_default({})
     under_load: Literal["status", "length", "hash"] = "length"
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """The right statuses."""
+        return self.status if isinstance(self.status, tuple) else (self.status,)
 
     @property
     def body_length(self) -> int | None:
@@ -89,7 +102,7 @@ class Request(Frozen):
     weight: int = omitted_if_default(1, "among the requests of the scenario", ge=1)
     name: str = omitted_if_default("", "in results, where the scenario has several requests")
     method: str = Field(default="GET", pattern=r"^[A-Z]+$")
-    path: str = Field(default="/", pattern=r"^/[!-~]*$")
+    path: str = Field(default="/", pattern=r"^(/|\{take:)[!-~]*$")
     headers: dict[str, str | tuple[str, ...]] = {}
     body: Body | None = None
     expect: Expected = Expected()
@@ -119,7 +132,7 @@ class Request(Frozen):
 
 
 class Scenario(Frozen):
-    """A named scenario: a request, or several that are drawn by weight.
+    """A named scenario: a request, several that are drawn by weight, or those of the steps of a `journey`.
 
     `picks` are the lines of the files in `{pick:name}`, `requires` the server options that it needs.
     """
@@ -129,6 +142,7 @@ class Scenario(Frozen):
     request: Request
     others: tuple[Request, ...] = omitted_if_default((), "all requests but the first")
     picks: dict[str, tuple[str, ...]] = omitted_if_default({})
+    journey: Journey | None = omitted_if_default(None)
     requires: dict[str, str | int | bool] = {}
     against: str | None = omitted_if_default(None, "the scenario to compare it with, on the same server")
 
@@ -138,12 +152,22 @@ class Scenario(Frozen):
         for name in sorted(named):
             if not self.picks.get(name):
                 raise ValueError(f"there is nothing to pick from {name}")
+        if self.journey is not None and len(self.requests) != len(self.journey.once) + len(self.journey.steps):
+            raise ValueError("a journey has a request for each of its steps")
         return self
 
     @property
     def requests(self) -> tuple[Request, ...]:
         """All requests."""
         return (self.request, *self.others)
+
+    @property
+    def unmeasured(self) -> int:
+        """How many of the requests, the first ones, are sent before the measurement: those of `once` of a journey.
+
+        Those that a user sends again are measured.
+        """
+        return 0 if self.journey is None else len(self.journey.once)
 
     @property
     def told_apart(self) -> tuple[str, ...]:
@@ -171,7 +195,7 @@ class Scenario(Frozen):
     @property
     def statuses(self) -> frozenset[int]:
         """The expected statuses of all requests."""
-        return frozenset(request.expect.status for request in self.requests)
+        return frozenset(status for request in self.requests for status in request.expect.statuses)
 
     @property
     def clock_resolution_ns(self) -> int | None:

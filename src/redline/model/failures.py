@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from pydantic import ConfigDict, Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, omitted_if_default
 from redline.visible import quoted
 
 FailedOutcome = Literal[
@@ -38,6 +38,7 @@ class FirstFailure(Frozen):
     begins: int | None = Field(default=None, alias="from", description="where `bytes_base64` begins in the answer")
     bytes_base64: str | None = Field(default=None, description="bytes around that place; null if none arrived")
     time_ns: int = Field(description="since the epoch of the load; 0 if before it")
+    request: int | None = omitted_if_default(None, "which request of several it was, counted from 0")
 
     @property
     def text(self) -> str:

@@ -179,10 +179,15 @@ class Load(Frozen):
     shape: Annotated[Closed | Open, Field(discriminator="kind")]
     duration_ns: int = Field(gt=0)
     count: int | None = omitted_if_default(None, ge=1)
+    pauses: bool = omitted_if_default(default=False, description="its users think between the steps of a journey")
 
     def lasting(self, duration_ns: int) -> "Load":
         """The same load, measured for another time."""
         return self.model_copy(update={"duration_ns": duration_ns})
+
+    def pausing(self) -> "Load":
+        """The same load, of users who think between the steps of a journey."""
+        return self.model_copy(update={"pauses": True})
 
     def named(self, name: str) -> "Load":
         """The same load under another name."""
@@ -221,7 +226,8 @@ class Load(Frozen):
     @property
     def saturates(self) -> bool:
         """Whether its users have neither think time nor pace, so that server and client limit the rate."""
-        return isinstance(self.shape, Closed) and self.shape.think is None and self.shape.pace_per_s is None
+        shape = self.shape
+        return isinstance(shape, Closed) and shape.think is None and shape.pace_per_s is None and not self.pauses
 
     @property
     def fits_duet(self) -> bool:

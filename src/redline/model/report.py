@@ -15,6 +15,7 @@ from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
+from redline.model.journey_traffic import JourneyReport
 from redline.model.percentile import Percentile
 from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
@@ -228,6 +229,7 @@ class CellReport(Frozen):
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), "by request, over the used trials, if the scenario has several; absent in earlier reports"
     )
+    journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     response_curve: tuple[BandedPercentile, ...] = omitted_if_default(
         (), "more percentiles, with intervals, as deep as the count supports; absent in earlier reports"
     )

@@ -1,5 +1,7 @@
 """Placeholders of requests: `{seq}`, `{rand:a..b}`, `{pick:file}` in paths, header values and text bodies.
 
+The steps of a journey also have `{take:name}`, a value of an earlier answer, and `{row:column}`, a value of a row.
+
 Any other brace is sent as it is, so JSON needs no escaping. A placeholder in double braces is sent in single braces,
 unchanged.
 """
@@ -8,20 +10,38 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-_KNOWN = r"seq|rand:(-?\d{1,18})\.\.(-?\d{1,18})|pick:([A-Za-z0-9._/-]+)"
+_KNOWN = (
+    r"seq|rand:(-?\d{1,18})\.\.(-?\d{1,18})|pick:([A-Za-z0-9._/-]+)"
+    r"|take:([A-Za-z_][A-Za-z0-9_.-]*)|row:([A-Za-z_][A-Za-z0-9_.-]*)"
+)
 _PART = re.compile(rf"\{{\{{(?:{_KNOWN})\}}\}}|\{{(?:{_KNOWN})\}}")
 _ALONE = re.compile(rf"\{{(?:{_KNOWN})\}}")
-_MEANT = re.compile(r"\{(?:rand|pick)\b[^{}]*\}?")
+_MEANT = re.compile(r"\{(?:(?:rand|pick)\b)[^{}]*\}?|\{(?:take|row):[^{}\s]*\}")
 
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder: `{seq}`, a number from 0 that no two requests share, `{rand:low..high}` or `{pick:file}`."""
+    """A placeholder: `{seq}`, a number from 0 that no two requests share, `{rand:low..high}` or `{pick:file}`.
+
+    In a journey also `{take:name}` or `{row:column}`.
+    """
 
     text: str
     low: int = 0
     high: int | None = None
     pick: str | None = None
+    take: str | None = None
+    row: str | None = None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.pick is None and not self.is_of_journey
+
+    @property
+    def is_of_journey(self) -> bool:
+        """Whether only a journey fills it in."""
+        return self.take is not None or self.row is not None
 
 
 def parts(text: str) -> Iterator[str | Placeholder]:
@@ -46,9 +66,24 @@ def picked(text: str) -> tuple[str, ...]:
     return tuple(part.pick for part in parts(text) if isinstance(part, Placeholder) and part.pick)
 
 
+def taken(text: str) -> tuple[str, ...]:
+    """Names of the values in a text's `{take:…}`, in order."""
+    return tuple(part.take for part in parts(text) if isinstance(part, Placeholder) and part.take)
+
+
+def rows_used(text: str) -> tuple[str, ...]:
+    """Names of the columns in a text's `{row:…}`, in order."""
+    return tuple(part.row for part in parts(text) if isinstance(part, Placeholder) and part.row)
+
+
+def has_texts(text: str) -> bool:
+    """Whether the text has placeholders whose values are texts, which a body may have to escape."""
+    return any(not isinstance(part, str) and not part.is_number for part in parts(text))
+
+
 def with_picks(text: str, rename: Callable[[str], str]) -> str:
     """The text with the files of its `{pick:…}` renamed."""
-    return _PART.sub(lambda match: f"{{pick:{rename(match[6])}}}" if match[6] else match[0], text)
+    return _PART.sub(lambda match: f"{{pick:{rename(match[8])}}}" if match[8] else match[0], text)
 
 
 def malformed(text: str) -> str | None:
@@ -78,12 +113,19 @@ def for_each_literal(text: str, change: Callable[[str], str]) -> str:
 
 
 def first_of(text: str, picks: Mapping[str, tuple[str, ...]]) -> str:
-    """The text of a sample request: with the first number, the lowest value, the first entry."""
-    return "".join(
-        part if isinstance(part, str) else picks[part.pick][0] if part.pick else str(part.low) for part in parts(text)
-    )
+    """The text of a sample request: with the first number, the lowest value, the first entry.
+
+    What only a journey fills in stays as it is written.
+    """
+
+    def sample(part: Placeholder) -> str:
+        if part.is_of_journey:
+            return part.text
+        return picks[part.pick][0] if part.pick else str(part.low)
+
+    return "".join(part if isinstance(part, str) else sample(part) for part in parts(text))
 
 
 def _placeholder(match: "re.Match[str]") -> Placeholder:
-    low, high, pick = match.groups()[3:]
-    return Placeholder(match[0], int(low or 0), None if high is None else int(high), pick)
+    low, high, pick, take, row = match.groups()[5:]
+    return Placeholder(match[0], int(low or 0), None if high is None else int(high), pick, take, row)

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
+from redline.model.journey_traffic import JourneyTraffic
 from redline.model.streams import STREAMS, StreamTraffic
 
 MOST_CLOCK_ERROR = 0.1
@@ -319,9 +320,9 @@ class RequestTraffic(Frozen):
         """The same counts with the response times of another load."""
         return self.model_copy(update={"response": other.response})
 
-    def by_status(self, expected: int) -> dict[str, int]:
-        """Complete answers by status, as `Counts.by_status` gives them; `expected` is the request's status."""
-        return Counts(status=self.status, outcomes=self.outcomes).by_status([expected])
+    def by_status(self, expected: Iterable[int]) -> dict[str, int]:
+        """Complete answers by status, as `Counts.by_status` gives them; `expected` are the request's statuses."""
+        return Counts(status=self.status, outcomes=self.outcomes).by_status(expected)
 
 
 Requests = tuple[RequestTraffic, ...]
@@ -404,6 +405,7 @@ class Traffic(Frozen):
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     own_driver: bool = omitted_if_default(default=False, description="`engine` is a driver of another package")
     requests: Requests = omitted_if_default((), BY_REQUEST)
+    journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
     aborted_by: str = omitted_if_default("", "if aborted: the condition, and what was measured of it")
     intervals: tuple[Interval, ...]
 

@@ -30,12 +30,29 @@ class AccessPoint(Frozen):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class Proxy(Frozen):
+    """An HTTP proxy that opens tunnels to the server. `user` and `password` name variables as `${NAME}`."""
+
+    host: str
+    port: int
+    user: str = omitted_if_default("")
+    password: str = omitted_if_default("", "names of variables, never the password itself")
+
+    @property
+    def text(self) -> str:
+        """`127.0.0.1:3128`, `[::1]:3128`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
 class Access(Frozen):
     """How connections reach a running server. The URL's host stays in `Host`, in SNI and in the certificate."""
 
     connect: tuple[AccessPoint, ...] = omitted_if_default((), "where connections go; empty: to the URL's host and port")
     addresses: Addresses = omitted_if_default("first", "of several addresses: the first that answers, or all in turn")
     sources: tuple[str, ...] = omitted_if_default((), "local addresses that connections start from, in turn")
+    proxy: Proxy | None = omitted_if_default(
+        None, "the HTTP proxy in between, which opens a tunnel for each connection"
+    )
 
     @property
     def socket(self) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import select
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ _FIRST_REFUSAL = 400
 class Checked(Frozen):
     """The answer to a request, or why there is none. Without a complete answer `status`, headers and body are None.
 
+    `step` is the place of the request in its journey, and `taken` has the values taken from the answer, if it has any.
     Length and SHA-256 are those of the whole body, `body_base64` is its beginning. `outcome` is as under load.
     """
 
@@ -43,6 +45,8 @@ class Checked(Frozen):
     tls: AgreedTls | None = None
     has_surplus: bool = False
     elapsed_ns: int
+    step: int | None = None
+    taken: dict[str, str] | None = None
 
     @property
     def body(self) -> bytes:
@@ -72,6 +76,7 @@ class CheckProcess:
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
         self._process, self._log = process, log
         self._kills = procfs.oom_kills()
+        self._received = b""
 
     def ask(self, check: dict[str, Any]) -> Checked:
         """Answer a check (see docs/reference/engine-protocol.md). Raises DriveError if the engine gives no answer.
@@ -84,6 +89,24 @@ class CheckProcess:
             raise self._ended()
         return _read(line)
 
+    def walk(self, check: dict[str, Any]) -> Iterator[Checked]:
+        """Answer a check of a journey: yield the answer to each step that was sent, up to the first that is wrong.
+
+        Raises DriveError if the engine gives no answer. Each step has the check's timeout.
+        """
+        say(self._process, json.dumps(check), more=True)
+        while True:
+            line = self._line(check["timeout_ns"] / 1e9 + _BEYOND_TIMEOUT_S)
+            if not line:
+                raise self._ended()
+            match _kind(line):
+                case "walked":
+                    return
+                case "skipped":
+                    continue
+                case _:
+                    yield _read(line)
+
     def _ended(self) -> DriveError:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_S)
@@ -93,16 +116,25 @@ class CheckProcess:
         return DriveError(str(ending), hint=ending.hint)
 
     def _line(self, within_s: float) -> str:
-        """Return the engine's next line; empty if it ended."""
+        """Return the engine's next line; empty if it ended.
+
+        Lines come together, and `poll` knows nothing of those that a reader has in its memory: they are kept here.
+        """
         assert self._process.stdout is not None
-        poll = select.poll()
+        poll, deadline_s = select.poll(), time.monotonic() + within_s
         poll.register(self._process.stdout, select.POLLIN)
-        if not poll.poll(within_s * 1000):
-            raise DriveError(
-                f"the engine did not end a check within {within_s:.3g} s",
-                hint="see whether this machine is overloaded, or the engine stopped",
-            )
-        return self._process.stdout.readline()
+        while b"\n" not in self._received:
+            if not poll.poll(max(deadline_s - time.monotonic(), 0.0) * 1000):
+                raise DriveError(
+                    f"the engine did not end a check within {within_s:.3g} s",
+                    hint="see whether this machine is overloaded, or the engine stopped",
+                )
+            part = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not part:
+                return ""
+            self._received += part
+        line, _, self._received = self._received.partition(b"\n")
+        return line.decode()
 
 
 @contextmanager
@@ -115,6 +147,13 @@ def checking(engine: Path) -> Iterator[CheckProcess]:
             yield CheckProcess(process, Path(f"/proc/self/fd/{descriptor}"))
         finally:
             end_engine(process)
+
+
+def _kind(line: str) -> str | None:
+    """The kind of an event; None for a line that is none."""
+    with suppress(ValueError, LookupError, TypeError):
+        return str(json.loads(line)["event"])
+    return None
 
 
 def _read(line: str) -> Checked:

@@ -225,11 +225,21 @@ def check_for_hosts(suite: Suite) -> None:
             "start them yourself, and give every server a `url: http://HOST:PORT`; or measure them without --on",
         ),
         (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
+        (
+            any(url.way.proxy for url in urls),
+            "a proxy in between, `proxy`",
+            "measure without --on, or let the load hosts reach the server directly",
+        ),
         (any(url.way.sources for url in urls), "source addresses, `sources`", "remove them"),
         (
             any(variant.tls and variant.tls.cert for variant in suite.variants),
             "a certificate of the client, whose key is on this host",
             "measure without --on, or a server that asks for no certificate",
+        ),
+        (
+            any(scenario.journey and scenario.journey.rows for scenario in suite.scenarios),
+            "rows of a file, which is on this host",
+            "measure without --on, or a journey without `rows`",
         ),
         (
             any(variant.is_attached and variant.hops for variant in suite.variants),

@@ -271,6 +271,12 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     return server.death()
 
 
+_OF_PROXY = re.compile(r": connect: the proxy (?:answered (\d{3}))?")
+_TUNNEL_HINT = "nothing was timed; see what the proxy logged, and whether it takes CONNECT"
+_TUNNEL_HINTS = {
+    "407": "give a user and a password that the proxy takes: http://USER:PASSWORD@HOST:PORT",
+    "403": "let the proxy open tunnels to that port: many do so to port 443 alone",
+}
 _ANOTHER_STATUS = re.compile(r": status [2-5]\d\d (?:to (\S+) )?in place of ")
 
 
@@ -287,7 +293,12 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     if isinstance(cell.variant.entry, AttachedServer):
         message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
         hint = "nothing was timed; see the whole exchange with `curl -v`"
-        if (other := _ANOTHER_STATUS.search(wrong)) is not None:
+        if cell.variant.entry.way.proxy is not None and (at := _OF_PROXY.search(wrong)) is not None:
+            hint = _TUNNEL_HINTS.get(at[1] or "", _TUNNEL_HINT)
+        other = _ANOTHER_STATUS.search(wrong)
+        if other is not None and cell.scenario.journey is not None:
+            hint += ", or say in the step that this status is right: `expect: {status: [200, 302]}`"
+        elif other is not None:
             hint += ", or say with --status that this status is right"
             if other[1]:
                 hint += f"; to load what it leads to, ask for {other[1]}"

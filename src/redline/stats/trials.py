@@ -15,6 +15,7 @@ from redline.model import (
     Histogram,
     HistogramTable,
     Interval,
+    JourneyTraffic,
     Metric,
     OneWay,
     Recording,
@@ -153,6 +154,7 @@ class MeasuredTraffic:
     """The number of the engine's threads."""
     requests: Requests = ()
     streams: StreamTraffic | None = None
+    journeys: JourneyTraffic | None = None
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":
@@ -181,12 +183,13 @@ class MeasuredTraffic:
             threads=traffic.engine.workers,
             requests=traffic.requests,
             streams=traffic.streams,
+            journeys=traffic.journeys,
         )
 
     def compress(self) -> None:
         """Free the decoded histograms, which are large."""
-        by_request = (request.response for request in self.requests)
-        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses, *by_request):
+        others = [request.response for request in self.requests] + ([self.journeys.response] if self.journeys else [])
+        for histogram in (self.response, self.service, self.lateness, self.first_byte, *self.responses, *others):
             if histogram is not None:
                 histogram.compress()
 

@@ -15,7 +15,8 @@ from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import BODIES, ScenariosSchema
 from redline.suite.schema.server import EntrySchema, FamilySchema, SharedSchema
 from redline.suite.validate.checking import Sheet, suggest
-from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
+from redline.suite.validate.journeys import read_scenario
+from redline.suite.validate.referenced_files import NO_FILES, Files
 
 T = TypeVar("T")
 
@@ -71,10 +72,10 @@ def read_scenarios(text: str, file: str, files: Files = NO_FILES) -> dict[str, S
     schema = sheet.read(ScenariosSchema)
     scenarios = {}
     for name, written in schema.scenarios.items() if schema else ():
-        picks = picks_of(sheet, ("scenarios", name), written.all_requests(), files)
+        scenario = read_scenario(sheet, ("scenarios", name), name, written, files)
         check_against(sheet, ("scenarios", name), name, written.against, tuple(schema.scenarios) if schema else ())
-        if picks is not None:
-            scenarios[name] = written.scenario(name, picks)
+        if scenario is not None:
+            scenarios[name] = scenario
     sheet.raise_problems()
     return scenarios
 

@@ -2,9 +2,11 @@
 
 import re
 from ipaddress import ip_address
+from urllib.parse import unquote
 
 from redline.errors import WrongValueError
-from redline.model.way import AccessPoint
+from redline.model.catalogue import passed_names
+from redline.model.way import AccessPoint, Proxy
 from redline.quantities import clip
 
 _HOST_AND_PORT = re.compile(r"(\[[^\]\s]+\]|[^:\s/\[\]]+):(\d{1,5})")
@@ -30,6 +32,39 @@ def socket_place(path: str) -> AccessPoint:
         message = f"`{clip(path)}` is too long for a Unix socket, whose path has at most {_LONGEST_PATH} bytes"
         raise WrongValueError(message, "let the server listen on a shorter path, or make a symbolic link to its folder")
     return AccessPoint(socket=path)
+
+
+def split_proxy(text: str) -> tuple[str, str, str]:
+    """The user and the password in the URL of a proxy, with escapes, and the rest. Errors quote none of both."""
+    scheme, mark, rest = text.strip().rpartition("://")
+    credentials, _, place = rest.rpartition("@")
+    user, _, password = credentials.partition(":")
+    return user, password, f"{scheme}{mark}{place}"
+
+
+def read_proxy(text: str) -> Proxy:
+    """An HTTP proxy of `http://host:port`. Raises WrongValueError.
+
+    A user and a password may stand in front: `http://USER:${PASSWORD}@host:port`, the password as a variable.
+    """
+    user, password, place = split_proxy(text)
+    scheme, _, authority = place.rpartition("://")
+    if scheme.lower() not in {"", "http"}:
+        message = f"a proxy of {clip(scheme)}:// is not supported"
+        raise WrongValueError(
+            message, "give an HTTP proxy that is spoken to without TLS, such as http://127.0.0.1:3128"
+        )
+    parts = _HOST_AND_PORT.fullmatch(authority.removesuffix("/"))
+    if parts is None or not 1 <= int(parts[2]) <= 65535:
+        hint = "write it like http://127.0.0.1:3128, or http://USER:PASSWORD@127.0.0.1:3128"
+        raise WrongValueError(f"`{clip(place)}` is not a proxy with its port", hint)
+    if password and not passed_names(password):
+        hint = "write `${PROXY_PASSWORD}` in its place, and set that variable of your environment"
+        raise WrongValueError("a password would be stored with the suite", hint)
+    if ":" in (name := unquote(user)):
+        raise WrongValueError(f"the user `{clip(name)}` has a colon, which would end it", "use a user without")
+    host = parts[1].removeprefix("[").removesuffix("]")
+    return Proxy(host=host, port=int(parts[2]), user=name, password=password)
 
 
 def read_source(text: str) -> str:

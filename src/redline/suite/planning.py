@@ -240,7 +240,9 @@ def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], r
 
 
 def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
-    """Whether the scenario has all requests of at least two other scenarios."""
+    """Whether the scenario has all requests of at least two other scenarios, and no order of its own."""
+    if scenario.journey is not None:
+        return False
     held = unweighted(scenario)
     return sum(unweighted(other) <= held for other in scenarios if other.name != scenario.name) > 1
 
@@ -355,7 +357,7 @@ def _cell(
     return Cell(
         variant=variant,
         scenario=scenario,
-        load=load,
+        load=load.pausing() if scenario.journey is not None and scenario.journey.pauses else load,
         warmup_ns=suite.warmup_ns,
         warmup_detect=suite.warmup_detect,
         warmup_by=suite.warmup_by if suite.warmup_by and suite.warmup_by.name != load.name else None,

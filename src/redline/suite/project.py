@@ -8,23 +8,26 @@ from posixpath import normpath
 from redline.errors import UsageError, WrongValueError
 from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
 from redline.model.catalogue import Checkout, ComposeService, Option, OptionValue, OwnImage, has_tls, http_of
-from redline.model.template import first_of
+from redline.model.template import first_of, rows_used, taken
+from redline.quantities import clip
 from redline.suite.schema.document import Document, Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import (
     CHECK,
+    JOURNEY,
     MIX,
     NamedSchema,
     ProjectSchema,
     ProjectServerSchema,
     StartedSchema,
 )
-from redline.suite.schema.scenario import BODIES
+from redline.suite.schema.scenario import BODIES, ScenarioSchema
 from redline.suite.schema.server import ReadySchema, StopSchema
 from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import read_command
 from redline.suite.schema.suite import ServerSchema
 from redline.suite.validate.checking import Sheet
+from redline.suite.validate.journeys import check_has_no_journey, read_scenario
 from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of, with_files
 
 PROJECT_FILE = "redline.yaml"
@@ -160,9 +163,13 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
     written = sheet.read(ProjectSchema)
     if written and written.requests:
         scenarios = _scenarios(sheet, ("requests",), written.requests, files)
+    elif written and written.journey:
+        scenario = read_scenario(sheet, (), JOURNEY, ScenarioSchema(journey=written.journey), files)
+        scenarios = () if scenario is None else (scenario,)
     else:
         request = written.check.request() if written and written.check else Request()
         picks = picks_of(sheet, ("check",), [request], files)
+        check_has_no_journey(sheet, ("check",), [request])
         scenarios = () if picks is None else (Scenario(name=CHECK, request=request, picks=picks),)
     if written and written.objective:
         _check_objectives(sheet, written, scenarios)
@@ -174,7 +181,7 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
 
 
 def _with_requests(document: Document, files: Files) -> Document:
-    """The document with the list of requests that it names by its file, `requests: {file: requests.yaml}`.
+    """The document with what it names by its file, `requests: {file: requests.yaml}`: a list, or a journey.
 
     Raises UsageError with the place in that file, or of its name.
     """
@@ -193,11 +200,26 @@ def _with_requests(document: Document, files: Files) -> Document:
     except UsageError as error:
         raise UsageError(error.message, hint=error.hint, place=document.place((*where, "file"))) from error
     listed = parse_document(text, str(PurePath(document.file).parent / name))
+    beside = PurePath(name).parent
+    renamed = with_files(listed, lambda file: str(beside / file))
+    if has_journey(listed):
+        return document.with_part(where, renamed.part((JOURNEY,))).renamed(where, JOURNEY)
     if not isinstance(listed.value, list):
         hint = f"write a list; `redline import {name} -o requests.yaml` makes one of a log, HAR or OpenAPI document"
         raise UsageError("this is not a list of requests", hint=hint, place=listed.place(()))
-    beside = PurePath(name).parent
-    return document.with_part(where, with_files(listed, lambda file: str(beside / file)))
+    return document.with_part(where, renamed)
+
+
+def has_journey(document: Document) -> bool:
+    """Whether a file of requests is a mapping with a journey alone. Raises UsageError for further keys."""
+    if not isinstance(document.value, dict) or JOURNEY not in document.value:
+        return False
+    if more := next((key for key in document.value if key != JOURNEY), None):
+        hint = "move it to a suite: a file of requests has a list, or a `journey`"
+        raise UsageError(
+            f"`{clip(more)}` cannot stand beside `journey`", hint=hint, place=document.place((more,), key=True)
+        )
+    return True
 
 
 def _of_revisions(written: ProjectSchema) -> StartedSchema | None:
@@ -237,6 +259,7 @@ def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: 
     scenarios = list[Scenario]()
     for index, entry in enumerate(written):
         picks = picks_of(sheet, (*path, index), [entry.request()], files)
+        check_has_no_journey(sheet, (*path, index), [entry.request()])
         if picks is not None:
             scenarios.append(Scenario(name=entry.name, request=entry.request(), picks=picks))
     if len(scenarios) == len(written) > 1:
@@ -249,11 +272,13 @@ def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: 
 def ready_of(scenario: Scenario) -> Ready:
     """A server is ready when it answers the scenario's first request, as far as a GET with its headers can say."""
     request, picks = scenario.request, scenario.picks
+    if any(taken(text) or rows_used(text) for text in request.texts):
+        return Ready()
     headers = {
         name: first_of(value, picks) if isinstance(value, str) else tuple(first_of(text, picks) for text in value)
         for name, value in request.headers.items()
     }
     if request.method == "GET":
-        return Ready(path=first_of(request.path, picks), headers=headers, status=request.expect.status)
+        return Ready(path=first_of(request.path, picks), headers=headers, status=request.expect.statuses[0])
     # Headers that describe a body mean nothing without it.
     return Ready(headers={name: value for name, value in headers.items() if not name.lower().startswith("content-")})

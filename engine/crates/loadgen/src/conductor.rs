@@ -2,8 +2,8 @@
 //! their intervals and emits the events. Members are worker threads, or processes that run engines of their own.
 
 use redline_traffic::{
-    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, Phase,
-    RequestTally, Slice, Started, Summary,
+    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, JourneyTally,
+    Phase, RequestTally, Slice, Started, Summary,
 };
 
 use crate::job::Job;
@@ -69,6 +69,8 @@ pub enum MemberReport {
         failures: Failures,
         /// In the order of the job's requests, if there are several.
         requests: Vec<RequestTally>,
+        /// Of a job with a journey.
+        journeys: Option<JourneyTally>,
     },
 }
 
@@ -175,6 +177,7 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let mut merger = Merger::new(members.count());
     let mut failures = Failures::default();
     let mut requests = Vec::new();
+    let mut journeys = None;
     let mut cpu_ns = members.own_cpu_ns();
     let measured = loop {
         match members.next()? {
@@ -183,9 +186,10 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
                     members.give_back(member, spare);
                 }
             }
-            Some(MemberReport::Finished { member, measured, failures: own, requests: counted }) => {
+            Some(MemberReport::Finished { member, measured, failures: own, requests: counted, journeys: walked }) => {
                 failures.merge(own);
                 RequestTally::add_all(&mut requests, &counted);
+                JourneyTally::add_to(&mut journeys, walked.as_ref());
                 merger.finish(member, measured);
             }
             None => continue,
@@ -198,8 +202,16 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let Measured { ended, start_ns, end_ns } = measured;
     let clocks = members.clocks(&measured);
     let slice = &merger.total;
-    let summary =
-        Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, clocks, failures, requests, slice };
+    let summary = Summary {
+        ended,
+        measure_start_ns: start_ns,
+        measure_end_ns: end_ns,
+        clocks,
+        failures,
+        requests,
+        journeys,
+        slice,
+    };
     emit(&Event::Result(summary));
     Ok(ended)
 }

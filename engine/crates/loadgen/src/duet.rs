@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use redline_pacing::random_bits;
 use redline_traffic::{
-    Connected, DuetBlock, DuetResult, DuetSlice, DuetTotal, Ended, EngineError, ErrorKind, Event, Phase, RequestTally,
+    Connected, DuetBlock, DuetResult, DuetSlice, DuetTotal, Ended, EngineError, ErrorKind, Event, JourneyTally, Phase,
+    RequestTally,
 };
 
 use self::turns::{Turn, TurnResult, Turns, WorkerReport};
@@ -208,6 +209,7 @@ impl DuetRun<'_> {
                         total.slice.add(&of_target.slice);
                         total.failures.merge(of_target.failures.since(self.epoch_ns));
                         RequestTally::add_all(&mut total.requests, &of_target.requests);
+                        JourneyTally::add_to(&mut total.journeys, of_target.journeys.as_ref());
                     }
                 }
             }
@@ -293,7 +295,7 @@ impl DuetRun<'_> {
 
     fn receive(&self, group: &TargetWorkers) -> Result<WorkerReport, EngineError> {
         match group.inbox.recv() {
-            Ok(WorkerReport::Failed(error)) => Err(internal(&error)),
+            Ok(WorkerReport::Failed(error)) => Err(error),
             Ok(WorkerReport::Ended(result)) if result.unanswered > 0 && self.stop.code().is_none() => {
                 Err(EngineError {
                     kind: ErrorKind::Connect,

@@ -15,12 +15,19 @@ pub struct Cause {
     pub at: Option<u64>,
     /// Bytes of the answer around that position, and the position of the first of them.
     pub shown: Option<(u64, Vec<u8>)>,
+    /// The index of the request, if there are several and it is known.
+    pub request: Option<u32>,
 }
 
 impl Cause {
     /// A cause without a position, when no part of the answer arrived.
     pub fn words(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), at: None, shown: None }
+        Self { reason: reason.into(), at: None, shown: None, request: None }
+    }
+
+    /// The cause of the failure of this request.
+    pub fn of(self, request: Option<u32>) -> Self {
+        Self { request, ..self }
     }
 }
 
@@ -39,9 +46,9 @@ impl FirstFailures {
         let bit = 1 << outcome as u16;
         if self.seen & bit == 0 {
             self.seen |= bit;
-            let Cause { reason, at, shown } = cause();
+            let Cause { reason, at, shown, request } = cause();
             let (from, bytes_base64) = shown.map(|(from, bytes)| (from, STANDARD.encode(bytes))).unzip();
-            self.failures.add(Failure { outcome, reason, at, from, bytes_base64, time_ns: now_ns });
+            self.failures.add(Failure { outcome, reason, at, from, bytes_base64, request, time_ns: now_ns });
         }
     }
 

@@ -2,9 +2,12 @@
 
 mod check;
 mod duet;
+mod journey;
 mod load;
 mod requests;
 mod target;
+
+use std::sync::Arc;
 
 use redline_pacing::MOST_WORKERS;
 use redline_traffic::{EngineError, ErrorKind};
@@ -18,6 +21,9 @@ use crate::shards::child::is_shard;
 
 pub use check::parse_check;
 pub use duet::Duet;
+#[cfg(test)]
+pub use journey::Step;
+pub use journey::{Journey, RowUse};
 pub use load::{Load, Shape};
 pub use requests::{Request, Stream};
 pub use target::{Addresses, Http, Target};
@@ -37,6 +43,8 @@ struct RawJob {
     requests: Vec<requests::RawRequest>,
     #[serde(default)]
     picks: requests::Picks,
+    #[serde(default)]
+    journey: Option<journey::RawJourney>,
     load: load::RawLoad,
     warmup_ns: u64,
     measure_ns: u64,
@@ -105,6 +113,8 @@ pub struct Job {
     pub requests: Vec<Request>,
     /// How often each request is drawn.
     pub weights: redline_pacing::Weights,
+    /// The requests are steps that users take in order, in place of requests that are drawn.
+    pub journey: Option<Arc<Journey>>,
     pub load: Load,
     pub warmup_ns: u64,
     pub measure_ns: u64,
@@ -213,7 +223,10 @@ impl RawJob {
             let message = format!("{} is not between 1 and {}", shard.all_workers, load.connections());
             return Err(bad("workers", &message, "each worker needs a connection of its own"));
         }
-        let (requests, weights) = requests::check(self.requests, &self.picks, &target)?;
+        let is_duet = duet.is_some();
+        let journey = self.journey.map(|journey| journey.check(&self.requests, &load, shard.all_workers, is_duet));
+        let journey = journey.transpose()?.map(Arc::new);
+        let (requests, weights) = requests::check(self.requests, &self.picks, &target, journey.as_deref())?;
         let stream = requests.iter().position(|request| request.stream.is_some());
         if let Some(request) = stream.filter(|_| target.http == Http::V1 && load.depth > 1) {
             let message = "requests behind it on its connection would wait for its end";
@@ -223,6 +236,7 @@ impl RawJob {
             target,
             requests,
             weights,
+            journey,
             load,
             warmup_ns: self.warmup_ns,
             measure_ns: self.measure_ns,

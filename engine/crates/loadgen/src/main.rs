@@ -3,6 +3,7 @@
 //! The protocol is `docs/reference/engine-protocol.md`. This file has the sequence: read the job, check what the machine
 //! allows, watch for signals and the deadline, resolve the target, run the load.
 
+mod by_journey;
 mod by_request;
 mod check;
 mod client;
@@ -17,6 +18,7 @@ mod io;
 mod job;
 mod measure_start;
 mod merge;
+mod once;
 mod peers;
 mod processes;
 mod protocol;

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use redline_traffic::{Histogram, Outcome, Phase, RequestTally, Slice};
+use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Slice};
 
+use crate::by_journey::{self, ByJourney, Mark};
 use crate::by_request::{ByRequest, Entry, StreamEntry};
 use crate::client::{EndedRequest, StreamProgress};
 use crate::heartbeat::{Heartbeat, Pause};
@@ -104,6 +105,8 @@ pub struct Tally {
     ends_when_noticed: bool,
     /// The measurements by request, if there are several.
     by_request: Option<Box<ByRequest>>,
+    /// The measurements by journey, if the job has one.
+    by_journey: Option<Box<ByJourney>>,
 }
 
 impl Tally {
@@ -128,12 +131,37 @@ impl Tally {
             sender,
             ends_when_noticed: false,
             by_request: None,
+            by_journey: None,
         }
     }
 
     /// Count by request, too.
     pub fn count_by_request(&mut self, by_request: Option<Box<ByRequest>>) {
         self.by_request = by_request;
+    }
+
+    /// Count journeys, too.
+    pub fn count_journeys(&mut self, by_journey: Option<Box<ByJourney>>) {
+        self.by_journey = by_journey;
+    }
+
+    /// The sums by journey; none unless they were counted.
+    pub fn take_journeys(&mut self) -> Option<JourneyTally> {
+        self.by_journey.take().and_then(|by_journey| by_journey.into_sums())
+    }
+
+    /// Add what a slice counted by journey to these sums, if it counts.
+    pub fn settle_journeys(&mut self, sums: Option<&mut JourneyTally>, counts: bool) {
+        if let (Some(by_journey), Some(sums)) = (&mut self.by_journey, sums) {
+            by_journey.settle(sums, counts);
+        }
+    }
+
+    /// Add journeys with these marks, which are under way at the end of a duet, to its sums.
+    pub fn leave_unfinished(&self, marks: impl Iterator<Item = Mark>, sums: Option<&mut JourneyTally>) {
+        if let (Some(by_journey), Some(sums)) = (&self.by_journey, sums) {
+            marks.for_each(|mark| by_journey.leave_unfinished(mark, sums));
+        }
     }
 
     /// The sums by request; none unless they were counted.
@@ -384,6 +412,45 @@ impl Tally {
             if let Some(status @ 1..) = ended.grpc_status {
                 counts.grpc_status.count(status);
             }
+        }
+    }
+
+    /// Whether this is a slice, and journeys go on in the next.
+    pub fn has_later_slices(&self) -> bool {
+        matches!(self.by_journey.as_deref(), Some(ByJourney::Journal(_)))
+    }
+
+    /// The mark of a journey that was due at this time.
+    #[inline]
+    pub fn mark_of_journey(&self, due_ns: u64) -> Mark {
+        match &self.by_journey {
+            Some(by_journey) if due_ns >= self.window.measure_ns => by_journey.mark(),
+            _ => 0,
+        }
+    }
+
+    /// A journey fell due.
+    #[inline]
+    pub fn journey_due(&mut self, due_ns: u64) {
+        if let Some(by_journey) = &mut self.by_journey
+            && due_ns >= self.window.measure_ns
+        {
+            by_journey.due();
+        }
+    }
+
+    /// Something happened to a journey with this mark.
+    #[inline]
+    pub fn journey(&mut self, mark: Mark, entry: by_journey::Entry) {
+        if let Some(by_journey) = &mut self.by_journey {
+            by_journey.add(mark, entry);
+        }
+    }
+
+    /// No journey can begin any more.
+    pub fn rows_used_up(&mut self) {
+        if let Some(by_journey) = &mut self.by_journey {
+            by_journey.rows_used_up();
         }
     }
 

@@ -8,11 +8,11 @@ mod load;
 use std::io;
 use std::sync::Arc;
 
-use redline_traffic::RequestTally;
+use redline_traffic::{JourneyTally, RequestTally};
 
 pub use self::load::WorkerLoad;
 use crate::client::{Activity, Client};
-use crate::demand::DueEvent;
+use crate::demand::{DueEvent, Walks};
 use crate::first_failures::FirstFailures;
 use crate::io::{Event, Io};
 use crate::stop::Stop;
@@ -30,6 +30,18 @@ pub struct Worker<I> {
     now_ns: u64,
     /// Requests without an answer when the load was over.
     unanswered: u64,
+}
+
+/// What is left of a worker after a load, for another.
+pub struct AfterLoad<I> {
+    /// How many requests had no answer.
+    pub unanswered: u64,
+    pub tally: Tally,
+    pub client: Client<I>,
+    /// With the failures, and the recorded answer.
+    pub activity: Activity,
+    /// The journeys under way, in a load of journeys.
+    pub walks: Option<Box<Walks>>,
 }
 
 impl<I: Io> Worker<I> {
@@ -78,15 +90,20 @@ impl<I: Io> Worker<I> {
         self.load.take_requests()
     }
 
+    /// Take the measurements by journey, after the load.
+    pub fn take_journeys(&mut self) -> Option<JourneyTally> {
+        self.load.take_journeys()
+    }
+
     /// Take the reasons why requests failed, after the load.
     pub fn take_failures(&mut self) -> FirstFailures {
         std::mem::take(&mut self.activity.failures)
     }
 
-    /// After the load: how many requests had no answer, the tally and the client for reuse, and the activity with the failures
-    /// and the recorded answer.
-    pub fn into_parts(self) -> (u64, Tally, Client<I>, Activity) {
-        (self.unanswered, self.load.into_tally(), self.client, self.activity)
+    /// What is left after the load.
+    pub fn into_parts(self) -> AfterLoad<I> {
+        let (tally, walks) = self.load.into_tally();
+        AfterLoad { unanswered: self.unanswered, tally, client: self.client, activity: self.activity, walks }
     }
 
     /// Read the clock.
@@ -146,7 +163,7 @@ impl<I: Io> Worker<I> {
                 }
                 DueEvent::Joined => self.client.grow(),
                 DueEvent::Left => self.client.shrink(),
-                DueEvent::Nothing => {}
+                DueEvent::Step(_) | DueEvent::Dropped(_) | DueEvent::Nothing => {}
             }
         }
     }

@@ -6,12 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use redline_pacing::{Crowd, Schedule};
-use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, RequestTally, Slice};
+use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, JourneyTally, RequestTally, Slice};
 
+use crate::by_journey::ByJourney;
 use crate::by_request::ByRequest;
 use crate::client::{Activity, Client, ConnectResult, OpenError};
 use crate::conductor::{MemberReport, Members};
-use crate::demand::{Demand, Users};
+use crate::demand::{Demand, Users, WalkRules, Walks};
 use crate::first_failures::FirstFailures;
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::io::Io;
@@ -20,6 +21,7 @@ use crate::io::uring::Uring;
 use crate::job::{Backend, Job, Shape};
 use crate::measure_start::{IntervalGrid, MeasureStart};
 use crate::merge::Measured;
+use crate::once::{OnceError, take_once};
 use crate::peers::Peers;
 use crate::protocol::{OnMeasure, emit};
 use crate::shards::child::{is_shard, too_late};
@@ -58,8 +60,9 @@ enum Message {
         cut_ns: Option<u64>,
         failures: FirstFailures,
         requests: Vec<RequestTally>,
+        journeys: Option<JourneyTally>,
     },
-    Failed(io::Error),
+    Failed(EngineError),
 }
 
 impl Workers {
@@ -89,7 +92,10 @@ impl Workers {
             thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
                 let messages = thread.messages.clone();
                 if let Err(error) = thread.run(returned) {
-                    let _ = messages.send(Message::Failed(error));
+                    let _ = messages.send(Message::Failed(match error {
+                        OnceError::Failed(error) => error,
+                        OnceError::Internal(error) => internal(&error),
+                    }));
                 }
             })?;
             Ok(WorkerHandle { epoch, spare })
@@ -109,7 +115,7 @@ impl Workers {
 
     fn receive(&self) -> Result<Message, EngineError> {
         match self.inbox.recv() {
-            Ok(Message::Failed(error)) => Err(internal(&error)),
+            Ok(Message::Failed(error)) => Err(error),
             Ok(message) => Ok(message),
             Err(error) => Err(internal(&io::Error::other(error))),
         }
@@ -143,12 +149,23 @@ pub fn not_connected(job: &Job, target: &Peers, why: Option<&OpenError>) -> Opti
             "see what the server's log says of the handshake"
         }
         Some(OpenError::Tls(_)) => "check that the port speaks TLS",
+        Some(OpenError::Proxy(why)) if why.contains("answered 407") => {
+            "give a user and a password that the proxy takes: http://USER:PASSWORD@HOST:PORT"
+        }
+        Some(OpenError::Proxy(why)) if why.contains("answered 403") => {
+            "let the proxy open tunnels to that port: many do so to port 443 alone"
+        }
+        Some(OpenError::Proxy(_)) => {
+            "check that it is an HTTP proxy that takes CONNECT, and that it reaches the server"
+        }
+        _ if job.target.proxy.is_some() => "check that the proxy is running and listens on that address and port",
         _ if target.unix().is_some() => {
             "check that the server is running and listens on that socket, and that you may write to it"
         }
         _ => "check that the server is running and listens on that address and port",
     };
     let why = why.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
+    let target = if job.target.proxy.is_some() { format!("the proxy {target}") } else { target.to_string() };
     needs_some.then(|| EngineError {
         kind: ErrorKind::Connect,
         message: format!("not one connection to {target} could be opened: {why}"),
@@ -220,11 +237,12 @@ impl Members for Workers {
     fn next(&mut self) -> Result<Option<MemberReport>, EngineError> {
         Ok(match self.receive()? {
             Message::Interval(worker, interval) => Some(MemberReport::Interval { member: worker.index(), interval }),
-            Message::Finished { worker, cut_ns, failures, requests } => Some(MemberReport::Finished {
+            Message::Finished { worker, cut_ns, failures, requests, journeys } => Some(MemberReport::Finished {
                 member: worker.index(),
                 measured: self.measured(cut_ns),
                 failures: failures.since(self.epoch_ns),
                 requests,
+                journeys,
             }),
             Message::Connected(..) | Message::Failed(_) => None,
         })
@@ -266,7 +284,7 @@ struct WorkerThread {
 
 impl WorkerThread {
     /// Connect, wait for the epoch, and run this worker's share of the load.
-    fn run(self, returned: Receiver<Box<Slice>>) -> io::Result<()> {
+    fn run(self, returned: Receiver<Box<Slice>>) -> Result<(), OnceError> {
         precise_timers();
         shortest_slices();
         if !self.job.cpus.is_empty() {
@@ -277,17 +295,26 @@ impl WorkerThread {
                 Ok(client) => return self.run_with(client, returned),
                 // The kernel is too old, a sandbox forbids it, or the limit of locked memory is too low.
                 Err(_) if self.job.backend == Backend::Auto => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
         let client = self.client::<Epoll>()?;
         self.run_with(client, returned)
     }
 
-    fn run_with<I: Io>(self, mut client: Client<I>, returned: Receiver<Box<Slice>>) -> io::Result<()> {
+    fn run_with<I: Io>(self, mut client: Client<I>, returned: Receiver<Box<Slice>>) -> Result<(), OnceError> {
         let mut activity = Activity::default();
         let (connections, limit_ns) = (self.connections_at_start(), self.job.timeout_ns);
-        let result = client.connect_first(connections, limit_ns, &self.stop, &mut activity)?;
+        // Users who come later take `once` before the load as well.
+        let is_extra = connections == 0 && self.job.journey.as_ref().is_some_and(|journey| journey.lasts());
+        let opened = connections.max(usize::from(is_extra));
+        let result = client.connect_first(opened, limit_ns, &self.stop, &mut activity)?;
+        if result.open > 0 {
+            client = take_once(&self.job, self.global(), client, &self.stop)?;
+        }
+        if is_extra {
+            client.shrink();
+        }
         let _ = self.messages.send(Message::Connected(result, I::NAME));
         let Ok(epoch_ns) = self.epoch.recv() else {
             return Ok(());
@@ -300,6 +327,7 @@ impl WorkerThread {
         });
         let mut tally = Tally::new(window, self.job.interval_ns, IntervalSender { send, spare: returned });
         tally.count_by_request(ByRequest::sums(&self.job));
+        tally.count_journeys(ByJourney::sums(&self.job));
         if self.job.commands {
             tally.follow(Arc::clone(&self.measure_start));
         }
@@ -308,8 +336,8 @@ impl WorkerThread {
         let mut worker = Worker::new(load, client, activity, self.stop, self.job.spin);
         let cut_ns = worker.run()?;
         // Done before the connections are closed, because closing many takes long.
-        let (failures, requests) = (worker.take_failures(), worker.take_requests());
-        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns, failures, requests });
+        let (failures, requests, journeys) = (worker.take_failures(), worker.take_requests(), worker.take_journeys());
+        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns, failures, requests, journeys });
         drop(worker);
         Ok(())
     }
@@ -346,13 +374,15 @@ impl WorkerThread {
     }
 
     fn demand(&self, window: Window) -> io::Result<Demand> {
+        let walks = WalkRules::of(&self.job, self.global()).map(|rules| Box::new(Walks::new(rules)));
         match (&self.job.load.shape, self.users()) {
             (Shape::Open { rate_per_s, arrivals, .. }, _) => {
                 let (worker, workers) = (self.global().0, self.job.shard.all_workers);
                 let schedule = Schedule::new(rate_per_s, arrivals, self.job.seed, worker, workers);
-                Ok(Demand::open(schedule.map_err(io::Error::other)?, window.epoch_ns, window.end_ns))
+                let schedule = schedule.map_err(io::Error::other)?;
+                Ok(Demand::open(schedule, walks, window.epoch_ns, window.end_ns))
             }
-            (_, Some(users)) => Ok(Demand::closed(users, window.epoch_ns, window.end_ns)),
+            (_, Some(users)) => Ok(Demand::closed_of_journeys(users, walks, window.epoch_ns, window.end_ns)),
             (_, None) => Err(io::Error::other("a closed load has users")),
         }
     }

@@ -8,10 +8,16 @@ use std::collections::BinaryHeap;
 pub struct Due {
     /// When they may be sent.
     pub at_ns: u64,
+    /// When the request arrived that they answer.
+    pub arrival_ns: u64,
     /// The token of the connection.
     pub token: u64,
+    /// The stream of the connection; 0 for HTTP/1.1, whose answers are one after the other.
+    pub stream: i32,
     /// How many bytes.
     pub length: usize,
+    /// Whether they begin the answer.
+    pub first: bool,
     /// Whether they complete the answer.
     pub last: bool,
 }
@@ -85,7 +91,15 @@ mod tests {
         fn what_waits_leaves_by_time_and_then_in_order(times in prop::collection::vec(0..20_u64, 0..100)) {
             let mut agenda = Agenda::default();
             for (index, &at_ns) in times.iter().enumerate() {
-                agenda.add(Due { at_ns, token: index as u64, length: 1, last: true });
+                agenda.add(Due {
+                    at_ns,
+                    arrival_ns: 0,
+                    token: index as u64,
+                    stream: 0,
+                    length: 1,
+                    first: true,
+                    last: true,
+                });
             }
             let mut expected: Vec<(u64, u64)> = times.iter().zip(0..).map(|(&at_ns, index)| (at_ns, index)).collect();
             expected.sort_unstable();

@@ -1,15 +1,19 @@
 //! The command line.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
 
 use crate::behaviour::Behaviour;
 use crate::content::{ClockText, Content};
 use crate::discipline::Discipline;
+use crate::endings::Endings;
 use crate::faults::{Faults, Resets};
 use crate::given::{self, Given, duration_ns, number, probability, time_ns};
 use crate::pauses::Pauses;
 use crate::queue::Queue;
+use crate::report::Report;
 use crate::service::{Law, Service};
+use crate::sessions::Sessions;
 
 const MODES: [&str; 7] = ["null", "fixed", "stall", "exponential", "deterministic", "bimodal", "lognormal"];
 
@@ -61,12 +65,13 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
 
 fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
     let reset_share = given.take("--reset-share", probability)?.unwrap_or(0.0);
-    let draws = reset_share > 0.0 || matches!(mode, "exponential" | "bimodal" | "lognormal");
+    let draws = reset_share > 0.0 || given.has("--sessions") || matches!(mode, "exponential" | "bimodal" | "lognormal");
     let seed = if draws { given.take("--seed", number)?.unwrap_or(1) } else { 1 };
     let discipline = discipline(mode, given, seed)?;
     let faults = Faults {
         first_byte_after_ns: given.take("--first-byte-after", duration_ns)?.unwrap_or(0),
         body_over_ns: given.take("--body-over", duration_ns)?.unwrap_or(0),
+        rest_after_ns: given.take("--rest-after", duration_ns)?.unwrap_or(0),
         bytewise: given.flag("--bytewise"),
         // A seed other than that of the service times.
         resets: Resets::new(reset_share, !seed),
@@ -76,9 +81,11 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
     let options = Options {
         behaviour: Behaviour {
             discipline,
-            content: content(given)?,
+            content: content(given, seed)?,
             faults,
+            endings: endings(given)?,
             work: given.take("--work", number)?.unwrap_or(0),
+            report: given.flag("--report").then(|| Arc::new(Mutex::new(Report::default()))),
         },
         address: SocketAddr::new(host, port),
         threads: given.take("--threads", given::count)?.unwrap_or(1),
@@ -89,8 +96,17 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
     if options.threads * options.processes > 1 && matches!(options.behaviour.discipline, Discipline::Queue(_)) {
         return Err(format!("{mode} has one queue, and so one thread and one process"));
     }
+    if options.behaviour.faults.body_over_ns > 0 && options.behaviour.faults.rest_after_ns > 0 {
+        return Err("a body is sent either --body-over a time or its --rest-after one".into());
+    }
     if options.processes > 1 && options.connections_at_most.is_some() {
         return Err("--connections-at-most counts in one process, so not with --processes".into());
+    }
+    if (options.processes > 1 || options.pauses.is_some()) && options.behaviour.report.is_some() {
+        return Err("--report counts in the first process, so not with --processes or --pause-every".into());
+    }
+    if options.processes > 1 && options.behaviour.content.keeps_bodies() {
+        return Err("--sessions are those of one process, so not with --processes".into());
     }
     Ok(options)
 }
@@ -133,7 +149,28 @@ fn discipline(mode: &str, given: &mut Given, seed: u64) -> Result<Discipline, St
     Ok(Discipline::Queue(Queue::new(Service::new(law, seed), servers)))
 }
 
-fn content(given: &mut Given) -> Result<Content, String> {
+fn endings(given: &mut Given) -> Result<Endings, String> {
+    let after = given.take("--close-after", given::ordinal)?;
+    let silent = given.flag("--close-silently");
+    if silent && after.is_none() {
+        return Err("--close-silently needs --close-after N".into());
+    }
+    Ok(Endings { after, silent })
+}
+
+fn content(given: &mut Given, seed: u64) -> Result<Content, String> {
+    if given.flag("--sessions") {
+        let most = given.take("--session-requests", given::ordinal)?.unwrap_or(u64::MAX);
+        for name in ["--body-bytes", "--server-time"] {
+            if given.has(name) {
+                return Err(format!("a body is either {name} or that of --sessions"));
+            }
+        }
+        return Ok(Content::Sessions(Sessions::new(most, seed)));
+    }
+    if given.has("--session-requests") {
+        return Err("--session-requests needs --sessions".into());
+    }
     let length = given.take("--body-bytes", given::length)?;
     let Some(unit_ns) = given.take("--server-time", given::unit_ns)? else {
         for name in ["--skew", "--server-time-json"] {

@@ -1,14 +1,17 @@
 //! How the server answers requests: when, with what, and with which faults.
 
 use std::hint;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agenda::{Agenda, Due};
 use crate::content::Content;
 use crate::conversation::{Release, Respondent};
 use crate::discipline::Discipline;
+use crate::endings::{Ending, Endings};
 use crate::faults::Faults;
+use crate::report::Report;
+use crate::sessions::{Asked, Reply};
 
 /// How the server answers requests.
 #[derive(Debug, Clone)]
@@ -19,14 +22,23 @@ pub struct Behaviour {
     pub content: Content,
     /// How answers are sent.
     pub faults: Faults,
+    /// When connections end.
+    pub endings: Endings,
     /// How many steps of arithmetic an answer takes.
     pub work: u64,
+    /// What is counted, if anything is.
+    pub report: Option<Arc<Mutex<Report>>>,
 }
 
 impl Behaviour {
     /// Whether an answer may have to wait, so that a clock is needed.
     pub const fn is_timed(&self) -> bool {
-        !self.discipline.is_null() || self.faults.delay()
+        !self.discipline.is_null() || self.faults.delay() || self.report.is_some()
+    }
+
+    /// What is counted, if anything is.
+    pub fn report(&self) -> Option<MutexGuard<'_, Report>> {
+        self.report.as_ref().map(|report| report.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The same behaviour for another thread.
@@ -53,29 +65,69 @@ pub struct Exchange<'a> {
 
 impl Respondent for Exchange<'_> {
     #[inline]
-    fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8] {
-        self.behaviour.content.body(name)
+    fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a> {
+        let Behaviour { content, report, .. } = &mut *self.behaviour;
+        let reply = content.reply(asked);
+        if let Some(report) = report {
+            let target = asked.name.split(|&byte| byte == b' ').next().unwrap_or_default();
+            let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+            report.asked(target, reply.status);
+            if !reply.user.is_empty() {
+                report.asked_by(reply.user);
+            }
+        }
+        reply
+    }
+
+    #[inline]
+    fn keeps_bodies(&self) -> bool {
+        self.behaviour.content.keeps_bodies()
     }
 
     #[inline]
     fn resets(&mut self) -> bool {
-        self.behaviour.faults.resets.draw()
+        let resets = self.behaviour.faults.resets.draw();
+        if resets && let Some(mut report) = self.behaviour.report() {
+            report.reset += 1;
+        }
+        resets
     }
 
     #[inline]
-    fn release(&mut self, head: usize, body: usize) -> Release {
+    fn ending(&self, nth: u64) -> Ending {
+        self.behaviour.endings.with(nth)
+    }
+
+    fn passed_over(&mut self, requests: u64) {
+        if let Some(mut report) = self.behaviour.report() {
+            report.passed_over += requests;
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, stream: i32, head: usize, body: usize) -> Release {
         work(self.behaviour.work);
-        let Behaviour { discipline, faults, .. } = &mut *self.behaviour;
+        let Behaviour { discipline, faults, report, .. } = &mut *self.behaviour;
         let ready_ns = discipline.completion_ns(self.arrival_ns);
-        if ready_ns <= self.arrival_ns && self.agenda.is_empty() && !faults.delay() {
+        // What is reported is sent by the agenda, which knows when.
+        if ready_ns <= self.arrival_ns && self.agenda.is_empty() && !faults.delay() && report.is_none() {
             return Release::Now;
         }
-        // Answers are sent in the order of their requests (RFC 9112, 9.3.2), and an answer does not begin before the last has
-        // ended.
-        let start_ns = (ready_ns + faults.first_byte_after_ns).max(*self.due_ns);
-        for piece in faults.pieces(start_ns, head, body) {
-            *self.due_ns = piece.at_ns;
-            self.agenda.add(Due { at_ns: piece.at_ns, token: self.token, length: piece.length, last: piece.last });
+        // Answers of HTTP/1.1 are sent in the order of their requests (RFC 9112, 9.3.2), and an answer does not begin before the
+        // last has ended. Streams do not wait for one another.
+        let start_ns = ready_ns + faults.first_byte_after_ns;
+        let start_ns = if stream == 0 { start_ns.max(*self.due_ns) } else { start_ns };
+        for (index, piece) in faults.pieces(start_ns, head, body).enumerate() {
+            *self.due_ns = (*self.due_ns).max(piece.at_ns);
+            self.agenda.add(Due {
+                at_ns: piece.at_ns,
+                arrival_ns: self.arrival_ns,
+                token: self.token,
+                stream,
+                length: piece.length,
+                first: index == 0,
+                last: piece.last,
+            });
         }
         Release::Later
     }
@@ -122,19 +174,26 @@ mod tests {
     use crate::content::Content;
     use crate::conversation::{Release, Respondent as _};
     use crate::discipline::Discipline;
+    use crate::endings::Endings;
     use crate::faults::{Faults, Resets};
     use crate::queue::Queue;
     use crate::service::{Law, Service};
 
     fn behaviour(discipline: Discipline, first_byte_after_ns: u64, body_over_ns: u64) -> Behaviour {
-        let faults = Faults { first_byte_after_ns, body_over_ns, bytewise: false, resets: Resets::new(0.0, 1) };
-        Behaviour { discipline, content: Content::Name, faults, work: 0 }
+        let resets = Resets::new(0.0, 1);
+        let faults = Faults { first_byte_after_ns, body_over_ns, rest_after_ns: 0, bytewise: false, resets };
+        Behaviour { discipline, content: Content::Name, faults, endings: Endings::default(), work: 0, report: None }
     }
 
     /// When each of `count` answers with a body of one byte is complete, all requested at the same time on a single connection.
-    fn ends_ns(mut behaviour: Behaviour, count: usize) -> Vec<u64> {
+    fn ends_ns(behaviour: Behaviour, count: usize) -> Vec<u64> {
+        ends_of_ns(behaviour, &vec![0; count])
+    }
+
+    /// The same for answers on these streams.
+    fn ends_of_ns(mut behaviour: Behaviour, streams: &[i32]) -> Vec<u64> {
         let (mut agenda, mut due_ns) = (Agenda::default(), 0);
-        for _ in 0..count {
+        for stream in streams {
             let mut exchange = Exchange {
                 token: 1,
                 arrival_ns: 100,
@@ -142,7 +201,7 @@ mod tests {
                 behaviour: &mut behaviour,
                 agenda: &mut agenda,
             };
-            assert_eq!(exchange.release(30, 1), Release::Later);
+            assert_eq!(exchange.release(*stream, 30, 1), Release::Later);
         }
         let due = std::iter::from_fn(|| agenda.take_due(u64::MAX));
         due.filter(|due| due.last).map(|due| due.at_ns).collect()
@@ -153,6 +212,11 @@ mod tests {
         assert_eq!(ends_ns(behaviour(Discipline::Null, 5, 0), 2), [105, 105]);
         assert_eq!(ends_ns(behaviour(Discipline::Null, 5, 7), 3), [112, 119, 126]);
         assert_eq!(ends_ns(behaviour(Discipline::Fixed { delay_ns: 20 }, 5, 7), 1), [132]);
+    }
+
+    #[test]
+    fn streams_do_not_wait_for_one_another() {
+        assert_eq!(ends_of_ns(behaviour(Discipline::Null, 5, 7), &[1, 3, 5]), [112, 112, 112]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A conversation and its socket.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -24,6 +24,8 @@ pub struct Connection {
     readable: bool,
     /// Whether the peer's end follows the unread bytes.
     hung_up: bool,
+    /// Whether the peer was told that nothing more is sent.
+    finished: bool,
 }
 
 /// What happened on a connection, or is to be done.
@@ -40,7 +42,7 @@ pub enum Step {
 impl Connection {
     /// A newly accepted connection.
     pub const fn new(socket: TcpStream) -> Self {
-        Self { socket, conversation: Conversation::new(), due_ns: 0, readable: false, hung_up: false }
+        Self { socket, conversation: Conversation::new(), due_ns: 0, readable: false, hung_up: false, finished: false }
     }
 
     /// Its socket.
@@ -58,6 +60,10 @@ impl Connection {
     #[inline]
     pub fn step(&mut self, input: &mut [u8], most: usize) -> io::Result<Step> {
         self.send(most)?;
+        if !self.finished && self.conversation.has_finished() {
+            self.socket.shutdown(Shutdown::Write)?;
+            self.finished = true;
+        }
         if self.conversation.is_reset() {
             SockRef::from(&self.socket).set_linger(Some(Duration::ZERO))?;
             return Ok(Step::Over);
@@ -100,7 +106,11 @@ impl Connection {
 
     #[inline]
     fn send(&mut self, most: usize) -> io::Result<()> {
-        while !self.conversation.outgoing().is_empty() {
+        loop {
+            self.conversation.refill();
+            if self.conversation.outgoing().is_empty() {
+                return Ok(());
+            }
             let outgoing = self.conversation.outgoing();
             match self.socket.write(&outgoing[..outgoing.len().min(most)]) {
                 Ok(length) => self.conversation.left(length),
@@ -109,6 +119,5 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
     }
 }

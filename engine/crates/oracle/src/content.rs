@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
+use crate::sessions::{Asked, Reply, Sessions};
 use crate::sys::realtime_ns;
 
 /// The body of every answer.
@@ -14,6 +15,8 @@ pub enum Content {
     Bytes(Arc<[u8]>),
     /// The server's clock.
     Time(ClockText),
+    /// The name, to users who have logged in.
+    Sessions(Sessions),
 }
 
 /// The text of the server's wall clock.
@@ -31,14 +34,20 @@ impl Content {
         Self::Bytes(vec![b'x'; length].into())
     }
 
-    /// The body of the answer to a request for `name`, which has just arrived.
+    /// The answer to a request that has just arrived.
     #[inline]
-    pub fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8] {
+    pub fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a> {
         match self {
-            Self::Name => name,
-            Self::Bytes(bytes) => bytes,
-            Self::Time(clock) => clock.at(realtime_ns()),
+            Self::Name => Reply::plain(200, asked.name),
+            Self::Bytes(bytes) => Reply::plain(200, bytes),
+            Self::Time(clock) => Reply::plain(200, clock.at(realtime_ns())),
+            Self::Sessions(sessions) => sessions.reply(asked),
         }
+    }
+
+    /// Whether answers depend on the bodies of requests.
+    pub const fn keeps_bodies(&self) -> bool {
+        matches!(self, Self::Sessions(_))
     }
 }
 
@@ -60,6 +69,7 @@ impl ClockText {
 #[cfg(test)]
 mod tests {
     use super::{ClockText, Content};
+    use crate::sessions::Asked;
 
     #[test]
     fn a_clock_is_sent_in_its_unit_with_its_skew() {
@@ -71,8 +81,9 @@ mod tests {
 
     #[test]
     fn a_body_is_what_was_requested() {
-        assert_eq!(Content::Name.body(b"path0"), b"path0");
-        assert_eq!(Content::filled(3).body(b"path0"), b"xxx");
-        assert_eq!(Content::filled(0).body(b"path0"), b"");
+        let asked = Asked { name: b"path0", body: b"", cookie: b"", token: b"" };
+        assert_eq!(Content::Name.reply(asked).body, b"path0");
+        assert_eq!(Content::filled(3).reply(asked).body, b"xxx");
+        assert_eq!(Content::filled(0).reply(asked).body, b"");
     }
 }

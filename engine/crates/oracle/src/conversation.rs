@@ -1,11 +1,21 @@
 //! A connection without its socket: received bytes become answers, which are sent when they are released.
+//!
+//! A client that begins with the preface of HTTP/2 is answered in it (RFC 9113, 3.3).
 
 use std::io::Write as _;
 
+use crate::agenda::Due;
+use crate::endings::Ending;
 use crate::request::{Head, Request, read_head};
+use crate::sessions::{Asked, Reply};
+use crate::streams::Streams;
 
 /// The most bytes of answers that may wait for their time or their reader; beyond it no more requests are read.
 const BACKLOG_LIMIT: usize = 1024 * 1024;
+/// The longest body that is kept for an answer that depends on it, in bytes.
+pub const MOST_KEPT_BYTES: u64 = 64 * 1024;
+/// How HTTP/2 begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 
 /// When an answer may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +28,18 @@ pub enum Release {
 
 /// Where answers come from.
 pub trait Respondent {
-    /// The body of the answer to a request for `name` that is complete now.
-    fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8];
+    /// The answer to a request that is complete now.
+    fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a>;
+    /// Whether answers depend on the bodies of requests.
+    fn keeps_bodies(&self) -> bool;
     /// Whether the connection is reset instead of the next answer.
     fn resets(&mut self) -> bool;
-    /// When the answer, with a head and a body of these lengths, may be sent.
-    fn release(&mut self, head: usize, body: usize) -> Release;
+    /// What becomes of the connection with its `nth` answer, counted from 1.
+    fn ending(&self, nth: u64) -> Ending;
+    /// This many requests arrived after the last answer was decided.
+    fn passed_over(&mut self, requests: u64);
+    /// When the answer, with a head and a body of these lengths, may be sent. The stream is 0 in HTTP/1.1.
+    fn release(&mut self, stream: i32, head: usize, body: usize) -> Release;
 }
 
 /// The state of a connection. It holds no buffers while nothing is in progress.
@@ -41,6 +57,12 @@ pub struct Conversation {
     ended: bool,
     /// Whether answers have too many bytes; complete requests may be in `partial`.
     held: bool,
+    /// How many requests were answered.
+    answered: u64,
+    /// Whether the last answer is decided: what arrives later is passed over.
+    closing: bool,
+    /// The streams of HTTP/2, if the client speaks it. Their frames wait in `answers` and may all be sent.
+    streams: Option<Box<Streams>>,
 }
 
 /// A request body that is being received, and its answer.
@@ -49,6 +71,10 @@ struct Body {
     missing: u64,
     text: Vec<u8>,
     close: bool,
+    /// What came of it, unless nothing depends on it.
+    kept: Option<Vec<u8>>,
+    cookie: Vec<u8>,
+    token: Vec<u8>,
 }
 
 impl Conversation {
@@ -63,12 +89,17 @@ impl Conversation {
             reset_at: usize::MAX,
             ended: false,
             held: false,
+            answered: 0,
+            closing: false,
+            streams: None,
         }
     }
 
     /// Takes received bytes, in pieces of any size. Asks `respondent` for an answer when a request is complete.
     pub fn receive(&mut self, bytes: &[u8], mut respondent: impl Respondent) {
-        if self.partial.is_empty() {
+        if self.streams.is_some() {
+            self.receive_frames(bytes, &mut respondent);
+        } else if self.partial.is_empty() {
             let taken = self.take(bytes, &mut respondent);
             self.partial.extend_from_slice(&bytes[taken..]);
         } else {
@@ -82,6 +113,27 @@ impl Conversation {
         }
     }
 
+    fn receive_frames(&mut self, bytes: &[u8], respondent: &mut impl Respondent) {
+        if let Some(streams) = &mut self.streams
+            && streams.receive(bytes, respondent).is_err()
+        {
+            // The peer broke the rules or the memory is used up: the connection is of no use.
+            self.ended = true;
+            self.reset_at = 0;
+        }
+    }
+
+    /// Takes frames that may be sent, while there is room for them.
+    pub fn refill(&mut self) {
+        while self.has_room()
+            && let Some(streams) = &mut self.streams
+            && streams.write(&mut self.answers)
+        {}
+        if self.streams.is_some() {
+            self.released = self.answers.len();
+        }
+    }
+
     /// Whether received requests wait for room in the answers, and there is room again. The caller then calls
     /// [`receive`](Self::receive) with no bytes.
     pub fn can_resume(&self) -> bool {
@@ -90,7 +142,7 @@ impl Conversation {
 
     /// How many bytes of a request's body are certain to arrive next and can be skipped, so that one is left.
     pub fn body_to_skip(&self) -> u64 {
-        self.body.as_ref().map_or(0, |body| body.missing.saturating_sub(1))
+        self.body.as_ref().filter(|body| body.kept.is_none()).map_or(0, |body| body.missing.saturating_sub(1))
     }
 
     /// This many bytes of the body were received and skipped; at most [`body_to_skip`](Self::body_to_skip).
@@ -132,15 +184,27 @@ impl Conversation {
                 let here = body.missing.min(rest.len() as u64);
                 taken += here as usize;
                 body.missing -= here;
+                if let Some(kept) = &mut body.kept {
+                    kept.extend_from_slice(&rest[..here as usize]);
+                }
                 if body.missing > 0 {
                     self.body = Some(body);
                     return taken;
                 }
-                self.answer_name(&body.text, body.close, respondent);
+                let Body { text, close, kept, cookie, token, .. } = &*body;
+                let kept = kept.as_deref().unwrap_or_default();
+                self.answer(Asked { name: text, body: kept, cookie, token }, *close, respondent);
                 continue;
             }
             match read_head(rest) {
                 Head::Partial => return taken,
+                Head::Refused(_) if self.answered == 0 && rest.starts_with(PREFACE) => {
+                    self.streams = Streams::new(respondent.keeps_bodies()).map(Box::new);
+                    self.ended = self.streams.is_none();
+                    self.receive_frames(rest, respondent);
+                    return bytes.len();
+                }
+                Head::Refused(_) if self.closing => self.ended = true,
                 Head::Refused(status) => self.refuse(status, respondent),
                 Head::Complete(request) => {
                     taken += request.head_length;
@@ -152,42 +216,60 @@ impl Conversation {
     }
 
     fn begin(&mut self, request: &Request<'_>, respondent: &mut impl Respondent) {
-        if !request.post && request.body_length == 0 {
-            return self.answer_name(request.name, request.close, respondent);
+        let Request { name, body_length, close, cookie, token, .. } = *request;
+        if !request.post && body_length == 0 {
+            return self.answer(Asked { name, body: b"", cookie, token }, close, respondent);
         }
-        let mut text = request.name.to_vec();
+        let keeps = respondent.keeps_bodies() && !self.closing;
+        if keeps && body_length > MOST_KEPT_BYTES {
+            return self.refuse(413, respondent);
+        }
+        let mut text = name.to_vec();
         if request.post {
-            let _ = write!(text, " {}", request.body_length);
+            let _ = write!(text, " {body_length}");
         }
-        self.body = Some(Box::new(Body { missing: request.body_length, text, close: request.close }));
+        let kept = keeps.then(Vec::new);
+        let (cookie, token) = (cookie.to_vec(), token.to_vec());
+        self.body = Some(Box::new(Body { missing: body_length, text, close, kept, cookie, token }));
     }
 
-    fn answer_name(&mut self, name: &[u8], close: bool, respondent: &mut impl Respondent) {
+    fn answer(&mut self, asked: Asked<'_>, close: bool, respondent: &mut impl Respondent) {
+        if self.closing {
+            return respondent.passed_over(1);
+        }
         if respondent.resets() {
             self.reset_at = self.answers.len();
             self.ended = true;
         }
+        self.answered += 1;
+        let ending = respondent.ending(self.answered);
+        self.closing = ending != Ending::Open;
         let start = self.answers.len();
-        let body = self.write(200, respondent.body(name), close);
+        let body = self.write(&respondent.reply(asked), close || ending == Ending::Said);
+        self.ended |= close;
         self.time(self.answers.len() - body - start, body, respondent);
     }
 
     fn refuse(&mut self, status: u16, respondent: &mut impl Respondent) {
         let start = self.answers.len();
-        self.write(status, b"", true);
+        self.write(&Reply::plain(status, b""), true);
+        self.ended = true;
         self.time(self.answers.len() - start, 0, respondent);
     }
 
     fn time(&mut self, head: usize, body: usize, respondent: &mut impl Respondent) {
-        if respondent.release(head, body) == Release::Now {
+        if respondent.release(0, head, body) == Release::Now {
             self.released = self.answers.len();
         }
     }
 
     /// Adds an answer. Returns the length of its body.
-    fn write(&mut self, status: u16, text: &[u8], close: bool) -> usize {
-        let line: &[u8] = match status {
+    fn write(&mut self, reply: &Reply<'_>, close: bool) -> usize {
+        let line: &[u8] = match reply.status {
             200 => b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ",
+            401 => b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Session\r\nContent-Length: ",
+            403 => b"HTTP/1.1 403 Forbidden\r\nContent-Length: ",
+            413 => b"HTTP/1.1 413 Content Too Large\r\nContent-Length: ",
             405 => b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, POST\r\nContent-Length: ",
             431 => b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: ",
             501 => b"HTTP/1.1 501 Not Implemented\r\nContent-Length: ",
@@ -195,16 +277,25 @@ impl Conversation {
             _ => b"HTTP/1.1 400 Bad Request\r\nContent-Length: ",
         };
         self.answers.extend_from_slice(line);
-        add_decimal(&mut self.answers, text.len());
+        add_decimal(&mut self.answers, reply.body.len());
+        if !reply.set_cookie.is_empty() {
+            self.answers.extend_from_slice(b"\r\nSet-Cookie: ");
+            self.answers.extend_from_slice(reply.set_cookie);
+        }
         self.answers.extend_from_slice(if close { b"\r\nConnection: close\r\n\r\n" } else { b"\r\n\r\n" });
-        self.answers.extend_from_slice(text);
-        self.ended |= close;
-        text.len()
+        self.answers.extend_from_slice(reply.body);
+        reply.body.len()
     }
 
-    /// Allows the next `length` bytes of answers to be sent.
-    pub fn release(&mut self, length: usize) {
-        self.released = (self.released + length).min(self.answers.len());
+    /// Allows the next bytes of answers to be sent, of their stream if there are streams.
+    pub fn release(&mut self, due: &Due) {
+        if let Some(streams) = &mut self.streams {
+            if streams.release(due.stream, due.length, due.last) {
+                self.reset_at = 0;
+            }
+        } else {
+            self.released = (self.released + due.length).min(self.answers.len());
+        }
     }
 
     /// The peer sends no more. Its requests are still answered.
@@ -214,12 +305,26 @@ impl Conversation {
 
     /// The bytes that may be sent now.
     pub fn outgoing(&self) -> &[u8] {
-        &self.answers[self.sent..self.released.min(self.reset_at)]
+        let end = if self.streams.is_some() { self.released } else { self.released.min(self.reset_at) };
+        &self.answers[self.sent..end]
     }
 
     /// Whether the time of a reset has come, and all answers before it are sent.
     pub fn is_reset(&self) -> bool {
-        self.released > self.reset_at && self.sent == self.reset_at
+        match self.streams {
+            Some(_) => self.reset_at == 0,
+            None => self.released > self.reset_at && self.sent == self.reset_at,
+        }
+    }
+
+    /// Whether nothing more will be sent, and the peer should learn that. What it sends is still read: closing would destroy
+    /// what is on its way to it.
+    pub fn has_finished(&self) -> bool {
+        let last = match &self.streams {
+            Some(streams) => streams.have_finished(),
+            None => self.closing,
+        };
+        last && self.answers.is_empty()
     }
 
     /// The first `length` bytes of [`outgoing`](Self::outgoing) were sent.
@@ -233,7 +338,7 @@ impl Conversation {
             return;
         }
         self.released -= self.sent;
-        if self.reset_at != usize::MAX {
+        if self.reset_at != usize::MAX && self.streams.is_none() {
             self.reset_at -= self.sent;
         }
         self.sent = 0;

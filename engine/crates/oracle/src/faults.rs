@@ -12,6 +12,8 @@ pub struct Faults {
     pub first_byte_after_ns: u64,
     /// From the first byte of the head to the last byte of the body, which is sent in even pieces.
     pub body_over_ns: u64,
+    /// From the head and the first half of the body to the rest; not with `body_over_ns`.
+    pub rest_after_ns: u64,
     /// Send every byte with a write of its own.
     pub bytewise: bool,
     /// Which answers are resets.
@@ -32,18 +34,26 @@ pub struct Piece {
 impl Faults {
     /// Whether answers are sent later than they are ready.
     pub const fn delay(&self) -> bool {
-        self.first_byte_after_ns > 0 || self.body_over_ns > 0
+        self.first_byte_after_ns > 0 || self.body_over_ns > 0 || self.rest_after_ns > 0
     }
 
     /// How an answer is sent whose first byte is sent at `start_ns`: the head, and then piece i of n at i / n of the body's
-    /// time. An answer without a body has no pieces.
+    /// time; or the head with half of the body, and then the rest. An answer without a body has no pieces.
     pub fn pieces(&self, start_ns: u64, head: usize, body: usize) -> impl Iterator<Item = Piece> + use<> {
-        let body_over_ns = self.body_over_ns;
+        let over_ns = self.body_over_ns + self.rest_after_ns;
         let body = body as u64;
-        let (first, count) = if body_over_ns == 0 { (head as u64 + body, 0) } else { (head as u64, body.min(PIECES)) };
+        let (first, count) = if over_ns == 0 {
+            (body, 0)
+        } else if self.rest_after_ns > 0 {
+            (body / 2, body.min(1))
+        } else {
+            (0, body.min(PIECES))
+        };
+        let rest = body - first;
         (0..=count).map(move |index| {
-            let length = if index == 0 { first } else { body * index / count - body * (index - 1) / count };
-            let at_ns = start_ns + (body_over_ns * index).checked_div(count).unwrap_or(0);
+            let length =
+                if index == 0 { head as u64 + first } else { rest * index / count - rest * (index - 1) / count };
+            let at_ns = start_ns + (over_ns * index).checked_div(count).unwrap_or(0);
             Piece { at_ns, length: length as usize, last: index == count }
         })
     }
@@ -82,7 +92,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn faults(first_byte_after_ns: u64, body_over_ns: u64) -> Faults {
-        Faults { first_byte_after_ns, body_over_ns, bytewise: false, resets: Resets::new(0.0, 1) }
+        Faults { first_byte_after_ns, body_over_ns, rest_after_ns: 0, bytewise: false, resets: Resets::new(0.0, 1) }
+    }
+
+    #[test]
+    fn the_rest_of_a_body_comes_at_its_time() {
+        let faults = Faults { rest_after_ns: 100, ..faults(0, 0) };
+        let pieces: Vec<Piece> = faults.pieces(7, 30, 5).collect();
+        let (first, rest) = (Piece { at_ns: 7, length: 32, last: false }, Piece { at_ns: 107, length: 3, last: true });
+        assert_eq!(pieces, [first, rest]);
+        let empty: Vec<Piece> = faults.pieces(7, 30, 0).collect();
+        assert_eq!(empty, [Piece { at_ns: 7, length: 30, last: true }]);
     }
 
     #[test]

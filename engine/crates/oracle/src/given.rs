@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// Options without a value.
-const FLAGS: [&str; 2] = ["--bytewise", "--server-time-json"];
+const FLAGS: [&str; 5] = ["--bytewise", "--close-silently", "--report", "--server-time-json", "--sessions"];
 
 /// The options of the command line that were not yet taken.
 pub struct Given(Vec<(String, String)>);
@@ -81,6 +81,14 @@ pub fn count(text: &str) -> Result<usize, String> {
 /// An integer.
 pub fn integer(text: &str) -> Result<usize, String> {
     number(text)
+}
+
+/// A number from 1.
+pub fn ordinal(text: &str) -> Result<u64, String> {
+    match number(text)? {
+        0 => Err("not from 1".into()),
+        ordinal => Ok(ordinal),
+    }
 }
 
 /// A probability.

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-/// Buckets per power of two: a relative resolution of 1/32.
-const PARTS: u64 = 32;
+/// Buckets per power of two: a relative resolution of 1/1024.
+const PARTS: u64 = 1024;
 const BUCKETS: usize = (64 * PARTS) as usize;
 
 /// A distribution of nanoseconds: the oracle's own error, to be reported with every expected value.
@@ -17,6 +17,17 @@ impl Lateness {
     /// An empty distribution.
     pub fn new() -> Self {
         Self { counts: vec![0; BUCKETS], max_ns: 0 }
+    }
+
+    /// Its number and some quantiles, as an object of JSON.
+    pub fn quantiles(&self) -> String {
+        format!(
+            r#"{{"count":{},"p50_ns":{},"p99_ns":{},"max_ns":{}}}"#,
+            self.count(),
+            self.quantile_ns(0.5),
+            self.quantile_ns(0.99),
+            self.max_ns
+        )
     }
 
     /// Counts an answer.
@@ -80,6 +91,12 @@ impl Lateness {
     }
 }
 
+impl Default for Lateness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 fn bucket(value_ns: u64) -> usize {
     if value_ns < PARTS {
         return value_ns as usize;
@@ -104,11 +121,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_holds_its_value_to_one_part_in_32(value_ns in any::<u64>()) {
+        fn a_bucket_holds_its_value_to_one_part_in_1024(value_ns in any::<u64>()) {
             let index = bucket(value_ns);
             prop_assert!(index < BUCKETS);
             let end_ns = bucket_end_ns(index);
-            prop_assert!(end_ns >= value_ns && end_ns - value_ns <= value_ns / 32);
+            prop_assert!(end_ns >= value_ns && end_ns - value_ns <= value_ns / 1024);
         }
 
         #[test]
@@ -124,7 +141,7 @@ mod tests {
             sorted.sort_unstable();
             let median_ns = sorted[sorted.len().div_ceil(2) - 1];
             let reported_ns = whole.quantile_ns(0.5);
-            prop_assert!(reported_ns >= median_ns && reported_ns - median_ns <= median_ns / 32);
+            prop_assert!(reported_ns >= median_ns && reported_ns - median_ns <= median_ns / 1024);
             prop_assert_eq!(Some(&whole.quantile_ns(1.0)), sorted.last());
         }
     }

@@ -7,6 +7,7 @@ mod connection;
 mod content;
 mod conversation;
 mod discipline;
+mod endings;
 mod faults;
 mod given;
 mod lateness;
@@ -14,10 +15,13 @@ mod pauses;
 mod processes;
 mod queue;
 mod random;
+mod report;
 mod request;
 mod service;
+mod sessions;
 mod signals;
 mod slots;
+mod streams;
 mod sys;
 mod usage;
 mod worker;
@@ -94,7 +98,9 @@ fn serve(options: &Options, listeners: Vec<TcpListener>) -> io::Result<()> {
         signals::be_punctual();
         children.watch(&signals, origin_ns, options.pauses.clone())?
     };
-    if options.behaviour.is_timed() {
+    if let Some(report) = options.behaviour.report() {
+        say(&report.summary(&lateness));
+    } else if options.behaviour.is_timed() {
         say(&lateness.summary());
     }
     Ok(())

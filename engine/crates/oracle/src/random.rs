@@ -12,7 +12,8 @@ impl Random {
         Self { state: seed }
     }
 
-    const fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -25,6 +25,10 @@ pub struct Request<'a> {
     pub body_length: u64,
     /// Whether the connection ends with the answer.
     pub close: bool,
+    /// The value of `Cookie`; empty without it.
+    pub cookie: &'a [u8],
+    /// The value of `X-Token`; empty without it.
+    pub token: &'a [u8],
     /// Bytes of the head, with the empty line that ends it.
     pub head_length: usize,
 }
@@ -81,11 +85,11 @@ fn request_line(line: &[u8]) -> Result<Request<'_>, u16> {
         b"POST" => true,
         _ => return Err(405),
     };
-    Ok(Request { name, post, body_length: 0, close, head_length: 0 })
+    Ok(Request { name, post, body_length: 0, close, cookie: b"", token: b"", head_length: 0 })
 }
 
 #[inline]
-fn field_line(line: &[u8], request: &mut Request<'_>) -> Result<(), u16> {
+fn field_line<'a>(line: &'a [u8], request: &mut Request<'a>) -> Result<(), u16> {
     let colon = memchr::memchr(b':', line).ok_or(400_u16)?;
     let (name, value) = (&line[..colon], &line[colon + 1..]);
     if name.eq_ignore_ascii_case(b"content-length") {
@@ -93,6 +97,10 @@ fn field_line(line: &[u8], request: &mut Request<'_>) -> Result<(), u16> {
         request.body_length = text.trim().parse().map_err(|_| 400_u16)?;
     } else if name.eq_ignore_ascii_case(b"connection") {
         request.close |= value.trim_ascii().eq_ignore_ascii_case(b"close");
+    } else if name.eq_ignore_ascii_case(b"cookie") {
+        request.cookie = value.trim_ascii();
+    } else if name.eq_ignore_ascii_case(b"x-token") {
+        request.token = value.trim_ascii();
     } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
         return Err(501);
     }
@@ -123,16 +131,31 @@ mod tests {
     use super::{HEAD_LIMIT, Head, Request, read_head};
     use proptest::prelude::*;
 
-    const POST: &[u8] = b"POST /bytes0 HTTP/1.1\r\nHost: a\r\ncontent-LENGTH:  256 \r\nConnection: close\r\n\r\n";
+    const POST: &[u8] = b"POST /bytes0 HTTP/1.1\r\nHost: a\r\ncontent-LENGTH:  256 \r\n\
+        Cookie: a=b; sid=s1\r\nx-token: t\r\nConnection: close\r\n\r\n";
 
     #[test]
     fn reads_what_matters() {
-        let whole = Request { name: b"bytes0", post: true, body_length: 256, close: true, head_length: POST.len() };
+        let none = Request {
+            name: b"a?b=c",
+            post: false,
+            body_length: 0,
+            close: true,
+            cookie: b"",
+            token: b"",
+            head_length: 25,
+        };
+        assert_eq!(read_head(b"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET"), Head::Complete(none));
+        let whole = Request {
+            name: b"bytes0",
+            post: true,
+            body_length: 256,
+            close: true,
+            cookie: b"a=b; sid=s1",
+            token: b"t",
+            head_length: POST.len(),
+        };
         assert_eq!(read_head(POST), Head::Complete(whole));
-        assert_eq!(
-            read_head(b"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET"),
-            Head::Complete(Request { name: b"a?b=c", post: false, body_length: 0, close: true, head_length: 25 })
-        );
     }
 
     #[test]

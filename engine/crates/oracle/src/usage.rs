@@ -33,10 +33,17 @@ Answers: GET /X is answered with X, POST /X with X and the length of the body th
   --server-time UNIT    the wall clock at the request's arrival instead, in whole s, ms, us or ns since 1970
   --skew D              how far that clock is ahead; negative when it is behind (0s)
   --server-time-json    the same as {\"now\":N}
+  --sessions            `POST /login` begins a session of the user whom its body names, with a cookie `sid` and
+                        {\"token\":T}, both new (seed: --seed); all else is answered only with that cookie and `X-Token: T`:
+                        without a session with 401, with a wrong token with 403
+  --session-requests N  a session ends after N answers
+  --close-after N       the Nth answer of a connection is its last, and says so: `Connection: close`, or GOAWAY
+  --close-silently      it does not say so
 
 Faults; times add to those of the mode
   --first-byte-after D  an answer's first byte leaves D after it is ready
   --body-over D         its body leaves in up to 64 even pieces, the last D after the first byte of the head
+  --rest-after D        its head and half of its body leave at once, the rest D later
   --bytewise            each byte is written alone
   --reset-share P       an answer is, with probability P, a reset of its connection (seed: --seed)
   --pause-every T --pause-for S [--pause-after A]
@@ -44,5 +51,7 @@ Faults; times add to those of the mode
                         happened is written to standard error in nanoseconds since 1970
 
 Durations are written 250us, 5ms, 1.5s. SIGTERM and SIGINT end the server; where answers waited for a time it then says how
-late it was itself.
+late it was itself. With --report it says in a line of JSON what it counted (connections, requests by target and by user,
+answers by status, requests passed over after the last answer of a connection) and when the first and the last bytes of
+answers left, from the arrival of their requests. HTTP/2 is spoken to clients that begin with it (no TLS).
 ";

@@ -92,6 +92,9 @@ impl Worker {
                 Ok(socket) => {
                     // This fails only if the connection has ended.
                     let _ = self.admit(Connection::new(socket));
+                    if let Some(mut report) = self.behaviour.report() {
+                        report.connections += 1;
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The connection has ended already, or a signal came: there may be another.
@@ -173,7 +176,7 @@ impl Worker {
         let now_ns = monotonic_ns() - self.origin_ns;
         while let Some(due) = self.agenda.take_due(now_ns) {
             if let Some(connection) = self.connections.get(due.token) {
-                connection.conversation.release(due.length);
+                connection.conversation.release(&due);
                 self.released.push(due);
             }
         }
@@ -182,6 +185,15 @@ impl Worker {
         let lateness = Arc::clone(&self.lateness);
         let mut lateness = lateness.lock().unwrap_or_else(PoisonError::into_inner);
         for due in released.drain(..) {
+            if let Some(mut report) = self.behaviour.report() {
+                let after_ns = monotonic_ns() - self.origin_ns - due.arrival_ns;
+                if due.first {
+                    report.began(after_ns);
+                }
+                if due.last {
+                    report.ended(after_ns);
+                }
+            }
             self.converse(due.token);
             if due.last {
                 lateness.record(monotonic_ns() - self.origin_ns - due.at_ns);

@@ -1,8 +1,10 @@
 //! The events that the engine writes, one JSON object per line: `docs/reference/engine-protocol.md`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Failures, Outcome, RequestTally, Slice};
+use crate::{Failure, Failures, JourneyTally, Outcome, RequestTally, Slice};
 
 /// The format of the events, named in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
@@ -25,6 +27,16 @@ pub enum Event<'a> {
     Duet(DuetResult<'a>),
     /// A check has ended.
     Checked(Checked),
+    /// A step of a checked journey was not sent because of its condition.
+    Skipped {
+        /// The index of its request.
+        step: u32,
+    },
+    /// A checked journey has ended.
+    Walked {
+        /// Whether every step that was sent was answered right.
+        complete: bool,
+    },
     /// The work could not be done.
     Error(&'a EngineError),
 }
@@ -174,6 +186,9 @@ pub struct Summary<S> {
     /// By request, in the order of the job; empty for a single request.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub requests: Vec<RequestTally>,
+    /// Of a job with a journey.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journeys: Option<JourneyTally>,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,
@@ -274,6 +289,9 @@ pub struct DuetTotal {
     /// By request, in the order of the job; empty for a single request.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub requests: Vec<RequestTally>,
+    /// Of a job with a journey.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journeys: Option<JourneyTally>,
     /// What happened.
     #[serde(flatten)]
     pub slice: Slice,
@@ -282,6 +300,12 @@ pub struct DuetTotal {
 /// The result of a check. Fields of the answer are `None` without a complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
+    /// The index of the request of a journey's step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// The values that the step has taken, by their names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<BTreeMap<String, String>>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it failed, if it did.

@@ -17,6 +17,9 @@ pub struct Failure {
     pub from: Option<u64>,
     /// Bytes of the answer around that position; `None` if no part of the answer arrived.
     pub bytes_base64: Option<String>,
+    /// The index of the request in the job, if there are several and it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<u32>,
     /// When the failure occurred, in nanoseconds since the epoch; 0 before it.
     pub time_ns: u64,
 }
@@ -67,7 +70,7 @@ mod tests {
     use crate::Outcome;
 
     fn failure(outcome: Outcome, time_ns: u64) -> Failure {
-        Failure { outcome, reason: String::new(), at: None, from: None, bytes_base64: None, time_ns }
+        Failure { outcome, reason: String::new(), at: None, from: None, bytes_base64: None, request: None, time_ns }
     }
 
     #[test]

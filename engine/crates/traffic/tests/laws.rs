@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use redline_traffic::{
     Clocks, Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failure, Failures,
-    HIGHEST_NS, Histogram, Interval, Outcome, OwnedEvent, Phase, RequestTally, Signed, Slice, SparseHistogram, Started,
-    StatusClasses, Summary, TlsInfo,
+    HIGHEST_NS, Histogram, Interval, JourneyEnd, JourneyTally, Outcome, OwnedEvent, Phase, RequestTally, Signed, Slice,
+    SparseHistogram, Started, StatusClasses, Summary, TlsInfo,
 };
 use serde_json::{Value, json};
 
@@ -159,15 +159,15 @@ proptest! {
         let mut failures = Failures::default();
         let bytes_base64 = Some("YQ==".to_owned());
         let reason = "a".to_owned();
-        failures.add(Failure { outcome: Outcome::InFlight, reason, at: None, from: Some(index), bytes_base64, time_ns: 1 });
+        failures.add(Failure { outcome: Outcome::InFlight, reason, at: None, from: Some(index), bytes_base64, request: None, time_ns: 1 });
         let mut tally = RequestTally { completed: index, ..RequestTally::default() };
         tally.response.record(start_ns);
         let requests = vec![tally, RequestTally::default()];
         let summary = Summary {
-            ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), slice: &slice,
+            ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), journeys: Some(journeys()), slice: &slice,
         };
         let expected =
-            Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, requests, slice: boxed() };
+            Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, requests, journeys: Some(journeys()), slice: boxed() };
         prop_assert_eq!(self::read(&Event::Result(summary)), OwnedEvent::Result(expected));
     }
 
@@ -353,9 +353,29 @@ fn events_have_the_keys_of_the_protocol() {
         clocks: None,
         failures: Failures::default(),
         requests: Vec::new(),
+        journeys: Some(journeys()),
         slice: &slice,
     };
     let result = serde_json::to_value(Event::Result(summary)).unwrap();
+    let counts = json!({"due": 4, "completed": 1, "abandoned": [0, 1], "skipped": [0, 1], "unfinished": 2, "again": 1});
+    for (key, count) in counts.as_object().unwrap() {
+        assert_eq!(&result["journeys"][key], count, "{key}");
+    }
+    assert_eq!(result["journeys"].get("rows_used_up"), None);
     assert_eq!(result.get("requests"), None);
     assert_eq!((&result["event"], &result["ended"]), (&json!("result"), &json!("interrupted")));
+}
+
+/// Journeys that ended in all ways.
+fn journeys() -> JourneyTally {
+    let mut all = JourneyTally { due: 3, again: 1, ..JourneyTally::new(2) };
+    for end in [JourneyEnd::Completed(1_000_000), JourneyEnd::Abandoned(1), JourneyEnd::Unfinished] {
+        all.end(end);
+    }
+    all.skipped[1] += 1;
+    let mut sum = None;
+    JourneyTally::add_to(&mut sum, Some(&all));
+    JourneyTally::add_to(&mut sum, None);
+    JourneyTally::add_to(&mut sum, Some(&JourneyTally { due: 1, unfinished: 1, ..JourneyTally::default() }));
+    sum.unwrap()
 }

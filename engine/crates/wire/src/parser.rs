@@ -142,9 +142,11 @@ impl Parser {
         self.extra.as_ref().map_or(&[], |extra| &extra.body)
     }
 
-    /// The fields of the last complete answer, if they were kept, until bytes of the next are fed.
-    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        fields_in(self.extra.as_ref().map_or(&[], |extra| &extra.head))
+    /// The head of the last complete answer, if its fields were kept, until bytes of the next are fed: for [`fields_in`].
+    #[inline]
+    #[must_use]
+    pub fn kept_head(&self) -> &[u8] {
+        self.extra.as_ref().map_or(&[], |extra| &extra.head)
     }
 
     /// Free the memory of a kept body, except for a little, once it has been used.

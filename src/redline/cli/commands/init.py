@@ -27,6 +27,7 @@ from redline.cli.written import Given, named_by_flags, plain, read_written
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.files import mend, write_atomically
 from redline.model import Cell, Suite
+from redline.model.catalogue import passed_names
 from redline.plugins.checks import Checked, checking
 from redline.plugins.drivers.protocol import check
 from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
@@ -114,6 +115,8 @@ def execute(flags: InitFlags) -> None:
     revisions = _REVISIONS if "start" in described.server and _is_in_repository(Path.cwd()) else ""
     if secrets := _secret_headers(described.requests):
         said.append(f"{file} holds a secret as it was given, which others may read there: {', '.join(secrets)}")
+    if names := passed_names(str(described.server.get("proxy", ""))):
+        said.append(f"{file} has the password of the proxy as a variable; set it before you go on: {names[-1]}")
     text = "\n".join([*said, _NEXT.format(file=file, revisions=revisions)])
     Terminal().print(text, end="", highlight=False, markup=False, soft_wrap=True)
 
@@ -153,7 +156,7 @@ def _answered(described: _Described) -> tuple[_Described, list[str]]:
         elif answer.status is None or answer.is_refusal:
             left.append(f"left out: {_line(cell)}: {f'status {answer.status}' if answer.status else answer.wrong}")
             continue
-        if answer.status != cell.scenario.request.expect.status:
+        if answer.status not in cell.scenario.request.expect.statuses:
             request["expect"] = {"status": answer.status}
         if len(kept) < FEW_REQUESTS:
             kept.append(request)

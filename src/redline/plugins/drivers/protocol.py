@@ -31,9 +31,12 @@ from redline.model import (
     Variant,
 )
 from redline.model.catalogue import sha256_of
-from redline.model.template import for_engine, has_placeholders
+from redline.model.template import for_engine, has_placeholders, has_texts
+from redline.model.way import Proxy
 from redline.plugins.drivers.intervals import KeptIntervals
+from redline.plugins.drivers.journeys import journey_keys, think_keys, with_values
 from redline.plugins.engine_process import INSTALL
+from redline.plugins.secrets import with_secrets
 from redline.ports import Drive, DuetDrive, Endpoint
 
 M = TypeVar("M", bound=BaseModel)
@@ -46,6 +49,10 @@ LONGEST_JSON = 1 << 20
 """The bytes of a body that are searched for a value or a timestamp."""
 CONNECT_ALLOWANCE_NS = 20_000_000_000
 OF_EACH_CONNECTION_NS = 100_000
+OF_EACH_LOGIN_NS = 500_000_000
+"""The time that a step of `once` may take for each user: hashing passwords is slow by design, and one at a time."""
+THINKS_AT_MOST = 20
+"""The longest of many exponential think times, as a multiple of their mean."""
 SLACK_NS = 5_000_000_000
 LONGEST_INTERVAL_NS = 1_000_000_000
 MOST_WORKERS = 1024
@@ -59,11 +66,12 @@ def job(drive: Drive) -> dict[str, Any]:
     for request in cell.scenario.requests:
         _check_grpc(cell.variant, request)
     _check_streams(cell)
-    return _without_none(
+    return with_values(
         format=JOB_FORMAT,
         target=_target(cell.variant, drive.endpoint),
         requests=[_request(request) for request in cell.scenario.requests],
         picks={name: list(entries) for name, entries in cell.scenario.picks.items()} or None,
+        journey=journey_keys(cell.scenario, cell.load),
         load=_load(cell.load),
         warmup_ns=cell.warmup_ns,
         measure_ns=cell.load.duration_ns,
@@ -82,7 +90,7 @@ def job(drive: Drive) -> dict[str, Any]:
 
 
 def told(wanted: dict[str, Any]) -> dict[str, Any]:
-    """A job as it may be shown: without the values of headers, bodies, picked values and certificates.
+    """A job as it may be shown: without the values of headers, bodies, picked values, certificates and proxies.
 
     Of a replay it has the number of its times.
     """
@@ -90,8 +98,14 @@ def told(wanted: dict[str, Any]) -> dict[str, Any]:
     shown = {**wanted, "requests": requests, "load": _told_load(wanted["load"])}
     if "picks" in wanted:
         shown["picks"] = {name: len(values) for name, values in wanted["picks"].items()}
+    if "journey" in wanted and wanted["journey"].get("rows"):
+        rows = wanted["journey"]["rows"]
+        shown["journey"] = {**wanted["journey"], "rows": {**rows, "values": len(rows["values"])}}
     targets = [wanted["target"], *wanted.get("duet", {}).get("targets", ())]
-    shown["target"], *others = ({key: value for key, value in target.items() if key != "tls"} for target in targets)
+    left_out = {"tls", "proxy"}
+    shown["target"], *others = (
+        {key: value for key, value in target.items() if key not in left_out} for target in targets
+    )
     return shown | ({"duet": wanted["duet"] | {"targets": others}} if "duet" in wanted else {})
 
 
@@ -134,7 +148,7 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
 ) -> dict[str, Any]:
     """Return a check of a single request, ready for JSON: the engine sends and judges it as in a load."""
     _check_grpc(variant, request)
-    return _without_none(
+    return with_values(
         format=CHECK_FORMAT,
         target=_target(variant, endpoint),
         request=_request(request),
@@ -144,10 +158,30 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
     )
 
 
+def check_journey(cell: Cell, endpoint: Endpoint, *, timeout_ns: int, keep_bytes: int) -> dict[str, Any]:
+    """Return a check of a scenario's journey, ready for JSON: a user takes its steps once, without think times."""
+    requests = [request.checked_entirely for request in cell.scenario.requests]
+    for request in requests:
+        _check_grpc(cell.variant, request)
+    return with_values(
+        format=CHECK_FORMAT,
+        target=_target(cell.variant, endpoint),
+        requests=[_request(request) for request in requests],
+        picks={name: list(entries) for name, entries in cell.scenario.picks.items()},
+        journey=journey_keys(cell.scenario),
+        timeout_ns=timeout_ns,
+        keep_bytes=keep_bytes,
+    )
+
+
 def deadline_ns(drive: Drive) -> int:
     """Return the engine's deadline. Connecting may take as long as a request."""
     cell = drive.cell
     connect_ns = max(CONNECT_ALLOWANCE_NS, cell.timeout_ns) + cell.load.connections * OF_EACH_CONNECTION_NS
+    if (journey := cell.scenario.journey) is not None:
+        thinks_ns = sum(step.think.mean_ns for step in journey.once if step.think)
+        of_each_ns = cell.timeout_ns + cell.load.connections * OF_EACH_LOGIN_NS
+        connect_ns += len(journey.once) * of_each_ns + THINKS_AT_MOST * thinks_ns
     return connect_ns + cell.warmup_ns + cell.load.duration_ns + _drain_ns(cell) + SLACK_NS
 
 
@@ -191,17 +225,12 @@ def _check_grpc(variant: Variant, request: Request) -> None:
         )
 
 
-def _without_none(**keys: Any) -> dict[str, Any]:
-    """Return the keys that have a value, for JSON."""
-    return {key: value for key, value in keys.items() if value is not None}
-
-
 def _target(variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
     way, tls = endpoint.way, None
     if variant.tls is not None:
         given = variant.tls.model_dump(mode="json", exclude={"cert"})
         tls = given | {"ca_pem": variant.tls.ca_pem or endpoint.ca_pem} | certificate_of(variant.tls)
-    return _without_none(
+    return with_values(
         host=endpoint.host,
         port=endpoint.port,
         http=variant.http,
@@ -213,7 +242,21 @@ def _target(variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
         or None,
         addresses=None if way.addresses == "first" else way.addresses,
         sources=[*way.sources] or None,
+        proxy=None if way.proxy is None else _proxy(way.proxy),
     )
+
+
+def _proxy(proxy: Proxy) -> dict[str, Any]:
+    """The proxy, with its password, which no recording holds. Raises UsageError for a variable that is not set."""
+    return with_values(host=proxy.host, port=proxy.port, authorization=authorization_of(proxy))
+
+
+def authorization_of(proxy: Proxy) -> str | None:
+    """What the proxy is told of the user; None without a user. Raises UsageError for a variable that is not set."""
+    if not proxy.user and not proxy.password:
+        return None
+    user, password = (with_secrets(text, f"the proxy {proxy.text}") for text in (proxy.user, proxy.password))
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode(errors='surrogateescape')).decode()}"
 
 
 def certificate_of(tls: Tls) -> dict[str, str]:
@@ -231,7 +274,7 @@ def certificate_of(tls: Tls) -> dict[str, str]:
 
 
 def _request(request: Request) -> dict[str, Any]:
-    return _without_none(
+    return with_values(
         weight=request.weight,
         method=request.method,
         path=for_engine(request.path),
@@ -249,19 +292,24 @@ def _body(request: Request) -> dict[str, str]:
     if body is None:
         return {}
     if body.text is not None and has_placeholders(body.text):
-        return {"body_text": for_engine(body.text)}
+        escape = {} if body.escape is None or not has_texts(body.text) else {"body_escape": body.escape}
+        return {"body_text": for_engine(body.text), **escape}
     return {"body_base64": base64.b64encode(body.content()).decode()}
 
 
 def _expect(expect: Expected) -> dict[str, Any]:
     if expect.under_load == "status":
-        return {"status": expect.status}
-    return _without_none(
-        status=expect.status,
+        return {"status": _status(expect)}
+    return with_values(
+        status=_status(expect),
         body_length=expect.body_length,
         body_sha256=expect.body_sha256 if expect.under_load == "hash" else None,
         json=[{"pointer": pointer, "equals": value} for pointer, value in expect.json_values.items()] or None,
     )
+
+
+def _status(expect: Expected) -> int | list[int]:
+    return list(expect.status) if isinstance(expect.status, tuple) else expect.status
 
 
 _OF_SHAPE = {"users", "pace_per_s", "rate_per_s", "connections", "connections_at_start", "requests_per_connection"}
@@ -276,8 +324,7 @@ def _load(load: Load) -> dict[str, Any]:
     if isinstance(shape, Open):
         return {"open": {**keys, "arrivals": _replay(shape) if shape.arrivals == "replayed" else shape.arrivals}}
     if shape.think:
-        distribution = "fixed_ns" if shape.think.distribution == "fixed" else "exponential_ns"
-        keys["think"] = {distribution: shape.think.mean_ns}
+        keys["think"] = think_keys(shape.think)
     return {"closed": keys}
 
 

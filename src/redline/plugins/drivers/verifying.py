@@ -9,12 +9,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from redline.errors import DriveError
-from redline.model import Cell, Expected, Request, Timestamp, Tls
+from redline.model import Cell, Expected, Journey, Request, Timestamp, Tls
 from redline.model.template import first_of
 from redline.plugins.checks import Checked, CheckProcess, checking
-from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check
+from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check, check_journey
 from redline.ports import Endpoint
-from redline.quantities import clip
+from redline.quantities import clip, either
 
 VERIFY_WITHIN_S = (5.0, 30.0)
 SHOWN_BYTES = 120
@@ -37,10 +37,12 @@ class Verified:
 
 
 def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
-    """Send each request once. Raises DriveError if the engine cannot send the request.
+    """Send each request once, or take a journey once. Raises DriveError if the engine cannot send the request.
 
     Each answer has to be complete within the cell's timeout, but that is at least 5 s and at most 30 s here.
     """
+    if cell.scenario.journey is not None:
+        return _verify_journey(engine, cell, endpoint, cell.scenario.journey)
     cookies: list[str] = []
     with checking(engine) as checks:
         for request in cell.scenario.requests:
@@ -51,6 +53,37 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
             if not any(name.lower() == "cookie" for name, _ in request.header_lines):
                 cookies += _cookies_of(answer)
     return Verified(None, tuple(dict.fromkeys(cookies)))
+
+
+def _verify_journey(engine: Path, cell: Cell, endpoint: Endpoint, journey: Journey) -> Verified:
+    """Take the steps once, as the first user, without think times; the first wrong step ends it."""
+    requests, cookies = cell.scenario.requests, list[str]()
+    wanted = check_journey(
+        cell,
+        endpoint,
+        timeout_ns=int(verify_within_s(cell) * 1e9),
+        keep_bytes=max(map(_compared_bytes, requests)),
+    )
+    with checking(engine) as checks:
+        try:
+            for answer in checks.walk(wanted):
+                at = answer.step or 0
+                repeats_once = answer.status in journey.again_at and not answer.wrong
+                wrong = None if repeats_once else difference(requests[at], answer)
+                if wrong is not None:
+                    meant = _other_scheme(checks, cell, endpoint, answer)
+                    return Verified(f"{_step_line(cell, at)}: {wrong}{meant and f'; {meant}'}")
+                cookies += [] if journey.cookies else _cookies_of(answer)
+        except DriveError as error:
+            raise DriveError(_with_files(error.message, cell.variant.tls), hint=error.hint) from error
+    return Verified(None, tuple(dict.fromkeys(cookies)))
+
+
+def _step_line(cell: Cell, at: int) -> str:
+    """`step `buy`, POST /orders`; without values of rows and answers."""
+    request = cell.scenario.requests[at]
+    named = f"step `{request.name}`, " if request.name else ""
+    return f"{named}{_request_line(cell, request)}"
 
 
 def _cookies_of(answer: Checked) -> list[str]:
@@ -164,8 +197,8 @@ def difference(request: Request, answer: Checked) -> str | None:
     expect, body = request.expect, answer.body
     if answer.header("content-type").startswith(GRPC) and answer.grpc_status is None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"
-    if answer.status != expect.status:
-        return f"status {status_of(answer)} in place of {expect.status}, body {shown(body)}"
+    if answer.status not in expect.statuses:
+        return f"status {status_of(answer)} in place of {either(expect.statuses)}, body {shown(body)}"
     # Any other error that the engine reports would be an error under load too.
     differences = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
     return next(filter(None, differences), None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from redline.model import Engine, Interval, Traffic
+from redline.model import Engine, Interval, JourneyTraffic, Traffic
 from redline.model.failures import earliest
 from redline.model.traffic import merged_requests, sums
 from redline.plugins.drivers.intervals import kept_ns
@@ -70,6 +70,7 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
         tls=next((part.tls for part in parts if part.tls is not None), None),
         **sums(parts),
         requests=merged_requests(part.requests for part in parts),
+        journeys=JourneyTraffic.merged(part.journeys for part in parts),
         failures=earliest(failure for part in parts for failure in part.failures),
         intervals=merged_intervals([part.intervals for part in parts], interval_ns),
     )

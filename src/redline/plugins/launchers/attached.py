@@ -32,7 +32,7 @@ class RunningElsewhere:
     def death(self) -> Failure | None:
         """A message if nothing listens at its address any more: nothing else can be observed."""
         if (address := self.endpoint.address) is None:
-            return self._death_of_socket()
+            return self._death_of_proxy() or self._death_of_socket()
         try:
             socket.create_connection(address, timeout=_ASKED_WITHIN_S).close()
         except OSError as error:
@@ -44,6 +44,24 @@ class RunningElsewhere:
                     message=f"nothing listens at {self.endpoint}: connection refused{where and f'; {where}'}",
                     hint="see whether the server still runs, and what it printed",
                 )
+        return None
+
+    def _death_of_proxy(self) -> Failure | None:
+        """A message if nothing listens at the proxy any more: what is behind it cannot be observed."""
+        proxy = self.endpoint.way.proxy
+        if proxy is None:
+            return None
+        try:
+            socket.create_connection((proxy.host, proxy.port), timeout=_ASKED_WITHIN_S).close()
+        except ConnectionRefusedError:
+            return Failure(
+                stage="load",
+                kind="died",
+                message=f"nothing listens at the proxy {proxy.text}: connection refused",
+                hint="see whether the proxy still runs, and what it printed",
+            )
+        except OSError:
+            return None
         return None
 
     def _death_of_socket(self) -> Failure | None:
@@ -70,7 +88,10 @@ class RunningElsewhere:
 def owner_at(endpoint: Endpoint) -> Owner:
     """Return the processes that provably answer at an endpoint, or why they are unknown."""
     if endpoint.address is None:
-        why = "of a Unix socket" if endpoint.way.socket else "of several addresses"
+        if endpoint.way.proxy is not None:
+            why = "behind a proxy"
+        else:
+            why = "of a Unix socket" if endpoint.way.socket else "of several addresses"
         return Owner(unknown=f"the processes {why} are not known")
     return owner_of(*endpoint.address)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from redline.model import CellReport, Comparison, Estimate, Finding, MemoryReport, Metric, Report
+from redline.model import CellReport, Comparison, Estimate, Finding, JourneyReport, MemoryReport, Metric, Report
 from redline.model.limits import LimitReport
 from redline.report.format import PERCENTILES, quantile_name
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
@@ -121,9 +121,10 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             for q in PERCENTILES:
                 metric_name = f"{time.name.replace(' ', '-')}-{quantile_name(q)}"
                 yield about | {"metric": metric_name, "unit": "ns", "value": known.get(q), "method": _POOLED}
-        for numbers in (
-            chain(_by_request(cell), _streams(cell), _memory(cell.memory), _watched(cell)) if cell.valid else ()
-        ):
+        counted = chain(
+            *(_journeys(cell.journeys), _by_request(cell), _streams(cell)), _memory(cell.memory), _watched(cell)
+        )
+        for numbers in counted if cell.valid else ():
             yield about | numbers
     for skipped in report.skipped:
         yield {
@@ -166,6 +167,24 @@ def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
             numbers += [(f"{name}-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES]
         for name, unit, number in numbers:
             yield {"metric": f"{name}{of}", "unit": unit, "value": number, "method": _POOLED}
+
+
+def _journeys(journeys: JourneyReport | None) -> Iterator[dict[str, Field]]:
+    """Yield what became of journeys: `journeys`, `abandoned:buy`, `journey-p99`."""
+    if journeys is None:
+        return
+    known = {point.q: point.ns for point in journeys.response}
+    numbers: list[tuple[str, str, Field]] = [
+        ("journeys-per-second", "1/s", journeys.begun_per_s),
+        ("journeys", "1", journeys.begun),
+        ("journeys-completed", "1", journeys.completed),
+        ("journeys-unfinished", "1", journeys.unfinished),
+        *((f"abandoned:{step}", "1", count) for step, count in journeys.abandoned.items()),
+        *((f"skipped:{step}", "1", count) for step, count in journeys.skipped.items()),
+        *((f"journey-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES),
+    ]
+    for name, unit, number in numbers:
+        yield {"metric": name, "unit": unit, "value": number, "method": _POOLED}
 
 
 def _watched(cell: CellReport) -> Iterator[dict[str, Field]]:

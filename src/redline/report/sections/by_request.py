@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from redline.model import CellReport, Report, RequestRatio, RequestReport
 from redline.report import format as fmt
 from redline.report.document import Block, Column, Fold, Medium, Prose, Section, Table, filled, line
+from redline.report.sections.by_journey import journey_tables
 from redline.report.sections.views import groups
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
@@ -46,7 +47,8 @@ def request_sections(report: Report) -> Iterator[Section]:
     folds = list[Fold]()
     for group in groups(report):
         cells = [cell for cell in group.cells if cell.requests and cell.valid]
-        blocks = [block for cell in cells for block in request_tables(cell.requests, cell.server)]
+        blocks = [block for cell in cells for block in journey_tables(cell.journeys, cell.server)]
+        blocks += [block for cell in cells for block in request_tables(cell.requests, cell.server)]
         blocks += [block for cell in cells for block in _ratios(report, cell)]
         if blocks:
             folds.append(Fold(group.heading(), tuple(filled(*blocks)), open=not folds))

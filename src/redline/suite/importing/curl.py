@@ -28,7 +28,7 @@ _SHOWN = (
     "-s --silent -S --show-error -v --verbose -i --include -f --fail --fail-with-body -L --location "
     "--location-trusted -N --no-buffer --http1.1 -# --progress-bar --no-progress-meter -O --remote-name "
     "-J --remote-header-name --create-dirs --path-as-is --tcp-nodelay --no-keepalive -4 --ipv4 -6 --ipv6 --basic "
-    "--retry-all-errors --retry-connrefused --raw"
+    "--retry-all-errors --retry-connrefused --raw -p --proxytunnel --proxy-basic"
 )
 _SHOWN_WITH_VALUE = (
     "-o --output --output-dir -w --write-out -m --max-time --connect-timeout --retry --retry-delay --retry-max-time "
@@ -44,7 +44,7 @@ _REFUSED = {
     "--http1.0 -0": "the engine speaks HTTP/1.1 and HTTP/2",
     "--http3 --http3-only": "the engine speaks HTTP/1.1 and HTTP/2",
     "--abstract-unix-socket": "let the server listen on a socket with a path, for --unix-socket",
-    "-x --proxy": "give the URL of the proxy itself",
+    "--preproxy --socks4 --socks4a --socks5 --socks5-hostname": "the engine tunnels through HTTP proxies alone: -x",
     "--digest --ntlm --negotiate --anyauth --aws-sigv4": _SIGNED,
     "-n --netrc --netrc-file": "give the user and the password with -u",
     "-K --config": "write its options into the command",

@@ -3,8 +3,10 @@
 import argparse
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import quote
 
 from redline.errors import UsageError
+from redline.suite.places import split_proxy
 
 _TLS13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 _VALUES = {
@@ -16,6 +18,8 @@ _VALUES = {
     "--tls-max": "tls_max",
     "--ciphers": "ciphers",
     "--tls13-ciphers": "tls13_ciphers",
+    "-x --proxy": "proxy",
+    "-U --proxy-user": "proxy_user",
 }
 _REPEATED = {"--resolve": "resolve", "--connect-to": "connect_to"}
 _SWITCHES = {
@@ -51,6 +55,7 @@ def way_of(values: argparse.Namespace) -> dict[str, Any]:
         "tls_max": None if values.tls_max == "default" else values.tls_max,
         "ciphers": _ciphers(values),
         "sources": _source(values.sources),
+        "proxy": _proxy(values.proxy, values.proxy_user),
     }
     return {name: value for name, value in way.items() if value}
 
@@ -65,6 +70,16 @@ def _ciphers(values: argparse.Namespace) -> str | None:
         hint = "give --ciphers too, or --tlsv1.3"
         raise UsageError("curl --tls13-ciphers leaves the suites of TLS 1.2 open", hint=hint)
     return ":".join(filter(None, [older, newest]))
+
+
+def _proxy(url: str | None, user: str | None) -> str | None:
+    """The URL of the proxy, with the user and password that stand in an option of their own."""
+    if url is None or user is None:
+        return url
+    _, _, place = split_proxy(url)
+    scheme, mark, authority = place.rpartition("://")
+    name, _, password = user.partition(":")
+    return f"{scheme}{mark}{quote(name, safe='')}:{quote(password, safe='')}@{authority}"
 
 
 def _source(interface: str | None) -> list[str]:

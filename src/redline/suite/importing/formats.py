@@ -1,5 +1,6 @@
 """The table of formats, and the detection of a file's format by its content. Pure."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from redline.suite.importing.gathering import Gathering, Made, Wanted
 from redline.suite.importing.source import HEAD_BYTES, Broken, RequestSource, read_json
 
 _LOOKED_AT = 20
+_JOURNEY = re.compile(r'\s*\{\s*"?journey"?\s*:')
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,10 @@ def named(name: str) -> Format:
 
 
 def detect(source: RequestSource) -> Format | None:
-    """The format of a file, by its beginning; None for a list of requests. Raises UsageError for any other file."""
+    """The format of a file, by its beginning; None for a list of requests, or a journey.
+
+    Raises UsageError for any other file.
+    """
     text = source.head.decode(errors="backslashreplace")
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if len(source.head) == HEAD_BYTES and len(lines) > 1:
@@ -63,11 +68,15 @@ def detect(source: RequestSource) -> Format | None:
     by_lines = _by_lines(lines[:_LOOKED_AT])
     if by_lines is not None:
         return by_lines
+    if _JOURNEY.match(text):
+        return None
     if text.lstrip()[:1] == "{":
         return _by_keys(source, text)
     keys = [line.partition(":")[0].strip("\"' ") for line in lines if not line[:1].isspace() and ":" in line]
     if not {"openapi", "swagger"}.isdisjoint(keys):
         return named("openapi")
+    if "journey" in keys:
+        return None
     if lines and lines[0].lstrip()[:1] not in {"-", "["}:
         whats = ", ".join(known.about for known in FORMATS)
         hint = f"write `- {{name: items, get: /items}}` for each request, or give another format: {whats}"

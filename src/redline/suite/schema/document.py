@@ -71,6 +71,24 @@ class Document:
 
         return replace(self, value=changed(self.value, path), parts={**self.parts, path: part})
 
+    def part(self, path: Path) -> "Document":
+        """The value at a path as a document of its own, with its places."""
+
+        def within(spots: dict[Path, Spot]) -> dict[Path, Spot]:
+            return {at[len(path) :]: spot for at, spot in spots.items() if at[: len(path)] == path}
+
+        return Document(self.file, self.at(path), within(self.values), within(self.keys))
+
+    def renamed(self, path: Path, name: str) -> "Document":
+        """The same with another name for a key, whose value is a part of another file."""
+        *outer, key = path
+        assert not outer, "only keys of the whole document are renamed"
+        assert isinstance(self.value, dict), "it has keys"
+        value = {name if at == key else at: item for at, item in self.value.items()}
+        return replace(
+            self, value=value, parts={(name,) if at == path else at: part for at, part in self.parts.items()}
+        )
+
 
 class UnwrittenDocument(Document):
     """Plain data of a program, which was never written: `file` is what the program calls it."""

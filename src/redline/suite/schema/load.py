@@ -61,6 +61,15 @@ class ReplaySchema(Schema):
 
 
 ThinkItem = Annotated[Annotated[ThinkTime, PLAIN] | Annotated[ThinkSchema, MAPPING], BY_FORM]
+
+
+def think_of(written: int | ThinkSchema | None) -> Think | None:
+    """The think time in the model."""
+    if isinstance(written, ThinkSchema):
+        return Think(distribution="exponential", mean_ns=written.exponential)
+    return None if written is None else Think(mean_ns=written)
+
+
 ArrivalsItem = Annotated[Annotated[Literal["poisson", "uniform"], PLAIN] | Annotated[ReplaySchema, MAPPING], BY_FORM]
 
 
@@ -138,16 +147,11 @@ class ClosedSchema(ShapeSchema):
         return Closed(
             users=self.users,
             depth=self.depth,
-            think=self._think(),
+            think=think_of(self.think),
             pace_per_s=self.pace,
             requests_per_connection=self.requests_per_connection,
             stages=self.steps,
         )
-
-    def _think(self) -> Think | None:
-        if isinstance(self.think, ThinkSchema):
-            return Think(distribution="exponential", mean_ns=self.think.exponential)
-        return None if self.think is None else Think(mean_ns=self.think)
 
 
 class OpenSchema(ShapeSchema):

@@ -11,7 +11,7 @@ from redline.model.variant import DIRECT
 from redline.suite.schema.container import ContainedSchema
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
-from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
+from redline.suite.schema.scenario import NAME, JourneySchema, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
 from redline.suite.schema.setup import COMMANDS, SetupSchema
 from redline.suite.schema.shell import CommandLine
@@ -22,6 +22,8 @@ MIX = "mix"
 """The scenario of all requests by their weights."""
 CHECK = "check"
 """The scenario of the only request."""
+JOURNEY = "journey"
+"""The scenario of a journey, and its key."""
 
 
 class NamedSchema(WeightedSchema):
@@ -47,10 +49,17 @@ Requests = Annotated[list[NamedSchema], Field(min_length=1)]
 
 
 class _OrFile:
-    """In the JSON schema, what may stand in place of the list: its file, which is read before the rest is checked."""
+    """In the JSON schema, what may stand in place of the list: its file, which is read before the rest is checked.
+
+    That file may also have a `journey`, which then stands beside the key.
+    """
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        file = {"type": "string", "minLength": 1, "description": "a file of such a list, relative to this one"}
+        file = {
+            "type": "string",
+            "minLength": 1,
+            "description": "a file of such a list, or of a journey, relative to this one",
+        }
         named = {"type": "object", "properties": {"file": file}, "required": ["file"], "additionalProperties": False}
         return {"anyOf": [handler(schema), named]}
 
@@ -174,6 +183,11 @@ class ProjectSchema(StartedSchema):
         "and as a mix by weight",
         examples=[[{"name": "items", "get": "/items", "weight": 3}]],
     )
+    journey: JourneySchema | None = Field(
+        default=None,
+        description="instead of `check`: steps that every user takes in order, as in a suite",
+        examples=[{"steps": [{"get": "/items"}, {"get": "/orders"}]}],
+    )
     routes: Routes | None = Field(
         default=None,
         description="routes by name, as in a suite",
@@ -212,7 +226,11 @@ class ProjectSchema(StartedSchema):
 
     @model_validator(mode="after")
     def _asks_in_one_way(self) -> Self:
-        if self.check is not None and self.requests is not None:
+        asked = [key for key in (CHECK, "requests", JOURNEY) if getattr(self, key) is not None]
+        if asked == [CHECK, "requests"]:
             raise WrongValueError("`check` is the only request, and there are `requests`", "remove one of the two")
+        if len(asked) > 1:
+            message = f"what is requested is in `{asked[0]}` and in `{asked[1]}`"
+            raise WrongValueError(message, "remove one of the two", field=asked[1])
         check_names(self.requests or [])
         return self

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -16,20 +17,28 @@ from pydantic import (
 )
 
 from redline.errors import UsageError, WrongValueError
-from redline.model import Body, Expected, Request, Scenario, Timestamp
+from redline.model import Body, Expected, Journey, Request, Scenario, Timestamp
 from redline.model.exchange import POINTER
+from redline.model.journey import RowUse
 from redline.model.template import malformed
 from redline.quantities import clip
+from redline.suite.schema.bodies import CONTENT_TYPES, FormField, form_template, json_template, texts_of
+from redline.suite.schema.load import MOST_CONNECTIONS, ThinkItem
 from redline.suite.schema.stream import StreamItem, stream_of
-from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size
+from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size, one_or_several
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+STEP_NAME = r"^[A-Za-z][A-Za-z0-9_-]*( [A-Za-z0-9_-]+)*$"
+"""Names of steps may have several words."""
+VALUE_NAME = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
+_SOURCES = ("json", "header", "cookie", "regex")
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _KEYS = (*METHODS, "method")
 BODIES = "bodies"
 """The key in a validation's context of the function that reads a body from a file."""
 _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
+_NOT_IN_RUST = re.compile(r"\\[^1-9]|(\(\?(?:<?[=!]|>)|\\[1-9])")  # look-around, atomic groups, back-references
 _FRAMING_HEADERS = {"content-length", "transfer-encoding"}
 _CONNECTION_HEADERS = {"connection", "keep-alive", "proxy-connection", "te", "upgrade"}
 
@@ -45,13 +54,14 @@ def check_placeholders(value: str) -> str:
     if wrong is not None:
         raise WrongValueError(
             f"`{clip(wrong)}` cannot be filled in",
-            "write {seq}, {rand:1..100} or {pick:file.txt}, or double the braces",
+            "write {seq}, {rand:1..100} or {pick:file.txt}, in a journey also {take:NAME} or {row:COLUMN}, or double "
+            "the braces",
         )
     return value
 
 
 def _path(value: str) -> str:
-    if not value.startswith("/"):
+    if not value.startswith(("/", "{take:")):
         meant = re.sub(r"^https?://[^/]*/?|^", "/", value, count=1, flags=re.IGNORECASE)
         raise WrongValueError(f"`{clip(value)}` is not a path", f"write `{clip(meant)}`")
     if not re.fullmatch(r"[!-~]+", value) or "#" in value:
@@ -85,13 +95,32 @@ def check_header_text(text: str) -> str:
     return check_placeholders(text)
 
 
+def _token(name: str) -> str:
+    """Check the name of a header of an answer, or of a cookie, which are tokens. Raises WrongValueError."""
+    if not _HEADER_NAME.fullmatch(name):
+        raise WrongValueError(
+            f"`{clip(name)}` is not such a name", "use letters, digits and - (RFC 9110, section 5.6.2)"
+        )
+    return name
+
+
+def _rust_regex(pattern: str) -> str:
+    """Check that a regular expression has nothing that the engine's, whose time is bounded, leave out."""
+    if missing := next((match[1] for match in _NOT_IN_RUST.finditer(pattern) if match[1]), None):
+        hint = 'write what stands around the value, and a group around it: `name="t" value="([^"]+)"`'
+        raise WrongValueError(f"`{missing}` is not in the regular expressions of the engine", hint)
+    return pattern
+
+
 HeaderText = Annotated[str, AfterValidator(check_header_text)]
 HeaderTexts = Annotated[list[HeaderText], Field(min_length=1)]
 
 
 HeaderItem = Annotated[Annotated[HeaderText, PLAIN] | Annotated[HeaderTexts, LIST], BY_FORM]
 Headers = Annotated[dict[Annotated[str, AfterValidator(check_header_name)], HeaderItem], AfterValidator(_headers)]
-PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^/[!"$-~]*$'})]
+PathText = Annotated[
+    str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^(/|[{]take:)[!"$-~]*$'})
+]
 
 
 def _method(text: str) -> str:
@@ -148,10 +177,26 @@ BodyText = Annotated[str, AfterValidator(check_placeholders)]
 BodyItem = Annotated[Annotated[BodyText, PLAIN] | Annotated[BodySchema, MAPPING], BY_FORM]
 
 
+_BODY_KEYS = {"body": "body", "json": "json_body", "form": "form"}
+FinalStatus = Annotated[int, Field(ge=200, le=599)]
+StatusItem = Annotated[
+    Annotated[FinalStatus, PLAIN] | Annotated[list[FinalStatus], Field(min_length=1), LIST],
+    BY_FORM,
+    one_or_several({"type": "integer", "minimum": 200, "maximum": 599}, minItems=1),
+]
+
+
+def statuses_of(written: int | list[int]) -> tuple[int, ...]:
+    """The status codes, without repetitions."""
+    return tuple(dict.fromkeys(written if isinstance(written, list) else [written]))
+
+
 class ExpectedSchema(Schema):
     """The expected answer."""
 
-    status: int = Field(default=200, ge=200, le=599, description="the final status code, 200 to 599")
+    status: StatusItem = Field(
+        default=200, description="the final status code, 200 to 599, or a list of codes that are right"
+    )
     body: str | None = Field(default=None, description="the entire body as text", examples=["path0"])
     length: int | None = Field(default=None, ge=0, description="length of the body in bytes, if its text is not given")
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
@@ -185,7 +230,9 @@ class ExpectedSchema(Schema):
     def expected(self) -> Expected:
         """The value of the model."""
         under_load = self.under_load or ("hash" if self.sha256 else "length")
-        return Expected.model_validate({**self.model_dump(), "under_load": under_load})
+        statuses = statuses_of(self.status)
+        status = statuses if len(statuses) > 1 else statuses[0]
+        return Expected.model_validate({**self.model_dump(), "status": status, "under_load": under_load})
 
 
 class TimestampSchema(Schema):
@@ -223,6 +270,17 @@ class RequestSchema(Schema):
     body: BodyItem | None = Field(
         default=None, description="the request's body: a text, or {size: 256}", examples=[{"size": 256}]
     )
+    json_body: JsonValue | None = Field(
+        default=None,
+        alias="json",
+        description="the body as JSON; sets Content-Type, and escapes the values of placeholders in its texts",
+        examples=[{"name": "pen"}],
+    )
+    form: dict[str, FormField] | None = Field(
+        default=None,
+        description="the fields of a form; sets Content-Type, and encodes them and the values of placeholders",
+        examples=[{"q": "pen"}],
+    )
     expect: ExpectedSchema = Field(
         default=ExpectedSchema(),
         description="the expected answer; default: status 200 and any body",
@@ -250,6 +308,17 @@ class RequestSchema(Schema):
             missing = "path" if self.path is None else "method"
             hint = "write both: `method: PURGE` and `path: /items`"
             raise WrongValueError(f"`method` and `path` belong together, and `{missing}` is missing", hint)
+        bodies = [key for key, field in _BODY_KEYS.items() if getattr(self, field) is not None]
+        if len(bodies) > 1:
+            message = f"this request has {' and '.join(f'`{key}`' for key in bodies)}"
+            raise WrongValueError(message, "write its body in one way", field=bodies[1])
+        of_form = chain.from_iterable((name, *values) for name, values in (self.form or {}).items())
+        for field, texts in (("json", texts_of(self.json_body)), ("form", of_form)):
+            for text in texts:
+                try:
+                    check_placeholders(text)
+                except WrongValueError as error:
+                    raise WrongValueError(error.message, error.hint, field=field) from None
         return self
 
     @model_validator(mode="after")
@@ -272,12 +341,28 @@ class RequestSchema(Schema):
             name=name,
             method=method or "",
             path=path or "",
-            headers={name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()},
-            body=Body(text=self.body) if isinstance(self.body, str) else self.body and self.body.made(),
+            headers=self._all_headers(),
+            body=self._any_body(),
             expect=self.expect.expected(),
             timestamp=self.timestamp and self.timestamp.timestamp(),
             stream=stream_of(self.stream),
         )
+
+    def _all_headers(self) -> dict[str, str | tuple[str, ...]]:
+        """The headers, with the kind of a body of JSON or of a form, unless they name it themselves."""
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
+        kind = next((kind for field, kind in CONTENT_TYPES.items() if getattr(self, field) is not None), "")
+        has_kind = any(name.lower() == "content-type" for name in given)
+        return {**given, "Content-Type": kind} if kind and not has_kind else given
+
+    def _any_body(self) -> Body | None:
+        if self.json_body is not None:
+            return Body(text=json_template(self.json_body), escape="json")
+        if self.form is not None:
+            return Body(text=form_template(self.form), escape="form")
+        if isinstance(self.body, str):
+            return Body(text=self.body)
+        return None if self.body is None else self.body.made()
 
 
 class OneRequestSchema(RequestSchema):
@@ -311,16 +396,137 @@ class MixedSchema(WeightedSchema):
     )
 
 
-class ScenarioSchema(RequestSchema):
-    """A scenario: one request, or `requests` that are drawn by weight."""
+class TakenSchema(Schema):
+    """Where a value of an answer stands: exactly one of json, header, cookie and regex."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in (*_KEYS, "requests")]})
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in _SOURCES]})
+
+    json_pointer: Annotated[str, Field(pattern=POINTER)] | None = Field(
+        default=None, alias="json", description="a JSON Pointer (RFC 6901) into the body", examples=["/token"]
+    )
+    header: Annotated[str, AfterValidator(_token)] | None = Field(
+        default=None, description="the name of a header", examples=["Location"]
+    )
+    cookie: Annotated[str, AfterValidator(_token)] | None = Field(
+        default=None, description="the name of a cookie that the answer sets", examples=["sid"]
+    )
+    regex: Annotated[str, AfterValidator(_rust_regex)] | None = Field(
+        default=None,
+        min_length=1,
+        description="a regular expression for the body: the value is its first group, or all that matches",
+        examples=['name="csrf" value="([^"]+)"'],
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "TakenSchema":
+        if len(self.sources) != 1:
+            problem = f"has {' and '.join(self.sources)}" if self.sources else "has no source"
+            raise WrongValueError(f"this value {problem}", f"write exactly one of {', '.join(_SOURCES)}")
+        return self
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The source, by its key."""
+        fields = zip(_SOURCES, (self.json_pointer, self.header, self.cookie, self.regex), strict=True)
+        return {key: source for key, source in fields if source is not None}
+
+
+class StepSchema(OneRequestSchema):
+    """A step of a journey: a request, the pause before it, its condition, and the values that it takes."""
+
+    name: Annotated[str, Field(pattern=STEP_NAME)] | None = Field(
+        default=None, description="its name in results and objectives; default: `GET /items`", examples=["log in"]
+    )
+    think: ThinkItem | None = Field(
+        default=None,
+        description="how long after the answer before it is sent: a time, or {exponential: MEAN}",
+        examples=["500ms"],
+    )
+    when: Annotated[dict[str, StatusItem], Field(min_length=1, max_length=1)] | None = Field(
+        default=None,
+        description="an earlier step and its statuses: it is sent only then, and left out otherwise",
+        examples=[{"item": 200}],
+    )
+    take: dict[Annotated[str, Field(pattern=VALUE_NAME)], TakenSchema] = Field(
+        default={},
+        description="values of the answer by name, for {take:NAME} in later steps",
+        examples=[{"token": {"json": "/token"}}],
+    )
+
+    @model_validator(mode="after")
+    def _no_stream(self) -> Self:
+        if self.stream is not None:
+            hint = "leave `stream` out, or load the stream by itself"
+            raise WrongValueError("a step of a journey cannot be a stream of events", hint, field="stream")
+        return self
+
+
+class RowsSchema(Schema):
+    """Rows of a CSV file, and how users take them."""
+
+    file: str = Field(
+        min_length=1,
+        description="a CSV file, relative to the file that names it; its first line names the columns",
+        examples=["users.csv"],
+    )
+    use: RowUse = Field(
+        default="turn",
+        description="`turn`: the next row for each journey, from the first again after the last; `unique`: no row "
+        "twice; `user`: a row for each user",
+    )
+
+
+RowsItem = Annotated[Annotated[str, Field(min_length=1), PLAIN] | Annotated[RowsSchema, MAPPING], BY_FORM]
+
+
+class JourneySchema(Schema):
+    """Steps that every user takes in order, again and again."""
+
+    rows: RowsItem | None = Field(
+        default=None,
+        description="a CSV file, or {file: users.csv, use: user}, for {row:COLUMN} in the steps",
+        examples=["users.csv"],
+    )
+    cookies: bool = Field(default=True, description="whether each user sends back the cookies that answers set")
+    once: list[StepSchema] = Field(
+        default=[],
+        description="steps that each user takes once, before the measurement, such as a login",
+        examples=[[{"post": "/login", "json": {"user": "{row:name}"}, "take": {"token": {"json": "/token"}}}]],
+    )
+    again_at: StatusItem | None = Field(
+        default=None,
+        description="a status, or a list: after it a user takes `once` again, and then the step",
+        examples=[401],
+    )
+    steps: list[StepSchema] = Field(
+        min_length=1, description="the steps in order", examples=[[{"name": "items", "get": "/items"}]]
+    )
+    users: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_CONNECTIONS,
+        description="how many users take the journeys of an open load, with `once`; default: its connections",
+        examples=[100],
+    )
+
+
+class ScenarioSchema(RequestSchema):
+    """A scenario: one request, `requests` that are drawn by weight, or a `journey` of steps."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [key]} for key in (*_KEYS, "requests", "journey")]}
+    )
 
     about: str = Field(default="", description="one line for the reports")
     requests: list[MixedSchema] = Field(
         default=[],
         description="several requests instead of a single request",
         examples=[[{"weight": 3, "get": "/path0"}, {"get": "/path1"}]],
+    )
+    journey: JourneySchema | None = Field(
+        default=None,
+        description="steps in order instead of a single request",
+        examples=[{"steps": [{"get": "/items"}, {"get": "/orders"}]}],
     )
     requires: dict[str, Scalar] = Field(
         default={}, description="server options that it needs", examples=[{"routes": 128}]
@@ -333,28 +539,31 @@ class ScenarioSchema(RequestSchema):
 
     @model_validator(mode="after")
     def _something_to_ask(self) -> "ScenarioSchema":
-        named = [*self.methods, *(["requests"] if self.requests else [])]
+        several = next((key for key in ("requests", "journey") if getattr(self, key)), None)
+        named = [*self.methods, *(key for key in ("requests", "journey") if getattr(self, key))]
         if len(named) != 1:
             problem = f"has {' and '.join(named)}" if named else "has no method"
-            hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`"
+            hint = f"write exactly one of {', '.join(METHODS)}: `get: /path0`; or `requests`, or `journey`"
             raise WrongValueError(f"this scenario {problem}", hint)
         names = [request.name for request in self.requests if request.name]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
-        if self.requests and (
-            outside := sorted({"headers", "body", "expect", "timestamp", "stream"} & self.model_fields_set)
-        ):
-            raise WrongValueError(f"`{outside[0]}` cannot be combined with `requests`", "write it in every request")
+        outside = sorted({"headers", *_BODY_KEYS.values(), "expect", "timestamp", "stream"} & self.model_fields_set)
+        if several and outside:
+            message = f"`{outside[0].removesuffix('_body')}` cannot be combined with `{several}`"
+            raise WrongValueError(message, f"write it in every {'step' if self.journey else 'request'}")
         return self
 
     def all_requests(self) -> tuple[Request, ...]:
         """All requests as values of the model."""
+        if self.journey is not None:
+            return tuple(step.request(name=step.name or "") for step in (*self.journey.once, *self.journey.steps))
         return tuple(request.request(request.weight, request.name or "") for request in self.requests) or (
             self.request(),
         )
 
-    def scenario(self, name: str, picks: Mapping[str, tuple[str, ...]]) -> Scenario:
-        """The value of the model, with the lines of the files that its requests pick from."""
+    def scenario(self, name: str, picks: Mapping[str, tuple[str, ...]], journey: Journey | None = None) -> Scenario:
+        """The value of the model, with the lines of the files that its requests pick from, and its journey."""
         first, *others = self.all_requests()
         return Scenario(
             name=name,
@@ -362,6 +571,7 @@ class ScenarioSchema(RequestSchema):
             request=first,
             others=tuple(others),
             picks=dict(picks),
+            journey=journey,
             requires=self.requires,
             against=self.against,
         )

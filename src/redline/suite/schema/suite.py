@@ -19,7 +19,7 @@ from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.variant import DIRECT
 from redline.model.way import Addresses
-from redline.suite.places import read_place, read_source
+from redline.suite.places import read_place, read_proxy, read_source
 from redline.suite.schema.abort_when import AbortRules
 from redline.suite.schema.container import ContainedSchema, PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
@@ -113,6 +113,11 @@ def _source(text: str) -> str:
     return read_source(text)
 
 
+def _proxy(text: str) -> str:
+    read_proxy(text)
+    return text
+
+
 _TEXTS = one_or_several({"type": "string"}, minItems=1)
 Places = Annotated[list[Annotated[str, AfterValidator(_place)]], BeforeValidator(as_list), Field(min_length=1), _TEXTS]
 Sources = Annotated[
@@ -136,6 +141,12 @@ class WaySchema(Schema):
         default=None,
         description="local addresses that connections start from, in turn; default: as the kernel chooses",
         examples=["127.0.0.2"],
+    )
+    proxy: Annotated[str, AfterValidator(_proxy)] | None = Field(
+        default=None,
+        description="an HTTP proxy in between, which opens a tunnel (CONNECT) for each connection; "
+        "its password is a variable of the environment",
+        examples=["http://127.0.0.1:3128", "http://me:${PROXY_PASSWORD}@127.0.0.1:3128"],
     )
 
 

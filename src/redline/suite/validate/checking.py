@@ -97,7 +97,7 @@ class Sheet:
         if key == "<<":
             return "YAML 1.2 has no merge keys: repeat the keys; an alias stands for a whole value, as in `env: *env`"
         if before[-1:] == ["body"]:
-            return """write JSON as a text: `body: '{"name": "pen"}'`"""
+            return "write JSON by its own key: `json: {name: pen}` in place of `body`"
         if key == "status" and "expect" in keys_at(self.root, path[:-1]):
             return f"write `expect: {{status: {describe(self.document.at(path)).strip('`')}}}`"
         return ""
@@ -220,6 +220,7 @@ _MESSAGES: Mapping[str, str] = {
     "greater_than_equal": "must be at least {ge}, not {input}",
     "less_than_equal": "must be at most {le}, not {input}",
     "too_short": "must have at least {min_length}, not {actual_length}",
+    "too_long": "must have at most {max_length}",
     "string_too_short": "must not be an empty text",
     "literal_error": "must be {expected}, not {input}",
     "string_pattern_mismatch": "{input} does not have the required form",

@@ -159,7 +159,7 @@ def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
 
 
 def with_files(document: Document, rename: Callable[[str], str]) -> Document:
-    """Rename the files of bodies and picks in a list of requests."""
+    """Rename the files of bodies and picks in a list of requests or a journey, and of the journey's rows."""
 
     def renamed(value: Plain) -> Plain:
         if isinstance(value, list):
@@ -168,9 +168,18 @@ def with_files(document: Document, rename: Callable[[str], str]) -> Document:
             return {key: item if key == "expect" else renamed(item) for key, item in value.items()}
         return with_picks(value, rename) if isinstance(value, str) else value
 
-    requests = renamed(document.value)
-    for request in requests if isinstance(requests, list) else ():
+    value = renamed(document.value)
+    journey = value.get("journey") if isinstance(value, dict) else None
+    lists = [value]
+    if isinstance(journey, dict):
+        lists = [journey.get("once"), journey.get("steps")]
+        rows = journey.get("rows")
+        if isinstance(rows, str):
+            journey["rows"] = rename(rows)
+        elif isinstance(rows, dict) and isinstance(file := rows.get("file"), str):
+            rows["file"] = rename(file)
+    for request in (request for requests in lists if isinstance(requests, list) for request in requests):
         body = request.get("body") if isinstance(request, dict) else None
         if isinstance(body, dict) and isinstance(file := body.get("file"), str):
             body["file"] = rename(file)
-    return replace(document, value=requests)
+    return replace(document, value=value)

@@ -1,13 +1,13 @@
 """A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import PurePath
 
 from redline.errors import UsageError, WrongValueError
-from redline.model import AutoTrials, EngineMode, Metric, Objective, Scenario, Suite, Variant
+from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
 from redline.model.load import Replay
 from redline.quantities import clip
 from redline.suite.budget import FEWEST_STARTS
@@ -16,14 +16,15 @@ from redline.suite.project import Origins
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.scenario import BODIES, http2_forbids
-from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema
+from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema, WarmUpLoadSchema
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all, suggest
 from redline.suite.validate.experiment import UNSAID_NS, Compared, read_design, within_budget
+from redline.suite.validate.journeys import conflict, read_scenario
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
-from redline.suite.validate.referenced_files import NO_FILES, Files, noted, picks_of
+from redline.suite.validate.referenced_files import NO_FILES, Files, noted
 from redline.suite.validate.routes import read_routes
 from redline.suite.validate.servers import Names, read_ceiling, read_variants
 
@@ -53,12 +54,15 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     _check_scenarios(sheet, variants)
     loads = check_loads(sheet)
     replayed = _replayed(sheet, loads, scenarios, files)
+    _check_journeys(sheet, loads, scenarios)
     ceiling = read_ceiling(sheet, names)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
     if schema is not None and schema.budget is not None and schema.baseline is None and variants:
         baseline = variants[0].slug
     design = schema and read_design(sheet, schema, Compared(tuple(variants), baseline, baselines), loads)
-    objectives = _objectives(sheet, schema, scenarios) if schema else {}
+    if schema is not None and design not in {None, "interleaved"}:
+        _check_duets_of_journeys(sheet, schema, scenarios)
+    objectives = _objectives(sheet, schema, scenarios) if schema and sheet.is_sound(("scenarios",)) else {}
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     assert design is not None, "a file without problems was read"
@@ -153,6 +157,39 @@ def _replayed(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], files: 
     return recordings
 
 
+def _check_journeys(sheet: Sheet, loads: Loads, scenarios: Sequence[Scenario]) -> None:
+    """Note what loads, and a driver, ask of journeys that they cannot do."""
+    given = list[tuple[Path, Load]]()
+    given += ((("loads", name), load.load("load", Replay((0,)))) for name, load in loads.items() if load is not None)
+    by = sheet.document.at(("warmup_by",))
+    if isinstance(by, dict) and (warming := sheet.sound(WarmUpLoadSchema, ("warmup_by",))):
+        given.append((("warmup_by",), warming.load))
+    for (path, load), scenario in product(given, scenarios):
+        if wrong := conflict(scenario, load):
+            kind = () if path == ("warmup_by",) else (load.shape.kind,)
+            sheet.wrong((*path, *kind, *([wrong.key] if wrong.key else [])), wrong.message, wrong.hint)
+    driver = sheet.document.at(("driver",))
+    if driver is not None and (journey := next((scenario.name for scenario in scenarios if scenario.journey), None)):
+        message = f"`{journey}` is a journey, which only redline-engine takes"
+        sheet.wrong(("driver",), message, "remove `driver`, or load requests that need no answers of others")
+
+
+def _check_duets_of_journeys(sheet: Sheet, schema: SuiteSchema, scenarios: Sequence[Scenario]) -> None:
+    """Note what duets cannot do with journeys."""
+    for scenario in scenarios:
+        journey = scenario.journey
+        if journey is None:
+            continue
+        if schema.same_answers:
+            message = f"`{scenario.name}` is a journey, whose answers have values of each server's own"
+            sheet.wrong(("same_answers",), message, "remove it, or compare requests that need no answers of others")
+        if journey.rows is not None and journey.rows.use == "unique":
+            at = ("scenarios",) if schema.design is None else ("design",)
+            hint = "write `use: turn`" + ("" if schema.budget else ", or `design: interleaved`")
+            message = f"`{scenario.name}` takes no row twice, and in duets all servers get the same rows"
+            sheet.wrong(at, message, hint)
+
+
 def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:
     """The written scenarios, or else, if a revision is compared, the scenarios of redline.yaml."""
     if sheet.document.at(("scenarios",)) is None:
@@ -198,8 +235,7 @@ def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, files: Files) 
     if written.name in catalogue.scenarios:
         message = f"the catalogue has a scenario `{written.name}` already"
         sheet.wrong((*path, "name"), message, "give yours another name, to keep results apart")
-    picks = picks_of(sheet, path, written.all_requests(), files)
-    return None if picks is None else written.scenario(written.name, picks)
+    return read_scenario(sheet, path, written.name, written, files)
 
 
 def _check_scenarios(sheet: Sheet, variants: list[Variant]) -> None:
@@ -219,6 +255,9 @@ def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants:
         return
     requests = [(path, written.headers)]
     requests += [((*path, "requests", index), entry.headers) for index, entry in enumerate(written.requests)]
+    for key in ("once", "steps") if written.journey else ():
+        steps = enumerate(getattr(written.journey, key))
+        requests += [((*path, "journey", key, index), step.headers) for index, step in steps]
     for where, headers in requests:
         for name, value in headers.items():
             if http2_forbids(name, value):

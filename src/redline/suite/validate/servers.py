@@ -15,7 +15,7 @@ from redline.model.variant import DIRECT
 from redline.model.way import Access, ClientCertificate
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
-from redline.suite.places import read_place
+from redline.suite.places import read_place, read_proxy
 from redline.suite.project import Origins, Own, ready_of, setup_of
 from redline.suite.schema.document import Path
 from redline.suite.schema.server import option_values
@@ -289,8 +289,13 @@ def _way(sheet: Sheet, path: Path, written: ServerSchema, server: AttachedServer
     if connect and server.way.connect:
         sheet.wrong((*path, "connect"), "the URL names the Unix socket already", "remove `connect`")
     way = Access(
-        connect=connect or server.way.connect, addresses=written.addresses, sources=tuple(written.sources or ())
+        connect=connect or server.way.connect,
+        addresses=written.addresses,
+        sources=tuple(written.sources or ()),
+        proxy=read_proxy(written.proxy) if written.proxy is not None else None,
     )
+    if way.proxy is not None:
+        _check_tunnel(sheet, path, way)
     if way.socket and (way.sources or way.addresses == "all"):
         key = "sources" if way.sources else "addresses"
         sheet.wrong((*path, key), "a Unix socket has no addresses", f"remove `{key}`")
@@ -303,7 +308,22 @@ def _way(sheet: Sheet, path: Path, written: ServerSchema, server: AttachedServer
     return way
 
 
-_OF_WAY = ("connect", "addresses", "sources")
+_OF_WAY = ("connect", "addresses", "sources", "proxy")
+
+
+def _check_tunnel(sheet: Sheet, path: Path, way: Access) -> None:
+    """Note what cannot be reached through a proxy, which looks up names itself."""
+    for key, is_given, message in (
+        ("proxy", way.socket, "a proxy opens tunnels to a host and a port, and not to a Unix socket"),
+        (
+            "connect",
+            not way.socket and len(way.connect) > 1,
+            "a tunnel of a proxy leads to one place, and not to several",
+        ),
+        ("addresses", way.addresses == "all", "the proxy looks up the server's name, and takes one of its addresses"),
+    ):
+        if is_given:
+            sheet.wrong((*path, key), message, f"remove `{key}`{'' if key == 'proxy' else ', or `proxy`'}")
 
 
 def _check_tls(sheet: Sheet, path: Path, written: ServerSchema, name: str, fronts: list[Leg]) -> None:

@@ -5,6 +5,7 @@ use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, 
 use super::glimpse::Glimpse;
 use super::outbox::{Next, Outbox, Tape};
 use super::pending::PendingQueue;
+use super::tunnel::{Reply, Tunnel};
 use crate::first_failures::Cause;
 use crate::ids::{PendingId, TapeId};
 
@@ -53,6 +54,8 @@ pub struct Connection {
 /// The layers between the requests and the socket.
 #[derive(Default)]
 pub struct Layers {
+    /// The tunnel through a proxy, until it is open; the other layers begin then.
+    tunnel: Option<Tunnel>,
     pub tls: Option<redline_tls::Session>,
     pub http2: Option<redline_http2::Session>,
     /// When the TLS handshake began.
@@ -271,13 +274,19 @@ impl Connection {
             Some(glimpse) => glimpse.around(piece, at),
             None => Glimpse::default().around(piece, at),
         };
-        Cause { reason, at, shown }
+        Cause { reason, at, shown, request: None }
     }
 
     /// The body of the last complete HTTP/1.1 answer, if it was kept.
     #[inline]
     pub fn body(&self) -> &[u8] {
         self.parser.body()
+    }
+
+    /// The head of the last complete HTTP/1.1 answer, if its fields were kept.
+    #[inline]
+    pub fn head(&self) -> &[u8] {
+        self.parser.kept_head()
     }
 
     #[inline]
@@ -298,6 +307,34 @@ impl Connection {
     /// Take the layers, which the caller puts back.
     pub fn take_layers(&mut self) -> Option<Box<Layers>> {
         self.layers.take()
+    }
+
+    /// Whether a proxy has not yet opened the tunnel.
+    pub fn is_tunnelling(&self) -> bool {
+        self.layers.as_deref().is_some_and(|layers| layers.tunnel.is_some())
+    }
+
+    /// A proxy sent these bytes.
+    pub fn feed_tunnel(&mut self, bytes: &[u8]) {
+        if let Some(tunnel) = self.layers.as_deref_mut().and_then(|layers| layers.tunnel.as_mut()) {
+            tunnel.feed(bytes);
+        }
+    }
+
+    /// What the proxy has said. The layers of an open tunnel are gone, so it opens only once the kernel has all of CONNECT.
+    pub fn tunnel_reply(&mut self) -> Reply {
+        let is_written = self.is_writable();
+        let Some(Layers { tunnel: Some(tunnel), sealed, .. }) = self.layers.as_deref_mut() else {
+            return Reply::Incomplete;
+        };
+        if !is_written || !sealed.is_empty() {
+            return Reply::Incomplete;
+        }
+        let reply = tunnel.reply();
+        if matches!(reply, Reply::Open(_)) {
+            self.layers = None;
+        }
+        reply
     }
 
     pub fn is_tls(&self) -> bool {
@@ -419,6 +456,13 @@ impl Connection {
 }
 
 impl Layers {
+    /// The layers of a connection to a proxy, which is asked for a tunnel by these bytes.
+    pub fn tunnel(connect: &[u8]) -> Self {
+        let mut layers = Self { tunnel: Some(Tunnel::new()), ..Self::default() };
+        layers.sealed.stage(|out| out.extend_from_slice(connect));
+        layers
+    }
+
     /// Frame and encrypt more bytes for the socket.
     fn fill(&mut self, requests: &mut Outbox, tapes: &[Tape], plain: &mut Vec<u8>) -> Result<(), String> {
         let Self { tls, http2, sealed, .. } = self;

@@ -83,7 +83,8 @@ pub fn read(
             }
             Err(why) if why.rule.is_no_beginning() && (any || connection.has_answered()) => break ReadEnd::Surplus,
             Err(why) => {
-                let cause = || connection.cause(why.to_string(), Some(why.at as u64), bytes);
+                let cause =
+                    || connection.cause(why.to_string(), Some(why.at as u64), bytes).of(requests.name_of(pending));
                 activity.failures.note(Outcome::Malformed, now_ns, cause);
                 break ReadEnd::Malformed;
             }
@@ -160,6 +161,7 @@ fn take(
     requests.judge(
         &pending,
         answer,
+        connection.head(),
         connection.body(),
         |reason| connection.cause(reason, None, piece),
         now_ns,

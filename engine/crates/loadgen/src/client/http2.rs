@@ -40,18 +40,21 @@ pub fn handle(
                     requests.end_stream(PendingId(token), connection, now_ns, activity);
                 }
             }
-            Event::Answer { token, status, grpc_status, body_length, body_sha256, events, body, fields: _ } => {
+            Event::Answer { token, status, grpc_status, body_length, body_sha256, events, body, fields } => {
                 any_answer = true;
                 let pending = requests.remove(PendingId(token), connection, now_ns, activity);
                 let answer = Answer { status, grpc_status, body_length, body_sha256, events, keep_alive: true };
                 let body = body.as_deref().unwrap_or_default();
-                requests.judge(&pending, &answer, body, Cause::words, now_ns, activity);
+                let head = fields.as_deref().unwrap_or_default();
+                requests.judge(&pending, &answer, head, body, Cause::words, now_ns, activity);
                 if let Some(record) = connection.http2_mut().and_then(redline_http2::Session::take_record) {
                     activity.recorded = Some((answer, record));
                 }
             }
             Event::Refused { token, code } => {
-                let cause = || Cause::words(format!("the server reset the stream with {}", code_name(code)));
+                let request = requests.name_of(PendingId(token));
+                let reason = || format!("the server reset the stream with {}", code_name(code));
+                let cause = || Cause::words(reason()).of(request);
                 activity.failures.note(Outcome::Refused, now_ns, cause);
                 requests.fail(PendingId(token), connection, Outcome::Refused, now_ns, activity);
             }
@@ -67,7 +70,8 @@ pub fn handle(
                     Some(field) => format!("the field {field}: {rule}"),
                     None => rule.to_string(),
                 };
-                activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()));
+                let request = requests.name_of(PendingId(token));
+                activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()).of(request));
                 requests.fail(PendingId(token), connection, Outcome::Malformed, now_ns, activity);
             }
             Event::GoAway { last, .. } => connection.go_away(last),

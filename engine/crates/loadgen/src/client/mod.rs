@@ -14,7 +14,10 @@ mod pool;
 mod requests;
 mod scenario;
 mod streams;
+mod tunnel;
+mod visitors;
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
@@ -128,6 +131,16 @@ impl<I: Io> Client<I> {
     /// How many requests were written and have not ended.
     pub fn in_flight(&self) -> usize {
         self.requests.len()
+    }
+
+    /// Record the next answer, in a check.
+    pub fn record_again(&mut self) {
+        self.pool.record_again();
+    }
+
+    /// The values that a step of a journey has taken, by their names.
+    pub fn taken(&self, due: &DueRequest) -> BTreeMap<String, String> {
+        self.requests.taken(due)
     }
 
     pub fn is_idle(&self) -> bool {
@@ -305,7 +318,9 @@ impl<I: Io> Client<I> {
     ) {
         let connection = self.requests.connection_of(pending);
         let carrier = self.pool.connection_mut(connection);
-        activity.failures.note(Outcome::Timeout, now_ns, || carrier.cause(reason(carrier), None, &[]));
+        let request = self.requests.name_of(pending);
+        let why = || carrier.cause(reason(carrier), None, &[]).of(request);
+        activity.failures.note(Outcome::Timeout, now_ns, why);
         if carrier.cancel_stream(pending) {
             self.requests.fail(pending, carrier, Outcome::Timeout, now_ns, activity);
             self.write(connection, now_ns, activity);
@@ -323,14 +338,17 @@ impl<I: Io> Client<I> {
     pub fn abandon(&mut self, now_ns: u64, activity: &mut Activity) {
         while let Some(pending) = self.requests.oldest() {
             let carrier = self.pool.connection_mut(self.requests.connection_of(pending));
-            let reason = || carrier.cause(unanswered(carrier, OVER), None, &[]);
+            let request = self.requests.name_of(pending);
+            let reason = || carrier.cause(unanswered(carrier, OVER), None, &[]).of(request);
             activity.failures.note(Outcome::InFlight, now_ns, reason);
             self.requests.fail(pending, carrier, Outcome::InFlight, now_ns, activity);
         }
         while let Some(pending) = self.requests.streams().any() {
             let events = self.requests.streams().get(pending).map_or(0, |progress| progress.so_far.events);
             let carrier = self.pool.connection_mut(self.requests.connection_of(pending));
-            let reason = || carrier.cause(format!("the stream did not end {OVER}, after {events} events"), None, &[]);
+            let request = self.requests.name_of(pending);
+            let why = || format!("the stream did not end {OVER}, after {events} events");
+            let reason = || carrier.cause(why(), None, &[]).of(request);
             activity.failures.note(Outcome::InFlight, now_ns, reason);
             self.requests.fail(pending, carrier, Outcome::InFlight, now_ns, activity);
         }
@@ -548,8 +566,9 @@ impl<I: Io> Client<I> {
         activity: &mut Activity,
     ) {
         let carrier = self.pool.connection_mut(connection);
-        if !carrier.is_empty() {
-            activity.failures.note(outcome, now_ns, || carrier.cause(reason(carrier), None, &[]));
+        if let Some(first) = carrier.first_pending() {
+            let request = self.requests.name_of(first);
+            activity.failures.note(outcome, now_ns, || carrier.cause(reason(carrier), None, &[]).of(request));
             self.requests.fail_all(carrier, outcome, now_ns, activity);
         }
         self.pool.lost(connection, true, now_ns);

@@ -319,6 +319,18 @@ impl<I: Io> Pool<I> {
         was_open
     }
 
+    /// Record the next answer on every connection, in a check.
+    pub fn record_again(&mut self) {
+        if let Some(keeps) = self.records {
+            for connection in &mut self.connections {
+                match connection.http2_mut() {
+                    Some(session) => session.record(keeps),
+                    None => connection.record(keeps),
+                }
+            }
+        }
+    }
+
     /// An answer arrived.
     #[inline]
     pub fn answered(&mut self, connection: ConnectionId, now_ns: u64) {

@@ -2,13 +2,15 @@
 //!
 //! This module knows nothing of sockets and protocols: callers pass the connection of a request.
 
+use std::collections::BTreeMap;
+
 use redline_traffic::{Outcome, StreamNews};
 use redline_wire::{Answer, ReadOptions, StreamSoFar, Verdict};
 
 use super::activity::{Activity, ClientEvent, ClockReading, EndedRequest, StreamProgress};
 use super::connection::Connection;
 use super::pending::{PendingRequest, PendingRequests};
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Unwritable};
 use super::streams::{StreamEnd, Streams};
 use crate::demand::DueRequest;
 use crate::first_failures::Cause;
@@ -50,6 +52,11 @@ impl Requests {
         self.streams.expired(now_ns, expires_from_ns)
     }
 
+    /// The values that a step of a journey has taken, by their names.
+    pub fn taken(&self, due: &DueRequest) -> BTreeMap<String, String> {
+        self.scenario.visitors().map_or_else(BTreeMap::new, |visitors| visitors.taken(due))
+    }
+
     /// The request that was written first, of those whose answer is no stream that has begun.
     pub fn oldest(&self) -> Option<PendingId> {
         self.pending.oldest()
@@ -58,6 +65,11 @@ impl Requests {
     /// When a request was written.
     pub fn written_ns(&self, pending: PendingId) -> u64 {
         self.pending.get(pending).written_ns
+    }
+
+    /// The index of a request in the job, if there are several.
+    pub fn name_of(&self, pending: PendingId) -> Option<u32> {
+        self.scenario.name_of(self.pending.get(pending).request)
     }
 
     pub fn connection_of(&self, pending: PendingId) -> ConnectionId {
@@ -85,8 +97,14 @@ impl Requests {
         let request = self.scenario.draw(&mut due);
         connection.count_request(now_ns);
         let pending = self.pending.insert(due, now_ns, request as u32, number, connection.queue_mut());
-        self.scenario.write(request, pending, connection).map_err(|why| {
-            connection.refuse_requests();
+        self.scenario.write(request, &due, pending, connection, now_ns).map_err(|why| {
+            let why = match why {
+                Unwritable::Session(why) => {
+                    connection.refuse_requests();
+                    why
+                }
+                Unwritable::Value(why) => why,
+            };
             (self.pending.remove(pending, connection.queue_mut()).due, why)
         })
     }
@@ -167,12 +185,15 @@ impl Requests {
         removed
     }
 
-    /// Judge the answer to a request, and record its end. `cause` is called for a wrong answer.
+    /// Judge the answer to a request, and record its end. `head` has the fields of the answer, if they were kept. `cause` is
+    /// called for a wrong answer.
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "an answer has three parts")]
     pub fn judge(
-        &self,
+        &mut self,
         pending: &PendingRequest,
         answer: &Answer,
+        head: &[u8],
         body: &[u8],
         cause: impl FnOnce(String) -> Cause,
         now_ns: u64,
@@ -189,14 +210,26 @@ impl Requests {
                 from_server_ns: ours_ns - theirs_ns,
             }));
         }
-        let outcome = match judged.verdict {
+        let mut outcome = match judged.verdict {
             Verdict::Right => Outcome::Ok,
             Verdict::WrongStatus => Outcome::UnexpectedStatus,
             Verdict::WrongBody => Outcome::UnexpectedBody,
         };
+        let mut why = None;
+        if let Some(visitors) = self.scenario.visitors_mut() {
+            visitors.keep_cookies(&due, head, now_ns);
+            if visitors.asks_again(&due, answer) {
+                outcome = Outcome::Ok;
+            } else if outcome == Outcome::Ok
+                && let Err(missing) = visitors.take(&due, head, body, now_ns)
+            {
+                outcome = Outcome::UnexpectedBody;
+                why = Some(missing);
+            }
+        }
         if outcome != Outcome::Ok {
-            let reason = || cause(self.scenario.difference(request as usize, answer, body));
-            activity.failures.note(outcome, now_ns, reason);
+            let difference = || why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));
+            activity.failures.note(outcome, now_ns, || cause(difference()).of(self.scenario.name_of(request)));
         }
         let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
         let body_bytes = answer.body_length;
@@ -256,7 +289,7 @@ impl Requests {
         activity: &mut Activity,
     ) {
         if !self.may_retry(pending) {
-            activity.failures.note(outcome, now_ns, || cause(connection));
+            activity.failures.note(outcome, now_ns, || cause(connection).of(self.name_of(pending)));
             return self.fail(pending, connection, outcome, now_ns, activity);
         }
         let PendingRequest { due, written_ns, .. } = self.remove(pending, connection, now_ns, activity);

@@ -7,6 +7,7 @@ use redline_wire::{Answer, Fields, ReadOptions, Values, Verdict};
 
 use super::connection::Connection;
 use super::outbox::Tape;
+use super::visitors::{VisitorValues, Visitors};
 use crate::demand::DueRequest;
 use crate::ids::{GlobalWorkerId, PendingId, TapeId};
 use crate::job::{Job, Stream};
@@ -19,6 +20,8 @@ pub struct Scenario {
     tapes: Vec<Tape>,
     scripts: Vec<Script>,
     draws: Draws,
+    /// The users of journeys, in a job with a journey.
+    visitors: Option<Box<Visitors>>,
     /// Memory for the fields of an HTTP/2 request.
     fields: Fields,
 }
@@ -28,6 +31,14 @@ pub struct Scenario {
 struct Script {
     whole: Option<TapeId>,
     body: Option<TapeId>,
+}
+
+/// Why a request cannot be written. Nothing of it was.
+pub enum Unwritable {
+    /// The connection accepts no request.
+    Session(String),
+    /// A value of its user is missing, or cannot stand where it should.
+    Value(String),
 }
 
 /// The verdict on an answer, and the server's clock in it, in nanoseconds since 1970.
@@ -55,7 +66,7 @@ impl Scenario {
         let step = u64::from(job.shard.all_workers);
         let lowest = job.records.is_some();
         let draws = Draws { seed: job.seed, seq: first, next: first, step, drawn: 0, lowest };
-        Self { job: Arc::clone(job), tapes, scripts, draws, fields: Fields::new() }
+        Self { job: Arc::clone(job), tapes, scripts, draws, visitors: Visitors::of(job, worker), fields: Fields::new() }
     }
 
     pub fn tapes(&self) -> Vec<Tape> {
@@ -69,6 +80,9 @@ impl Scenario {
             due.seq = self.draws.number();
         }
         self.draws.begin(due.seq);
+        if let Some(visitors) = &mut self.visitors {
+            return visitors.request_of(due);
+        }
         if self.scripts.len() == 1 {
             return 0;
         }
@@ -76,6 +90,11 @@ impl Scenario {
             Some(requests) => requests[due.user as usize] as usize,
             None => self.job.weights.pick(self.draws.seed, self.draws.seq),
         }
+    }
+
+    /// The index of a request in messages: none in a job of a single request.
+    pub fn name_of(&self, request: u32) -> Option<u32> {
+        (self.scripts.len() > 1).then_some(request)
     }
 
     pub fn read_options(&self, request: usize) -> ReadOptions {
@@ -88,12 +107,32 @@ impl Scenario {
         request.stream.filter(|_| request.expect.has_status(status))
     }
 
+    pub fn visitors(&self) -> Option<&Visitors> {
+        self.visitors.as_deref()
+    }
+
+    /// The users of journeys, in a job with a journey.
+    #[inline]
+    pub fn visitors_mut(&mut self) -> Option<&mut Visitors> {
+        self.visitors.as_deref_mut()
+    }
+
     /// Put the bytes of a request on a connection.
     ///
     /// # Errors
-    /// When the HTTP/2 session refuses it.
+    /// When the HTTP/2 session refuses it, or a value cannot be sent.
     #[inline]
-    pub fn write(&mut self, request: usize, pending: PendingId, connection: &mut Connection) -> Result<(), String> {
+    pub fn write(
+        &mut self,
+        request: usize,
+        due: &DueRequest,
+        pending: PendingId,
+        connection: &mut Connection,
+        now_ns: u64,
+    ) -> Result<(), Unwritable> {
+        if let Some(visitors) = &mut self.visitors {
+            visitors.attend(due, now_ns).map_err(Unwritable::Value)?;
+        }
         if let Some(http2) = connection.http2_mut() {
             return self.open_stream(request, pending, http2);
         }
@@ -103,7 +142,12 @@ impl Scenario {
             return Ok(());
         }
         let template = &self.job.requests[request].template;
-        connection.stage(|out| template.render(out, &mut self.draws)).map_err(|why| why.to_string())?;
+        let draws = &mut self.draws;
+        let staged = match self.visitors.as_deref_mut() {
+            None => connection.stage(|out| template.render(out, draws)),
+            Some(visitors) => connection.stage(|out| template.render(out, &mut VisitorValues { draws, visitors })),
+        };
+        staged.map_err(|why| Unwritable::Value(why.to_string()))?;
         if let Some(body) = script.body {
             connection.push_tape(body, self.tapes[body.index()].period());
         }
@@ -115,7 +159,7 @@ impl Scenario {
         request: usize,
         pending: PendingId,
         http2: &mut redline_http2::Session,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unwritable> {
         let ReadOptions { hash, keep, fields, events, .. } = self.job.requests[request].options;
         let options = redline_http2::BodyOptions { hash, keep, fields, events };
         let template = &self.job.requests[request].template;
@@ -123,12 +167,17 @@ impl Scenario {
         let opened = if let Some(fields) = template.fixed_fields() {
             open(http2, fields, body, options, pending.0)
         } else {
-            template.render_fields(&mut self.fields, &mut self.draws).map_err(|why| why.to_string())?;
-            let varying = self.fields.body();
+            let (fields, draws) = (&mut self.fields, &mut self.draws);
+            let rendered = match self.visitors.as_deref_mut() {
+                None => template.render_fields(fields, draws),
+                Some(visitors) => template.render_fields(fields, &mut VisitorValues { draws, visitors }),
+            };
+            rendered.map_err(|why| Unwritable::Value(why.to_string()))?;
+            let varying = fields.body();
             let body = body.or_else(|| (!varying.is_empty()).then(|| varying.into()));
-            open(http2, &self.fields, body, options, pending.0)
+            open(http2, fields, body, options, pending.0)
         };
-        opened.map_err(|error| error.to_string())
+        opened.map_err(|error| Unwritable::Session(error.to_string()))
     }
 
     /// Compare an answer with the expected answer.
@@ -174,7 +223,7 @@ fn open(
 }
 
 /// The values of placeholders, which depend only on the seed and the number of a request.
-struct Draws {
+pub struct Draws {
     seed: u64,
     /// The numbers of the present request and the next, among all requests of the job.
     seq: u64,

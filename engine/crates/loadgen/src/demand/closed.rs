@@ -60,7 +60,8 @@ pub struct Closed {
 }
 
 impl Closed {
-    pub fn new(mut users: Users, epoch_ns: u64) -> Self {
+    /// `busy` are the users who are on a journey from before: they begin none.
+    pub fn new(mut users: Users, epoch_ns: u64, busy: impl Iterator<Item = u32>) -> Self {
         let mut closed = Self {
             think: users.think,
             pace: users.pace,
@@ -75,6 +76,10 @@ impl Closed {
             timers: BinaryHeap::new(),
             waiting: VecDeque::new(),
         };
+        for user in busy {
+            closed.users.resize(closed.users.len().max(user as usize + 1), User::default());
+            closed.users[user as usize].in_play = 1;
+        }
         while let Some(change) = closed.change.filter(|change| change.at_ns == 0) {
             closed.take_change();
             closed.apply(change);
@@ -129,6 +134,16 @@ impl Closed {
                 DueEvent::Left
             }
         }
+    }
+
+    #[inline]
+    pub fn is_present(&self, user: u32) -> bool {
+        self.users.get(user as usize).is_some_and(|user| user.present)
+    }
+
+    /// What a user who has left had still to do is over.
+    pub fn left(&mut self, user: u32) {
+        self.users[user as usize].in_play -= 1;
     }
 
     fn join(&mut self, index: u32, start_ns: u64) {

@@ -23,7 +23,7 @@ proptest! {
     /// In whatever order requests fall due and are taken, the queue is first in, first out, and loses nothing.
     #[test]
     fn an_open_queue_is_a_part_of_the_schedule(seed: u64, takes in prop::collection::vec(any::<bool>(), 0..300)) {
-        let mut demand = Demand::open(schedule(1e6, &Arrivals::Poisson, seed), 1000, NEVER);
+        let mut demand = Demand::open(schedule(1e6, &Arrivals::Poisson, seed), None, 1000, NEVER);
         let mut due = schedule(1e6, &Arrivals::Poisson, seed).map(|due| due + 1000);
         let mut queue = VecDeque::new();
         for take in takes {
@@ -44,7 +44,7 @@ proptest! {
 #[test]
 fn requests_of_a_replay_keep_their_numbers() {
     let times: Arc<[u64]> = (0..10).map(|i| i * 10).collect();
-    let mut demand = Demand::open(Schedule::window(&times, 1, 40, 1, 2).unwrap(), 1000, NEVER);
+    let mut demand = Demand::open(Schedule::window(&times, 1, 40, 1, 2).unwrap(), None, 1000, NEVER);
     // Of the second window, 40 to 79, the second of two workers has the odd requests.
     assert_eq!([demand.pop_due(), demand.pop_due()], [1010, 1030].map(DueEvent::Due));
     assert_eq!(demand.next_due_ns(), NEVER);
@@ -54,7 +54,7 @@ fn requests_of_a_replay_keep_their_numbers() {
 
 #[test]
 fn an_open_load_ends_before_its_end() {
-    let mut demand = Demand::open(schedule(1e7, &Arrivals::Uniform, 0), 50, 251);
+    let mut demand = Demand::open(schedule(1e7, &Arrivals::Uniform, 0), None, 50, 251);
     assert_eq!([demand.pop_due(), demand.pop_due(), demand.pop_due()], [50, 150, 250].map(DueEvent::Due));
     assert_eq!(demand.next_due_ns(), NEVER);
     assert_eq!(demand.ended(due(50, 0), 51), None);

@@ -6,23 +6,26 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use redline_pacing::{Arrivals, Crowd, Schedule};
-use redline_traffic::{Phase, RequestTally, Slice};
+use redline_traffic::{EngineError, JourneyTally, Phase, RequestTally, Slice};
 
 use super::DuetTarget;
+use crate::by_journey::{self, ByJourney};
 use crate::by_request::{ByRequest, empty};
 use crate::client::{Activity, Client, ConnectResult};
-use crate::demand::{Demand, Users};
+use crate::demand::{Demand, Users, WalkRules, Walks};
 use crate::first_failures::FirstFailures;
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::io::Io;
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::job::{Backend, Duet, Job, Shape};
+use crate::once::{OnceError, take_once};
 use crate::stop::Stop;
 use crate::sys::process::{pin, precise_timers, shortest_slices};
 use crate::sys::time::now_ns;
 use crate::tally::{IntervalSender, MemberInterval, Tally, Window};
-use crate::worker::{Worker, WorkerLoad};
+use crate::worker::{AfterLoad, Worker, WorkerLoad};
+use crate::workers::internal;
 
 /// One slice, as it is set for all workers.
 pub struct Turn {
@@ -43,7 +46,7 @@ pub enum WorkerReport {
     Ended(TurnResult),
     /// All slices are over: what was measured of each target.
     Totals(Vec<TargetTotal>),
-    Failed(io::Error),
+    Failed(EngineError),
 }
 
 /// What a worker measured of a target in all slices that count, and why requests failed.
@@ -52,6 +55,7 @@ pub struct TargetTotal {
     pub slice: Slice,
     pub failures: FirstFailures,
     pub requests: Vec<RequestTally>,
+    pub journeys: Option<JourneyTally>,
 }
 
 /// What one worker did in one slice.
@@ -129,6 +133,10 @@ impl Turns {
         };
         thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             if let Err(error) = worker.run() {
+                let error = match error {
+                    OnceError::Failed(error) => error,
+                    OnceError::Internal(error) => internal(&error),
+                };
                 let _ = worker.reports.send(WorkerReport::Failed(error));
             }
         })?;
@@ -139,7 +147,7 @@ impl Turns {
         &self.targets[0].0
     }
 
-    fn run(&self) -> io::Result<()> {
+    fn run(&self) -> Result<(), OnceError> {
         precise_timers();
         shortest_slices();
         let job = self.job();
@@ -151,7 +159,7 @@ impl Turns {
                 Ok(clients) => return self.run_with(clients),
                 // An older kernel, a sandbox, or a limit of locked memory.
                 Err(_) if job.backend == Backend::Auto => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
         self.run_with(self.clients::<Epoll>()?)
@@ -168,13 +176,20 @@ impl Turns {
         self.targets.iter().map(new).collect()
     }
 
-    fn run_with<I: Io>(&self, mut clients: Vec<Client<I>>) -> io::Result<()> {
+    fn run_with<I: Io>(&self, mut clients: Vec<Client<I>>) -> Result<(), OnceError> {
         let mut activity = Activity::default();
         let connect = |client: &mut Client<I>| {
             let connections = self.job().share_of(u64::from(self.job().load.connections()), self.worker);
             client.connect_first(connections as usize, self.job().timeout_ns, &self.stop, &mut activity)
         };
         let connected = clients.iter_mut().map(connect).collect::<io::Result<Vec<_>>>()?;
+        let is_connected = connected.iter().all(|result| result.open > 0);
+        if is_connected {
+            let once = |(client, (job, _)): (Client<I>, &DuetTarget)| {
+                take_once(job, GlobalWorkerId(self.worker.0), client, &self.stop)
+            };
+            clients = clients.into_iter().zip(&self.targets).map(once).collect::<Result<_, _>>()?;
+        }
         let _ = self.reports.send(WorkerReport::Connected(connected, I::NAME));
         // Handshakes and bytes before the first slice are of none.
         drop(activity);
@@ -187,15 +202,23 @@ impl Turns {
         let before = Window { epoch_ns: now_ns(), measure_ns: u64::MAX, end_ns: u64::MAX };
         let mut tally = Tally::new(before, u64::MAX, IntervalSender { send, spare: returned });
         tally.count_by_request(ByRequest::journal(self.job()));
-        let new = |_: &Client<I>| TargetTotal { requests: empty(self.job()), ..TargetTotal::default() };
+        tally.count_journeys(ByJourney::journal(self.job()));
+        let new = |_: &Client<I>| TargetTotal {
+            requests: empty(self.job()),
+            journeys: by_journey::empty(self.job()),
+            ..TargetTotal::default()
+        };
         let mut totals: Vec<_> = clients.iter().map(new).collect();
+        let mut walks: Vec<_> = clients.iter().map(|_| self.walks()).collect();
         while let Ok(turn) = self.orders.recv() {
             let client = clients.remove(turn.target);
-            let TargetTotal { slice: total, failures, requests } = &mut totals[turn.target];
+            let TargetTotal { slice: total, failures, requests, journeys } = &mut totals[turn.target];
             let known = Activity { failures: std::mem::take(failures), ..Activity::default() };
-            let (unanswered, used, client, activity) = self.slice(&turn, client, known, tally)?;
+            let walked = walks[turn.target].take();
+            let AfterLoad { unanswered, tally: used, client, activity, walks: under_way } =
+                self.slice(&turn, client, known, tally, walked)?;
             let drained_ns = now_ns();
-            (tally, *failures) = (used, activity.failures);
+            (tally, *failures, walks[turn.target]) = (used, activity.failures, under_way);
             clients.insert(turn.target, client);
             let intervals: Vec<_> = ended.try_iter().collect();
             let result = TurnResult::of(&intervals, drained_ns, unanswered);
@@ -204,6 +227,7 @@ impl Turns {
                 break;
             }
             tally.settle_requests(requests, counts);
+            tally.settle_journeys(journeys.as_mut(), counts);
             for mut interval in intervals {
                 match interval.phase {
                     Phase::Measure if counts => total.add(&interval.slice),
@@ -218,18 +242,29 @@ impl Turns {
                 let _ = spare.send(interval.slice);
             }
         }
+        for (total, walks) in totals.iter_mut().zip(walks) {
+            let marks = walks.iter().flat_map(|walks| walks.marks_under_way());
+            tally.leave_unfinished(marks, total.journeys.as_mut());
+        }
         let _ = self.reports.send(WorkerReport::Totals(totals));
         Ok(())
     }
 
-    /// Run one slice as a load of its own, as [`Worker::into_parts`] returns it. `activity` has the failures of earlier ones.
+    /// This worker's journeys, none of which has begun.
+    fn walks(&self) -> Option<Box<Walks>> {
+        WalkRules::of(self.job(), GlobalWorkerId(self.worker.0)).map(|rules| Box::new(Walks::new(rules)))
+    }
+
+    /// Run one slice as a load of its own, as [`Worker::into_parts`] returns it. `activity` has the failures of earlier ones,
+    /// and `walks` the journeys that go on.
     fn slice<I: Io>(
         &self,
         turn: &Turn,
         client: Client<I>,
         activity: Activity,
         mut tally: Tally,
-    ) -> io::Result<(u64, Tally, Client<I>, Activity)> {
+        mut walks: Option<Box<Walks>>,
+    ) -> io::Result<AfterLoad<I>> {
         let job = &self.targets[turn.target].0;
         let window = Window {
             epoch_ns: turn.epoch_ns,
@@ -237,13 +272,16 @@ impl Turns {
             end_ns: turn.epoch_ns + turn.slice_ns,
         };
         tally.restart_noticing_end(window);
-        let load = WorkerLoad::new(self.demand(job, window, turn.arrivals)?, tally, None, job);
+        if let Some(walks) = &mut walks {
+            walks.resume(turn.epoch_ns);
+        }
+        let load = WorkerLoad::new(self.demand(job, window, turn.arrivals, walks)?, tally, None, job);
         let mut worker = Worker::new(load, client, activity, Arc::clone(&self.stop), job.spin);
         worker.run()?;
         Ok(worker.into_parts())
     }
 
-    fn demand(&self, job: &Job, window: Window, arrivals: u64) -> io::Result<Demand> {
+    fn demand(&self, job: &Job, window: Window, arrivals: u64, walks: Option<Box<Walks>>) -> io::Result<Demand> {
         let (worker, workers) = (self.worker.0, job.workers);
         match &job.load.shape {
             Shape::Open { rate_per_s, arrivals: kind, .. } => {
@@ -253,13 +291,14 @@ impl Turns {
                     }
                     _ => Schedule::new(rate_per_s, kind, job.seed.wrapping_add(arrivals), worker, workers),
                 };
-                Ok(Demand::open(schedule.map_err(io::Error::other)?, window.epoch_ns, window.end_ns))
+                let schedule = schedule.map_err(io::Error::other)?;
+                Ok(Demand::open(schedule, walks, window.epoch_ns, window.end_ns))
             }
             Shape::Closed { users, think, pace } => {
                 let crowd = Crowd::new(users, worker, workers);
                 let (depth, seed) = (job.load.depth, job.seed);
                 let users = Users { crowd, think: *think, pace: *pace, depth, seed, worker, workers };
-                Ok(Demand::closed(users, window.epoch_ns, window.end_ns))
+                Ok(Demand::closed_of_journeys(users, walks, window.epoch_ns, window.end_ns))
             }
         }
     }

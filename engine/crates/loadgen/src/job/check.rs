@@ -1,4 +1,4 @@
-//! A check: a request to a target, read and validated like those of a job.
+//! A check: a request or a journey to a target, read and validated like those of a job.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use redline_pacing::{Profile, Think, Weights};
 use redline_traffic::EngineError;
 use serde::Deserialize;
 
-use super::requests::{Picks, RawRequest};
+use super::journey::RawJourney;
+use super::requests::{self, Picks, RawRequest};
 use super::target::RawTarget;
 use super::{Backend, Job, LONGEST_NS, Load, Shape, Shard, bad, parse};
 
@@ -20,7 +21,12 @@ const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 struct RawCheck {
     format: String,
     target: RawTarget,
-    request: RawRequest,
+    #[serde(default)]
+    request: Option<RawRequest>,
+    #[serde(default)]
+    requests: Vec<RawRequest>,
+    #[serde(default)]
+    journey: Option<RawJourney>,
     #[serde(default)]
     picks: Picks,
     timeout_ns: u64,
@@ -50,15 +56,31 @@ impl RawCheck {
             return Err(bad("keep_bytes", &message, "the length and the SHA-256 are those of the whole body"));
         }
         let target = self.target.check("target")?;
-        let mut request = self.request.check("request", &self.picks, &target)?;
-        request.options.hash = true;
-        request.end_with_first_event();
         let shape = Shape::Closed { users: Profile::constant(1.0), think: Think::None, pace: None };
+        let load = Load { shape, depth: 1, requests_per_connection: None, replayed: None };
+        let hint = "give `request`, or `requests` and `journey`";
+        let (mut requests, journey) = match (self.request, self.journey) {
+            (Some(_), Some(_)) => return Err(bad("request", "there is a journey as well", hint)),
+            (None, None) => return Err(bad("request", "is missing", hint)),
+            (Some(_), None) if !self.requests.is_empty() => {
+                return Err(bad("requests", "there is no journey of them", hint));
+            }
+            (Some(request), None) => (vec![request.check("request", &self.picks, &target, None, 0)?], None),
+            (None, Some(journey)) => {
+                let journey = journey.for_one_user().check(&self.requests, &load, 1, false)?;
+                (requests::check(self.requests, &self.picks, &target, Some(&journey))?.0, Some(journey))
+            }
+        };
+        for request in &mut requests {
+            request.options.hash = true;
+            request.end_with_first_event();
+        }
         Ok(Job {
             target,
-            requests: vec![request],
+            requests,
             weights: Weights::new(&[1.0]).map_err(|why| bad("request.weight", &why.to_string(), "leave it out"))?,
-            load: Load { shape, depth: 1, requests_per_connection: None, replayed: None },
+            journey: journey.map(Arc::new),
+            load,
             warmup_ns: 0,
             measure_ns: self.timeout_ns,
             count: Some(1),

@@ -68,7 +68,7 @@ pub struct RawStage {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum RawThink {
+pub enum RawThink {
     FixedNs(u64),
     ExponentialNs(u64),
 }
@@ -163,22 +163,25 @@ impl RawClosed {
         }
         check_depth("load.closed", self.depth, self.requests_per_connection)?;
         let pace = self.pace_per_s.map(|rate| check_pace(rate, self.depth, self.think.is_some())).transpose()?;
-        let think = match self.think {
-            None => Think::None,
-            Some(RawThink::FixedNs(ns)) => Think::Fixed(check_think(ns)?),
-            Some(RawThink::ExponentialNs(ns)) => Think::Exponential(check_think(ns)?),
-        };
+        let think = RawThink::check(self.think.as_ref(), "load.closed.think")?;
         let shape = Shape::Closed { users, think, pace };
         let Self { depth, requests_per_connection, .. } = self;
         Ok(Load { shape, depth, requests_per_connection, replayed: None })
     }
 }
 
-fn check_think(ns: u64) -> Result<u64, EngineError> {
-    if ns > LONGEST_NS {
-        return Err(bad("load.closed.think", &format!("{ns} is past {LONGEST_NS}"), "durations are in nanoseconds"));
+impl RawThink {
+    /// Validate a think time, or none, in this field.
+    pub fn check(think: Option<&Self>, field: &str) -> Result<Think, EngineError> {
+        match think {
+            Some(Self::FixedNs(ns) | Self::ExponentialNs(ns)) if *ns > LONGEST_NS => {
+                Err(bad(field, &format!("{ns} is past {LONGEST_NS}"), "durations are in nanoseconds"))
+            }
+            None => Ok(Think::None),
+            Some(Self::FixedNs(ns)) => Ok(Think::Fixed(*ns)),
+            Some(Self::ExponentialNs(ns)) => Ok(Think::Exponential(*ns)),
+        }
     }
-    Ok(ns)
 }
 
 fn check_pace(rate_per_s: f64, depth: u32, thinks: bool) -> Result<Pace, EngineError> {

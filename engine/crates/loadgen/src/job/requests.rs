@@ -13,6 +13,7 @@ use redline_wire::{
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::journey::{Journey, Keeps};
 use super::target::{Http, Target};
 use super::{LONGEST_NS, bad, from_hex};
 
@@ -32,11 +33,21 @@ pub struct RawRequest {
     body_base64: Option<String>,
     #[serde(default)]
     body_text: Option<String>,
+    #[serde(default)]
+    body_escape: Option<RawEscape>,
     expect: RawExpect,
     #[serde(default)]
     timestamp: Option<RawTimestamp>,
     #[serde(default)]
     stream: Option<RawStream>,
+}
+
+/// How values of a user are written in `body_text`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawEscape {
+    Json,
+    Form,
 }
 
 fn default_weight() -> f64 {
@@ -135,7 +146,12 @@ pub struct Request {
 }
 
 /// Validate all requests and their weights.
-pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Vec<Request>, Weights), EngineError> {
+pub fn check(
+    raw: Vec<RawRequest>,
+    picks: &Picks,
+    target: &Target,
+    journey: Option<&Journey>,
+) -> Result<(Vec<Request>, Weights), EngineError> {
     if raw.is_empty() {
         return Err(bad("requests", "there is none", "give at least one request"));
     }
@@ -145,14 +161,33 @@ pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Ve
         let field = wrong.map_or_else(|| "requests".to_owned(), |i| format!("requests[{i}].weight"));
         bad(&field, &why.to_string(), "weights are 0 or more, and not all 0")
     })?;
+    if journey.is_some()
+        && let Some(i) = raw.iter().position(|request| request.weight.to_bits() != 1.0_f64.to_bits())
+    {
+        let message = "the steps of a journey are sent in order, not drawn by weight";
+        return Err(bad(&format!("requests[{i}].weight"), message, "leave it out, or the journey"));
+    }
     let requests = raw.into_iter().enumerate();
-    let requests = requests.map(|(i, request)| request.check(&format!("requests[{i}]"), picks, target));
+    let requests = requests.map(|(i, request)| request.check(&format!("requests[{i}]"), picks, target, journey, i));
     Ok((requests.collect::<Result<_, _>>()?, weights))
 }
 
 impl RawRequest {
-    /// Validate the request. `place` is its field in the job.
-    pub fn check(self, place: &str, picks: &Picks, target: &Target) -> Result<Request, EngineError> {
+    /// The texts in which placeholders are values.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter().map(|(_, value)| value.as_str());
+        [self.path.as_str()].into_iter().chain(headers).chain(self.body_text.as_deref())
+    }
+
+    /// Validate the request. `place` is its field in the job, and `number` its index.
+    pub fn check(
+        self,
+        place: &str,
+        picks: &Picks,
+        target: &Target,
+        journey: Option<&Journey>,
+        number: usize,
+    ) -> Result<Request, EngineError> {
         let within = |field: &str| format!("{place}.{field}");
         let is_head = self.method == "HEAD";
         let text_is_given = self.body_text.is_some();
@@ -161,7 +196,14 @@ impl RawRequest {
                 let message = "there is a body_base64 as well";
                 return Err(bad(&within("body_text"), message, "give one of them, or none"));
             }
-            (Some(text), None) => Body::Text(text, BodyEscape::None),
+            (Some(text), None) => Body::Text(
+                text,
+                match self.body_escape {
+                    None => BodyEscape::None,
+                    Some(RawEscape::Json) => BodyEscape::Json,
+                    Some(RawEscape::Form) => BodyEscape::Form,
+                },
+            ),
             (None, base64) => Body::Bytes(STANDARD.decode(base64.unwrap_or_default()).map_err(|error| {
                 bad(&within("body_base64"), &error.to_string(), "give standard base64 with padding, or null")
             })?),
@@ -175,9 +217,13 @@ impl RawRequest {
             body,
             tls: target.tls.is_some(),
             http2: target.http == Http::V2,
-            cookies: false,
+            cookies: journey.is_some_and(|journey| journey.cookies),
         };
-        let template = Template::compile(spec, &Names::picks(picks)).map_err(|why| {
+        let names = match journey {
+            Some(journey) => Names { picks, takes: &journey.names, columns: journey.columns() },
+            None => Names::picks(picks),
+        };
+        let template = Template::compile(spec, &names).map_err(|why| {
             let field = match why.part() {
                 Part::Method => within("method"),
                 Part::Host => "target.host".to_owned(),
@@ -195,6 +241,10 @@ impl RawRequest {
         let expect = self.expect.check(&within("expect"))?;
         let timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
         let stream = self.stream.map(|stream| stream.check(&within("stream"))).transpose()?;
+        if stream.is_some() && journey.is_some() {
+            let message = "a step of a journey cannot be a stream of events";
+            return Err(bad(&within("stream"), message, "leave it out, or load the stream by itself"));
+        }
         if stream.is_some() {
             let is_whole = expect.body_length.is_some() || expect.body_sha256.is_some() || !expect.json.is_empty();
             if is_head || is_whole || timestamp.is_some() {
@@ -208,7 +258,9 @@ impl RawRequest {
             ..expect
         };
         let options = expect.read_options(is_head);
-        let options = ReadOptions { keep: options.keep || timestamp.is_some(), ..options };
+        let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
+        let keep = options.keep || timestamp.is_some() || keeps.body;
+        let options = ReadOptions { keep, fields: keeps.fields, ..options };
         Ok(Request { template, expect, timestamp, stream, options })
     }
 }

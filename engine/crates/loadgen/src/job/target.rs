@@ -1,7 +1,9 @@
 //! The target of a job: its address and protocol.
 
+use std::fmt;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use redline_tls::{Client, Settings, Version};
 use redline_traffic::EngineError;
@@ -26,6 +28,18 @@ pub struct RawTarget {
     connect: Vec<RawPlace>,
     #[serde(default)]
     addresses: Addresses,
+    #[serde(default)]
+    proxy: Option<RawProxy>,
+}
+
+/// An HTTP proxy, which is asked for a tunnel on each connection.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProxy {
+    host: String,
+    port: u16,
+    #[serde(default)]
+    authorization: Option<String>,
 }
 
 /// Where connections go instead of the host and port of the target.
@@ -96,6 +110,22 @@ pub struct Target {
     pub sources: Vec<IpAddr>,
     places: Vec<Place>,
     pub addresses: Addresses,
+    pub proxy: Option<Proxy>,
+}
+
+/// An HTTP proxy that opens tunnels to the target.
+#[derive(Clone)]
+pub struct Proxy {
+    place: Place,
+    /// The CONNECT request.
+    pub connect: Arc<[u8]>,
+}
+
+impl fmt::Debug for Proxy {
+    /// Without the request, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 /// A host and a port, or the file of a Unix socket.
@@ -113,13 +143,14 @@ pub struct Tls {
 }
 
 impl Target {
-    /// Where its connections may go: all addresses of its places.
+    /// Where its connections may go: all addresses of its places, or of the proxy before them.
     ///
     /// # Errors
     /// Why a place has no address, in words.
     pub fn peers(&self) -> Result<Peers, String> {
         let mut peers = Vec::new();
-        for place in &self.places {
+        let places = self.proxy.as_ref().map_or(self.places.as_slice(), |proxy| std::slice::from_ref(&proxy.place));
+        for place in places {
             match place {
                 Place::Unix(path) => peers.push(Peer::Unix(path.clone())),
                 Place::Tcp(host, port) => {
@@ -183,6 +214,7 @@ impl RawTarget {
         if places.is_empty() {
             places.push(Place::Tcp(host.clone(), self.port));
         }
+        let proxy = self.proxy.map(|proxy| proxy.check(&places, self.addresses, field)).transpose()?;
         let tls = self.tls.map(|tls| tls.check(&host, self.http, field)).transpose()?;
         Ok(Target {
             host,
@@ -192,8 +224,41 @@ impl RawTarget {
             sources: self.sources,
             places,
             addresses: self.addresses,
+            proxy,
         })
     }
+}
+
+impl RawProxy {
+    /// `places` are where the tunnel may lead: the proxy looks up names itself, so only one of them is possible.
+    fn check(self, places: &[Place], addresses: Addresses, field: &str) -> Result<Proxy, EngineError> {
+        let field = format!("{field}.proxy");
+        let host = checked_host(&self.host, &format!("{field}.host"))?;
+        let port = checked_port(self.port, &format!("{field}.port"))?;
+        let authority = match places {
+            [Place::Tcp(host, port)] if addresses == Addresses::First => authority(host, *port),
+            _ => {
+                let message = "a tunnel leads to a single host and port, which the proxy looks up";
+                return Err(bad(&field, message, "leave out the proxy, or Unix sockets and further addresses"));
+            }
+        };
+        let mut connect = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
+        if let Some(credentials) = self.authorization {
+            if credentials.is_empty() || credentials.bytes().any(|byte| byte.is_ascii_control() || !byte.is_ascii()) {
+                let field = format!("{field}.authorization");
+                return Err(bad(&field, "is not the value of a header", "give one such as \"Basic dXNlcjpwYXNz\""));
+            }
+            connect = connect + "Proxy-Authorization: " + &credentials + "\r\n";
+        }
+        connect.push_str("\r\n");
+        Ok(Proxy { place: Place::Tcp(host, port), connect: connect.into_bytes().into() })
+    }
+}
+
+/// `127.0.0.1:8080`, `[::1]:8080`; a zone has no meaning on the proxy's host.
+fn authority(host: &str, port: u16) -> String {
+    let host = without_zone(host);
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 impl RawTls {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use redline_pacing::{Weights, random_bits};
-use redline_traffic::{Outcome, RequestTally};
+use redline_traffic::{JourneyEnd, JourneyTally, Outcome, RequestTally};
 
+use crate::by_journey::Entry;
 use crate::client::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure};
-use crate::demand::{Demand, DueEvent, DueRequest};
+use crate::demand::{AfterStep, Demand, DueEvent, DueRequest, NOBODY, StepKind, Walks};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
-use crate::job::Job;
+use crate::job::{Job, Journey};
 use crate::tally::{Tally, Window};
 
 /// Separates the draws of requests that were never written from other draws with the same seed.
@@ -37,17 +38,30 @@ struct Mix {
     weights: Weights,
     /// The requests of a replay, by the number of what is due.
     replayed: Option<Arc<[u32]>>,
+    journey: Option<Arc<Journey>>,
     seed: u64,
     /// How many requests ended without having been written.
     unwritten: u64,
 }
 
 impl Mix {
+    /// The index of a request, where that does not depend on a draw; none in a job of a single request.
+    fn name_of(&self, due: &DueRequest) -> Option<u32> {
+        match (&self.replayed, &self.journey) {
+            (Some(requests), _) => Some(requests[due.user as usize]),
+            (None, Some(journey)) if journey.steps.len() > 1 => Some(journey.steps[due.step as usize].request),
+            _ => None,
+        }
+    }
+
     /// A request that was written stays what it is. One that never was has not been drawn yet; it counts as one that is drawn
     /// now, because otherwise the response times of no request would tell that it waited.
     fn index_of(&mut self, due: &DueRequest) -> u32 {
         if let Some(requests) = &self.replayed {
             return requests[due.user as usize];
+        }
+        if let Some(journey) = &self.journey {
+            return journey.steps[due.step as usize].request;
         }
         if due.written_ns.is_some() {
             return self.weights.pick(self.seed, due.seq) as u32;
@@ -76,6 +90,7 @@ impl WorkerLoad {
             mix: Mix {
                 weights: job.weights.clone(),
                 replayed: job.load.replayed.clone(),
+                journey: job.journey.clone(),
                 seed: job.seed,
                 unwritten: 0,
             },
@@ -116,7 +131,7 @@ impl WorkerLoad {
             self.end_ns = self.end_ns.min(end_ns);
             self.drain_end_ns = self.drain_end_ns.min(self.end_ns.saturating_add(self.drain_ns));
             self.demand.cut(self.end_ns);
-            if self.count == Some(0) {
+            if self.count == Some(0) || self.demand.walks().is_some_and(Walks::is_done) {
                 self.end_at(measure_ns);
             }
         }
@@ -179,7 +194,27 @@ impl WorkerLoad {
     /// Take the request that has waited longest.
     #[inline]
     pub fn take(&mut self) -> Option<DueRequest> {
-        self.demand.take()
+        let due = self.demand.take()?;
+        self.mark(&due);
+        Some(due)
+    }
+
+    /// Take what has waited longest, even if it cannot be sent.
+    fn take_any(&mut self) -> Option<DueRequest> {
+        let due = self.demand.take_any()?;
+        self.mark(&due);
+        Some(due)
+    }
+
+    /// Remember whether a journey counts that begins.
+    #[inline]
+    fn mark(&mut self, due: &DueRequest) {
+        if due.kind == StepKind::First {
+            let mark = self.tally.mark_of_journey(due.due_ns);
+            if let Some(walks) = self.demand.walks_mut() {
+                walks.mark(due.user, mark);
+            }
+        }
     }
 
     #[inline]
@@ -191,11 +226,23 @@ impl WorkerLoad {
     #[inline]
     pub fn pop_due(&mut self, now_ns: u64) -> DueEvent {
         let event = self.demand.pop_due();
-        if let DueEvent::Due(due_ns) = event {
-            self.tally.due(due_ns, now_ns);
-            self.count_down(due_ns, now_ns);
+        match event {
+            DueEvent::Due(due_ns) => {
+                self.tally.due(due_ns, now_ns);
+                self.count_down(due_ns, now_ns);
+                event
+            }
+            DueEvent::Step(due_ns) => {
+                self.tally.due(due_ns, now_ns);
+                DueEvent::Due(due_ns)
+            }
+            DueEvent::Dropped(mark) => {
+                self.tally.journey(mark, Entry::Ended(JourneyEnd::Unfinished));
+                self.end_if_done(now_ns);
+                DueEvent::Nothing
+            }
+            DueEvent::Joined | DueEvent::Left | DueEvent::Nothing => event,
         }
-        event
     }
 
     /// No connection had room for a request that is due. Returns whether a connection may be added for it, which is so in an
@@ -207,8 +254,11 @@ impl WorkerLoad {
         self.demand.is_open()
     }
 
-    /// A measured request fell due. The measurement ends with the last that may.
+    /// A measured request fell due, or a journey. The measurement ends with the last that may.
     fn count_down(&mut self, due_ns: u64, now_ns: u64) {
+        if self.demand.walks().is_some() {
+            return self.begin_journey(due_ns);
+        }
         if let Some(left) = &mut self.count
             && due_ns >= self.measure_ns
         {
@@ -218,6 +268,33 @@ impl WorkerLoad {
                 // Other requests may be due at the same moment, which are too many.
                 self.demand.cut(0);
             }
+        }
+    }
+
+    /// A journey fell due. The measurement ends when the last that may begin is over.
+    fn begin_journey(&mut self, due_ns: u64) {
+        self.tally.journey_due(due_ns);
+        let mut is_last = false;
+        if let Some(left) = &mut self.count
+            && due_ns >= self.measure_ns
+        {
+            *left = left.saturating_sub(1);
+            is_last = *left == 0;
+        }
+        if let Some(walks) = self.demand.walks_mut() {
+            if walks.begin() {
+                self.tally.rows_used_up();
+            }
+            if is_last {
+                walks.end_begins();
+            }
+        }
+    }
+
+    /// End the measurement, if no journey is under way and none may begin.
+    fn end_if_done(&mut self, now_ns: u64) {
+        if self.demand.walks().is_some_and(Walks::is_done) {
+            self.end_at(now_ns.max(self.measure_ns));
         }
     }
 
@@ -231,7 +308,7 @@ impl WorkerLoad {
 
     /// A request could not be encoded, so nothing of it was written.
     pub fn not_encoded(&mut self, (due, why): (DueRequest, String), now_ns: u64, failures: &mut FirstFailures) {
-        failures.note(Outcome::Closed, now_ns, || Cause::words(why));
+        failures.note(Outcome::Closed, now_ns, || Cause::words(why).of(self.mix.name_of(&due)));
         self.end_waiting(due, Outcome::Closed, now_ns);
     }
 
@@ -281,8 +358,7 @@ impl WorkerLoad {
                 self.tally.exhausted(self.demand.oldest_due_ns());
             }
             let outcome = failure.why.outcome();
-            failures.note(outcome, now_ns, || Cause::words(failure.why.to_string()));
-            self.end_oldest_waiting(outcome, now_ns);
+            self.end_oldest_waiting(outcome, now_ns, failures, || failure.why.to_string());
         }
     }
 
@@ -295,14 +371,22 @@ impl WorkerLoad {
     pub fn expire_waiting(&mut self, now_ns: u64, failures: &mut FirstFailures) {
         while self.expires_ns() <= now_ns {
             let timeout_ns = self.timeout_ns;
-            let reason = || Cause::words(format!("no connection had room for it within {}", in_words(timeout_ns)));
-            failures.note(Outcome::Timeout, now_ns, reason);
-            self.end_oldest_waiting(Outcome::Timeout, now_ns);
+            let lacks_user = self.demand.lacks_user();
+            let what = if lacks_user { "no user was free" } else { "no connection had room" };
+            let reason = || format!("{what} for it within {}", in_words(timeout_ns));
+            self.end_oldest_waiting(Outcome::Timeout, now_ns, failures, reason);
         }
     }
 
-    fn end_oldest_waiting(&mut self, outcome: Outcome, now_ns: u64) {
-        if let Some(due) = self.demand.take() {
+    fn end_oldest_waiting(
+        &mut self,
+        outcome: Outcome,
+        now_ns: u64,
+        failures: &mut FirstFailures,
+        reason: impl FnOnce() -> String,
+    ) {
+        if let Some(due) = self.take_any() {
+            failures.note(outcome, now_ns, || Cause::words(reason()).of(self.mix.name_of(&due)));
             self.end_waiting(due, outcome, now_ns);
         }
     }
@@ -317,6 +401,9 @@ impl WorkerLoad {
     #[inline]
     fn end(&mut self, ended: &EndedRequest, now_ns: u64) {
         self.tally.ended(ended, now_ns);
+        if self.demand.walks().is_some() {
+            return self.end_step(ended, now_ns);
+        }
         if let Some(due_ns) = self.demand.ended(ended.due, now_ns) {
             // A request that fell due while its user waited for an answer is not late.
             self.tally.due(due_ns, due_ns);
@@ -327,29 +414,78 @@ impl WorkerLoad {
         }
     }
 
+    /// A step of a journey has ended: what follows it.
+    fn end_step(&mut self, ended: &EndedRequest, now_ns: u64) {
+        let Some((after, mark)) = self.demand.step_ended(ended, now_ns) else {
+            return;
+        };
+        let mark = mark.unwrap_or_else(|| self.tally.mark_of_journey(ended.due.due_ns));
+        if let Some(walks) = self.demand.walks_mut() {
+            walks.each_skipped(|step| self.tally.journey(mark, Entry::Skipped(step)));
+            if walks.takes_again() {
+                self.tally.journey(mark, Entry::Again);
+            }
+        }
+        match after {
+            AfterStep::Due(due_ns) => self.tally.due(due_ns, due_ns),
+            AfterStep::Over(end) => {
+                self.tally.journey(mark, Entry::Ended(end));
+                if let Some(due_ns) = self.demand.journey_ended(ended.due, now_ns) {
+                    self.tally.due(due_ns, due_ns);
+                    if due_ns < now_ns {
+                        self.tally.waited(due_ns);
+                    }
+                    self.begin_journey(due_ns);
+                }
+            }
+            AfterStep::Later | AfterStep::Done => {}
+        }
+        self.end_if_done(now_ns);
+    }
+
+    /// Take the measurements by journey.
+    pub fn take_journeys(&mut self) -> Option<JourneyTally> {
+        self.tally.take_journeys()
+    }
+
     /// Take the measurements by request.
     pub fn take_requests(&mut self) -> Vec<RequestTally> {
         self.tally.take_requests()
     }
 
-    /// The tally, to be used for another load.
-    pub fn into_tally(self) -> Tally {
-        self.tally
+    /// The tally and the journeys under way, to be used for another load.
+    pub fn into_tally(self) -> (Tally, Option<Box<Walks>>) {
+        (self.tally, self.demand.into_walks())
+    }
+
+    /// Journeys whose next step would fall due after the load are unfinished. Those of a duet may go on in a later slice.
+    fn leave_unfinished(&mut self) {
+        if let Some(walks) = self.demand.walks()
+            && !self.tally.has_later_slices()
+        {
+            for mark in walks.marks_under_way() {
+                self.tally.journey(mark, Entry::Ended(JourneyEnd::Unfinished));
+            }
+        }
     }
 
     /// End waiting requests, with their age as their time, and the last interval. With a pace, the end of a request may
     /// make another fall due that was due in time.
     pub fn finish(&mut self, now_ns: u64, failures: &mut FirstFailures) {
-        while let Some(due) = self.demand.take() {
+        while let Some(due) = self.take_any() {
             let (outcome, reason) = match due.written_ns {
                 Some(_) => {
                     (Outcome::InFlight, "the server did not process it, and it was not sent again in time".to_owned())
                 }
+                None if due.user == NOBODY && self.demand.walks().is_some() => {
+                    (Outcome::Unsent, format!("no user was free for it {OVER}"))
+                }
                 None => (Outcome::Unsent, format!("no connection had room for it {OVER}")),
             };
-            failures.note(outcome, now_ns, || Cause::words(reason));
+            failures.note(outcome, now_ns, || Cause::words(reason).of(self.mix.name_of(&due)));
             self.end_waiting(due, outcome, now_ns);
         }
+        self.leave_unfinished();
         self.tally.finish(now_ns);
     }
 }

@@ -112,7 +112,7 @@ fn each_field_is_checked_and_named() {
 
 #[test]
 fn unknown_and_missing_keys_are_named() {
-    for (place, key) in [("/surprise", "surprise"), ("/target/proxy", "proxy"), ("/requests/0/host", "host")] {
+    for (place, key) in [("/surprise", "surprise"), ("/target/gateway", "gateway"), ("/requests/0/host", "host")] {
         let message = refused(&with(job(1), place, json!(1)).to_string());
         assert!(message.contains(&format!("unknown field `{key}`")), "{message}");
     }

@@ -47,6 +47,11 @@ fn reads_faults_and_answers() {
     assert_eq!(options("null --work 100").behaviour.work, 100);
     assert_eq!(options("null").behaviour.work, 0);
     assert_eq!(options("null --connections-at-most 0").connections_at_most, Some(0));
+    let answers =
+        options("null --sessions --session-requests 9 --close-after 3 --close-silently --report --rest-after 1s");
+    assert_eq!((answers.behaviour.endings.after, answers.behaviour.endings.silent), (Some(3), true));
+    assert!(matches!(answers.behaviour.content, Content::Sessions(_)) && answers.behaviour.report.is_some());
+    assert_eq!(answers.behaviour.faults.rest_after_ns, 1_000_000_000);
     assert_eq!(options("null --processes 3 --threads 2").processes, 3);
     assert!(options("null --pause-every 1s --pause-for 100ms --pause-after 0s").pauses.is_some());
 }
@@ -82,6 +87,14 @@ fn says_what_is_wrong() {
         ("lognormal --median 1ms --sigma 9", "not between 0 and 5"),
         ("stall --every 1s --for 1s", "less than --every"),
         ("stall --every 1s", "needs --for S"),
+        ("null --body-over 1ms --rest-after 1ms", "either --body-over"),
+        ("null --close-silently", "--close-silently needs --close-after N"),
+        ("null --close-after 0", "--close-after 0: not from 1"),
+        ("null --session-requests 5", "--session-requests needs --sessions"),
+        ("null --sessions --body-bytes 5", "either --body-bytes or that of --sessions"),
+        ("null --sessions --processes 2", "--sessions are those of one process"),
+        ("null --report --processes 2", "--report counts in the first process"),
+        ("null --report --pause-every 1s --pause-for 1ms", "--report counts in the first process"),
         ("null --bytewise=1", "--bytewise has no value"),
         ("null --reset-share nan", "not from 0 to 1"),
         ("null --skew 1ms", "--skew needs --server-time"),

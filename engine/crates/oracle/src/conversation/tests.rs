@@ -1,19 +1,32 @@
 use super::{Conversation, Release, Respondent, add_decimal};
+use crate::agenda::Due;
+use crate::endings::{Ending, Endings};
+use crate::sessions::{Asked, Reply};
 use proptest::prelude::*;
 
 /// Answers with the name, as soon as the function allows it.
 struct When<F>(F);
 
 impl<F: FnMut(usize) -> Release> Respondent for When<F> {
-    fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8] {
-        name
+    fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a> {
+        Reply::plain(200, asked.name)
+    }
+
+    fn keeps_bodies(&self) -> bool {
+        false
     }
 
     fn resets(&mut self) -> bool {
         false
     }
 
-    fn release(&mut self, head: usize, body: usize) -> Release {
+    fn ending(&self, _: u64) -> Ending {
+        Ending::Open
+    }
+
+    fn passed_over(&mut self, _: u64) {}
+
+    fn release(&mut self, _: i32, head: usize, body: usize) -> Release {
         self.0(head + body)
     }
 }
@@ -26,18 +39,65 @@ fn filled(bytes: usize, reset: usize) -> Filled {
 }
 
 impl Respondent for &mut Filled {
-    fn body<'a>(&'a mut self, _: &'a [u8]) -> &'a [u8] {
-        &self.0
+    fn reply<'a>(&'a mut self, _: Asked<'a>) -> Reply<'a> {
+        Reply::plain(200, &self.0)
     }
+
+    fn keeps_bodies(&self) -> bool {
+        false
+    }
+
+    fn ending(&self, _: u64) -> Ending {
+        Ending::Open
+    }
+
+    fn passed_over(&mut self, _: u64) {}
 
     fn resets(&mut self) -> bool {
         self.1 = self.1.wrapping_sub(1);
         self.1 == 0
     }
 
-    fn release(&mut self, _: usize, _: usize) -> Release {
+    fn release(&mut self, _: i32, _: usize, _: usize) -> Release {
         Release::Now
     }
+}
+
+/// Answers with the body of the request, and ends connections.
+#[derive(Default)]
+struct Echo {
+    endings: Endings,
+    passed_over: u64,
+}
+
+impl Respondent for &mut Echo {
+    fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a> {
+        Reply { set_cookie: asked.cookie, ..Reply::plain(if asked.token.is_empty() { 200 } else { 401 }, asked.body) }
+    }
+
+    fn keeps_bodies(&self) -> bool {
+        true
+    }
+
+    fn resets(&mut self) -> bool {
+        false
+    }
+
+    fn ending(&self, nth: u64) -> Ending {
+        self.endings.with(nth)
+    }
+
+    fn passed_over(&mut self, requests: u64) {
+        self.passed_over += requests;
+    }
+
+    fn release(&mut self, _: i32, _: usize, _: usize) -> Release {
+        Release::Now
+    }
+}
+
+fn due(length: usize) -> Due {
+    Due { at_ns: 0, arrival_ns: 0, token: 0, stream: 0, length, first: true, last: true }
 }
 
 const THREE: &[u8] = b"GET /path0 HTTP/1.1\r\nHost: a\r\n\r\n\
@@ -99,11 +159,11 @@ fn an_answer_waits_for_its_release() {
         }),
     );
     assert_eq!(text(&conversation), "");
-    conversation.release(lengths[0]);
+    conversation.release(&due(lengths[0]));
     assert_eq!(text(&conversation), &ANSWERS[..lengths[0]]);
     conversation.left(lengths[0]);
     assert!(!conversation.is_over());
-    conversation.release(lengths[1] + lengths[2]);
+    conversation.release(&due(lengths[1] + lengths[2]));
     assert_eq!(text(&conversation), &ANSWERS[lengths[0]..]);
 }
 
@@ -179,8 +239,46 @@ fn a_buffer_is_held_only_while_it_is_needed() {
     conversation.receive(b"GET / HTTP/1.1\r\n\r\n", When(|_| Release::Later));
     conversation.give_back(&mut buffer);
     assert_eq!(buffer.capacity(), 0);
-    conversation.release(1000);
+    conversation.release(&due(1000));
     conversation.left(conversation.outgoing().len());
     conversation.give_back(&mut buffer);
     assert_eq!(buffer.capacity(), 1000);
+}
+
+#[test]
+fn an_answer_may_depend_on_the_body_the_cookie_and_the_token() {
+    let (mut conversation, mut echo) = (Conversation::new(), Echo::default());
+    conversation.receive(b"POST /a HTTP/1.1\r\nContent-Length: 5\r\nCookie: sid=1\r\n\r\nhe", &mut echo);
+    assert_eq!(conversation.body_to_skip(), 0);
+    conversation.receive(b"lloGET /b HTTP/1.1\r\nX-Token: t\r\n\r\n", &mut echo);
+    let answers = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\nSet-Cookie: sid=1\r\n\r\nhello\
+        HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Session\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(text(&conversation), answers);
+}
+
+#[test]
+fn a_body_that_is_too_long_to_be_kept_is_refused() {
+    let (mut conversation, mut echo) = (Conversation::new(), Echo::default());
+    conversation.receive(b"POST /a HTTP/1.1\r\nContent-Length: 65537\r\n\r\n", &mut echo);
+    assert!(text(&conversation).starts_with("HTTP/1.1 413 Content Too Large\r\n"));
+}
+
+#[test]
+fn what_follows_the_last_answer_of_a_connection_is_counted_and_not_answered() {
+    for silent in [false, true] {
+        let mut echo = Echo { endings: Endings { after: Some(2), silent }, passed_over: 0 };
+        let mut conversation = Conversation::new();
+        conversation.receive(&b"GET / HTTP/1.1\r\n\r\n".repeat(4), &mut echo);
+        let said = text(&conversation);
+        assert_eq!((said.matches("200 OK").count(), said.contains("Connection: close")), (2, !silent));
+        assert!(!conversation.has_finished() && conversation.listens());
+        conversation.left(conversation.outgoing().len());
+        assert!(conversation.has_finished() && !conversation.is_over());
+        conversation.receive(b"POST / HTTP/1.1\r\nContent-Length: 70000\r\n\r\n", &mut echo);
+        conversation.skip(conversation.body_to_skip());
+        conversation.receive(b"x", &mut echo);
+        assert_eq!(echo.passed_over, 3);
+        conversation.end();
+        assert!(conversation.is_over());
+    }
 }

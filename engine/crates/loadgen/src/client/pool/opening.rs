@@ -9,6 +9,7 @@ use super::Pool;
 use super::states::ConnectionState;
 use crate::client::activity::{Activity, ClientEvent, Handshake};
 use crate::client::connection::Layers;
+use crate::client::tunnel::Reply;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
 use crate::job::Http;
@@ -42,6 +43,8 @@ impl ConnectResult {
 #[derive(Debug)]
 pub enum OpenError {
     Connect(io::Error),
+    /// The proxy was reached, and there is no tunnel through it.
+    Proxy(String),
     /// The TCP connection was open, and the handshake failed.
     Tls(String),
 }
@@ -50,7 +53,7 @@ impl OpenError {
     /// The outcome of requests that fail for this reason.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Connect(_) => Outcome::Connect,
+            Self::Connect(_) | Self::Proxy(_) => Outcome::Connect,
             Self::Tls(_) => Outcome::Tls,
         }
     }
@@ -75,6 +78,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => error.fmt(f),
+            Self::Proxy(why) => why.fmt(f),
             Self::Tls(why) => write!(f, "the TLS handshake failed: {why}"),
         }
     }
@@ -113,7 +117,9 @@ impl<I: Io> Pool<I> {
 
     /// The error of a connection that was not open in time.
     pub fn too_slow(&self, connection: ConnectionId) -> OpenError {
-        if self.connection(connection).has_layers() {
+        if self.connection(connection).is_tunnelling() {
+            OpenError::Proxy("the proxy did not open the tunnel in time".to_owned())
+        } else if self.connection(connection).has_layers() {
             OpenError::Tls("the server did not complete it in time".to_owned())
         } else {
             OpenError::Connect(io::Error::new(ErrorKind::TimedOut, "no answer in time"))
@@ -161,12 +167,19 @@ impl<I: Io> Pool<I> {
                         // Its handshake is complete, and its last bytes are now written.
                         self.settle(connection);
                     }
-                    OpeningProgress::Pending
+                    // The proxy may have answered before the kernel reported that it took the request.
+                    self.pass_tunnel(connection, now_ns, activity)
                 }
                 Err(error) => OpeningProgress::Failed(self.broke(connection, error)),
             },
             Event::Received { chunk, .. } => {
-                let progress = self.receive_handshake(connection, chunk.bytes(), now_ns, activity);
+                activity.bytes_received += chunk.bytes().len();
+                let progress = if self.connection(connection).is_tunnelling() {
+                    self.connection_mut(connection).feed_tunnel(chunk.bytes());
+                    self.pass_tunnel(connection, now_ns, activity)
+                } else {
+                    self.receive_handshake(connection, chunk.bytes(), now_ns, activity)
+                };
                 self.io.release(chunk);
                 progress
             }
@@ -175,11 +188,49 @@ impl<I: Io> Pool<I> {
 
     /// The error of a connection that ended while it was being opened.
     fn broke(&self, connection: ConnectionId, error: io::Error) -> OpenError {
-        if self.connection(connection).is_tls() { OpenError::Tls(error.to_string()) } else { OpenError::Connect(error) }
+        if self.connection(connection).is_tunnelling() {
+            OpenError::Proxy(format!("the proxy opened no tunnel: {error}"))
+        } else if self.connection(connection).is_tls() {
+            OpenError::Tls(error.to_string())
+        } else {
+            OpenError::Connect(error)
+        }
     }
 
-    /// The socket is connected: start the handshakes.
+    /// The socket is connected: ask the proxy for a tunnel if there is one, or start the handshakes.
     fn connected(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> OpeningProgress {
+        let Some(proxy) = &self.target.proxy else {
+            return self.start_handshakes(connection, now_ns, activity);
+        };
+        let layers = Layers::tunnel(&proxy.connect);
+        self.connection_mut(connection).set_layers(Box::new(layers));
+        match self.flush(connection) {
+            Ok(sent) => activity.bytes_sent += sent,
+            Err(error) => return OpeningProgress::Failed(self.broke(connection, error)),
+        }
+        OpeningProgress::Pending
+    }
+
+    /// Start the handshakes once the proxy has opened the tunnel.
+    fn pass_tunnel(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> OpeningProgress {
+        match self.connection_mut(connection).tunnel_reply() {
+            Reply::Incomplete => OpeningProgress::Pending,
+            Reply::Refused(why) => OpeningProgress::Failed(OpenError::Proxy(why)),
+            Reply::Open(early) => {
+                let progress = self.start_handshakes(connection, now_ns, activity);
+                if early.is_empty() || matches!(progress, OpeningProgress::Failed(_)) {
+                    return progress;
+                }
+                match self.receive_handshake(connection, &early, now_ns, activity) {
+                    OpeningProgress::Pending => progress,
+                    further => further,
+                }
+            }
+        }
+    }
+
+    /// Nothing but handshakes is between the socket and the first request.
+    fn start_handshakes(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) -> OpeningProgress {
         let mut layers = Layers::default();
         layers.handshake_since_ns = now_ns;
         if let Some(tls) = &self.target.tls {
@@ -218,7 +269,6 @@ impl<I: Io> Pool<I> {
         now_ns: u64,
         activity: &mut Activity,
     ) -> OpeningProgress {
-        activity.bytes_received += bytes.len();
         match self.connection_mut(connection).take_layers() {
             None => OpeningProgress::Failed(OpenError::Connect(io::Error::other("it spoke before a request came"))),
             Some(mut layers) => {

@@ -1,0 +1,214 @@
+//! The users of journeys as a client knows them: cookies, values that they took from answers, and rows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use redline_visitor::Jar;
+use redline_wire::{Answer, Values, fields_in};
+
+use super::scenario::Draws;
+use crate::demand::{DueRequest, StepKind};
+use crate::ids::GlobalWorkerId;
+use crate::job::{Job, Journey, RowUse};
+use crate::sys::time::{now_ns, unix_ns};
+
+/// The users of one worker.
+pub struct Visitors {
+    journey: Arc<Journey>,
+    is_tls: bool,
+    all: Vec<Visitor>,
+    /// The number of this worker, and of all workers.
+    worker: u32,
+    workers: u32,
+    /// How many journeys have begun.
+    begun: u64,
+    /// The wall clock minus the monotonic clock, in nanoseconds.
+    unix_minus_mono_ns: i64,
+    /// Whose request is written, and when, in seconds since 1970.
+    user: usize,
+    now_s: i64,
+}
+
+#[derive(Default)]
+struct Visitor {
+    jar: Jar,
+    values: Vec<Value>,
+    row: usize,
+    /// The target of the last request, which an answer's cookies belong to.
+    target: Vec<u8>,
+}
+
+/// A value that was taken, if it was.
+#[derive(Clone, Default)]
+struct Value {
+    bytes: Vec<u8>,
+    is_known: bool,
+}
+
+impl Visitors {
+    /// None without a journey.
+    pub fn of(job: &Job, worker: GlobalWorkerId) -> Option<Box<Self>> {
+        let journey = job.journey.clone()?;
+        let unix_minus_mono_ns = unix_ns() as i64 - now_ns() as i64;
+        Some(Box::new(Self {
+            journey,
+            is_tls: job.target.tls.is_some(),
+            all: Vec::new(),
+            worker: worker.0,
+            workers: job.shard.all_workers,
+            begun: 0,
+            unix_minus_mono_ns,
+            user: 0,
+            now_s: 0,
+        }))
+    }
+
+    /// The request of a step that is due. A first step begins a journey.
+    #[inline]
+    pub fn request_of(&mut self, due: &DueRequest) -> usize {
+        if self.all.len() <= due.user as usize {
+            self.grow_to(due.user);
+        }
+        if due.kind == StepKind::First && due.written_ns.is_none() {
+            self.begin(due.user as usize);
+        }
+        self.journey.steps[due.step as usize].request as usize
+    }
+
+    fn grow_to(&mut self, user: u32) {
+        let rows = self.journey.rows.as_ref().map_or(1, |rows| rows.values.len());
+        for user in self.all.len()..=user as usize {
+            let values = vec![Value::default(); self.journey.names.len()];
+            let row = (user * self.workers as usize + self.worker as usize) % rows;
+            self.all.push(Visitor { values, row, ..Visitor::default() });
+        }
+    }
+
+    fn begin(&mut self, user: usize) {
+        let visitor = &mut self.all[user];
+        if !self.journey.lasts() {
+            visitor.jar.clear();
+            visitor.values.iter_mut().for_each(|value| value.is_known = false);
+        }
+        if let Some(rows) = self.journey.rows.as_ref().filter(|rows| rows.r#use != RowUse::User) {
+            let number = self.begun * u64::from(self.workers) + u64::from(self.worker);
+            visitor.row = (number % rows.values.len() as u64) as usize;
+        }
+        self.begun += 1;
+    }
+
+    /// The request of a step is about to be written.
+    ///
+    /// # Errors
+    /// When it needs a value that its user has not.
+    #[inline]
+    pub fn attend(&mut self, due: &DueRequest, now_ns: u64) -> Result<(), String> {
+        self.user = due.user as usize;
+        self.now_s = self.unix_s(now_ns);
+        let visitor = &self.all[self.user];
+        let step = &self.journey.steps[due.step as usize];
+        match step.needs.iter().find(|name| !visitor.values[**name as usize].is_known) {
+            None => Ok(()),
+            Some(name) => {
+                let name = &self.journey.names[*name as usize];
+                Err(format!("there is no value for `{name}`: the step that takes it was not sent"))
+            }
+        }
+    }
+
+    fn unix_s(&self, now_ns: u64) -> i64 {
+        (now_ns as i64 + self.unix_minus_mono_ns) / 1_000_000_000
+    }
+
+    /// An answer came to a step: keep its cookies.
+    #[inline]
+    pub fn keep_cookies(&mut self, due: &DueRequest, head: &[u8], now_ns: u64) {
+        if !self.journey.keeps_cookies {
+            return;
+        }
+        let seconds = self.unix_s(now_ns);
+        let Visitor { jar, target, .. } = &mut self.all[due.user as usize];
+        for (name, value) in fields_in(head) {
+            if name.eq_ignore_ascii_case(b"set-cookie") {
+                jar.set(value, target, self.is_tls, seconds);
+            }
+        }
+    }
+
+    /// Whether an answer makes the user take `once` again.
+    #[inline]
+    pub fn asks_again(&self, due: &DueRequest, answer: &Answer) -> bool {
+        due.kind != StepKind::Repeated && self.journey.asks_again(due.step, answer.status)
+    }
+
+    /// A right answer came to a step: take its values.
+    ///
+    /// # Errors
+    /// When it lacks a value.
+    #[inline]
+    pub fn take(&mut self, due: &DueRequest, head: &[u8], body: &[u8], now_ns: u64) -> Result<(), String> {
+        let step = &self.journey.steps[due.step as usize];
+        if step.takes.is_empty() {
+            return Ok(());
+        }
+        let seconds = self.unix_s(now_ns);
+        let Visitor { jar, values, .. } = &mut self.all[due.user as usize];
+        for taken in &step.takes {
+            let value = &mut values[taken.name as usize];
+            value.is_known = taken.take.take(fields_in(head), body, jar, seconds, &mut value.bytes);
+            if !value.is_known {
+                return Err(format!("no value at {} for `{}`", taken.take, self.journey.names[taken.name as usize]));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that a step has taken, by their names.
+    pub fn taken(&self, due: &DueRequest) -> BTreeMap<String, String> {
+        let values = self.all.get(due.user as usize).map_or(&[][..], |visitor| &visitor.values);
+        let takes = self.journey.steps[due.step as usize].takes.iter();
+        let known = takes.filter_map(|taken| {
+            let value = values.get(taken.name as usize).filter(|value| value.is_known)?;
+            let name = self.journey.names[taken.name as usize].clone();
+            Some((name, String::from_utf8_lossy(&value.bytes).into_owned()))
+        });
+        known.collect()
+    }
+}
+
+/// The values of a step's request.
+pub struct VisitorValues<'a> {
+    pub draws: &'a mut Draws,
+    pub visitors: &'a mut Visitors,
+}
+
+impl Values for VisitorValues<'_> {
+    fn seq(&mut self) -> u64 {
+        self.draws.seq()
+    }
+
+    fn between(&mut self, a: i64, b: i64) -> i64 {
+        self.draws.between(a, b)
+    }
+
+    fn pick(&mut self, n: usize) -> usize {
+        self.draws.pick(n)
+    }
+
+    fn taken(&self, index: usize) -> &[u8] {
+        &self.visitors.all[self.visitors.user].values[index].bytes
+    }
+
+    fn cell(&self, index: usize) -> &[u8] {
+        let row = self.visitors.all[self.visitors.user].row;
+        self.visitors.journey.rows.as_ref().map_or(&[], |rows| rows.values[row][index].as_bytes())
+    }
+
+    fn cookies(&mut self, path: &[u8]) -> &[u8] {
+        let Visitors { all, user, now_s, is_tls, .. } = &mut *self.visitors;
+        let Visitor { jar, target, .. } = &mut all[*user];
+        target.clear();
+        target.extend_from_slice(path);
+        if jar.is_empty() { &[] } else { jar.header(path, *is_tls, *now_s) }
+    }
+}

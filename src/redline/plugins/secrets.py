@@ -1,0 +1,65 @@
+"""Secrets of loads, such as the password of a proxy: kept in memory alone, under the names by which suites have them.
+
+A suite names a secret as `${NAME}`, a variable of the lab's environment. What a flag gives in plain text gets such a
+name here, so that suites, results and messages never hold it.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import count
+
+from redline.errors import UsageError
+from redline.model.catalogue import passed_names
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_held: dict[str, str] = {}
+_shown: dict[str, str] = {}
+
+
+def hold(name: str, value: str) -> str:
+    """Keep a secret of a flag. Returns a reference to it: `${NAME}`, with a number behind if another has that name."""
+    free = next(other for other in _numbered(name) if _held.get(other, value) == value)
+    _held[free] = value
+    return f"${{{free}}}"
+
+
+def hide(word: str, shown: str) -> None:
+    """Let `masked` show the second text for a word of the command line with a secret in it."""
+    _shown[word] = shown
+
+
+def masked(words: list[str]) -> list[str]:
+    """The words of a command line as they may be stored: without secrets."""
+    return [_masked(word) for word in words]
+
+
+def masked_call(text: str) -> str:
+    """The text of a call in Python, without secrets."""
+    for word, shown in _shown.items():
+        text = text.replace(repr(word), repr(shown))
+    return text
+
+
+def with_secrets(text: str, where: str) -> str:
+    """Fill in `${NAME}`. Raises UsageError, which names no value, for a variable that is not set."""
+    for name in passed_names(text):
+        if name not in _held and name not in os.environ:
+            hint = f"set it, as in `{name}=… redline …`"
+            raise UsageError(f"{where}: the variable {name} is not set in the environment of redline", hint=hint)
+    return _REFERENCE.sub(lambda match: _held.get(match[1]) or os.environ[match[1]], text)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{number}" for number in count(2))
+
+
+def _masked(word: str) -> str:
+    for secret, shown in _shown.items():
+        if word == secret:
+            return shown
+        before = word.removesuffix(secret)
+        if before != word and (before.endswith("=") or re.fullmatch(r"-\w", before)):
+            return before + shown
+    return word
