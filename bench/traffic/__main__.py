@@ -5,11 +5,12 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from bench.cost.pairs import Client, in_rounds, progress
+from bench.cost.pairs import Client, Sample, Samples, in_rounds, progress
 from bench.cost.place import Place, Use, busy_line, look
 from bench.cost.table import Row, row, table
 from bench.rig import build_oracle, engine_version, machine, running
@@ -20,7 +21,8 @@ from bench.traffic.tools import Tool, Tools, Wanted, peers, redline
 from redline.errors import RedlineError, UsageError
 
 GOAL = 1 / 3
-CASES: dict[str, Callable[[], tuple[Send, ...]]] = {"plain": sends.plain, "mix": sends.mix}
+AT_MOST_PLAIN = 1.3
+CASES: dict[str, Callable[[], tuple[Send, ...]]] = {"plain": sends.plain, "mix": sends.mix, "journey": sends.journey}
 WITHOUT_GOAL = ("wrk", "h2load")
 """They draw nothing, check no answer, and count by status alone: they bound what can be reached."""
 
@@ -46,24 +48,55 @@ def main() -> None:
 def _case(name: str, place: Place, tools: Tools) -> Sequence[Row]:
     """Redline first, then each peer, and in the opposite order in every second round."""
     progress(f"{name}:")
-    ours, requests = redline(), CASES[name]()
-    by_name = {tool.name: tool for tool in (ours, *tools.found)}
-    with running(place.oracle, "null", cpu=place.server_core) as oracle:
-        base = f"http://{oracle.endpoint.host}:{oracle.endpoint.port}"
-        wanted = Wanted(requests, base, place.seconds, place.scratch)
-        samples = in_rounds(
-            [Client(tool.name, partial(run, tool, wanted, place.client_core)) for tool in by_name.values()],
-            place.pairs,
-            progress,
-            lambda client: cost(by_name[client.name], wanted, place.client_core),
-        )
+    requests = CASES[name]()
+    if any(send.takes for send in requests):
+        return _journey(name, requests, place, tools)
+    ours = redline()
+    with _oracle(place) as base:
+        samples = _in_rounds(dict.fromkeys((ours, *tools.found), base), requests, place)
     samples.failed |= tools.missing
     lacking = {tool.name: tool.lacks for tool in tools.found if tool.lacks and any(send.body for send in requests)}
     rows = []
     for peer in (*(tool.name for tool in tools.found), *tools.missing):
         case = f"{name}, without {lacking[peer]} by {peer}" if peer in lacking else name
-        rows.append(row(case, ours.name, peer, None if peer in WITHOUT_GOAL else GOAL, samples))
+        rows.append(row(case, ours.name, peer, _goal(peer), samples))
     return rows
+
+
+def _journey(name: str, requests: Sequence[Send], place: Place, tools: Tools) -> Sequence[Row]:
+    """Tools that have journeys, and Redline with the same requests in no order, on a server that asks for no login."""
+    ours, unlinked = redline(), redline("redline, no journey", sends.as_unlinked)
+    able = [tool for tool in tools.found if tool.journeys]
+    with _oracle(place, "--sessions") as base, _oracle(place) as open_to_all:
+        samples = _in_rounds({ours: base, unlinked: open_to_all} | dict.fromkeys(able, base), requests, place)
+    samples.failed |= tools.missing | {tool.name: "has no journeys" for tool in tools.found if not tool.journeys}
+    peers = (*(tool.name for tool in tools.found), *tools.missing)
+    rows = [row(name, ours.name, unlinked.name, AT_MOST_PLAIN, samples)]
+    return [*rows, *(row(name, ours.name, peer, _goal(peer), samples) for peer in peers)]
+
+
+def _goal(peer: str) -> float | None:
+    return None if peer in WITHOUT_GOAL else GOAL
+
+
+def _in_rounds(bases: Mapping[Tool, str], requests: Sequence[Send], place: Place) -> Samples:
+    """Each tool once a round on its server."""
+    wanted = {tool: Wanted(requests, base, place.seconds, place.scratch) for tool, base in bases.items()}
+    by_name = {tool.name: tool for tool in bases}
+
+    def measure(client: Client) -> Sample:
+        tool = by_name[client.name]
+        return cost(tool, wanted[tool], place.client_core)
+
+    clients = [Client(tool.name, partial(run, tool, wanted[tool], place.client_core)) for tool in bases]
+    return in_rounds(clients, place.pairs, progress, measure)
+
+
+@contextmanager
+def _oracle(place: Place, *arguments: str) -> Iterator[str]:
+    """The URL of an oracle that answers at once."""
+    with running(place.oracle, "null", *arguments, cpu=place.server_core) as oracle:
+        yield f"http://{oracle.endpoint.host}:{oracle.endpoint.port}"
 
 
 def _heading(place: Place, tools: Tools) -> list[str]:

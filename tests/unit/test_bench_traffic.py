@@ -45,6 +45,20 @@ def test_every_form_of_the_list_has_the_same_requests() -> None:
     assert sends.as_lua(mix).count("wrk.format('POST'") == 10
 
 
+def test_a_journey_takes_a_token_that_the_other_steps_send() -> None:
+    journey = sends.journey()
+    first, *others = json.loads(sends.as_journey(journey))["journey"]["steps"]
+    assert first["take"] == {"token": {"json": "/token"}}
+    assert "headers" not in first
+    assert [step["headers"] for step in others] == [{"X-Token": "{take:token}"}] * 4
+    unlinked = json.loads(sends.as_unlinked(journey))
+    assert [each["path"] for each in unlinked] == [send.path for send in journey]
+    assert [len(each.get("headers", {})) for each in unlinked] == [0, 2, 2, 2, 2]
+    benchmark = json.loads(sends.as_hyperfoil(journey, BASE, 64, 1500))
+    assert benchmark["ergonomics"]["repeatCookies"]
+    assert not json.loads(sends.as_hyperfoil(sends.mix(), BASE, 64, 1500))["ergonomics"]["repeatCookies"]
+
+
 def test_the_last_table_of_gatling_counts() -> None:
     row = "> Global                |     {} |     {} |         {}\n"
     output = row.format("630", "629", "1") + "---- traffic ---\n" + row.format("1,230", "1,228", "2")
