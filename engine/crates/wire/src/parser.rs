@@ -1,5 +1,6 @@
 //! The incremental parser of the responses on a connection.
 
+use memchr::memchr;
 use sha2::{Digest, Sha256};
 
 use crate::answer::{Answer, ParsedAnswer, ReadOptions};
@@ -370,11 +371,29 @@ impl Parser {
 /// The fields in a head, or in lines of fields: names as they came, and values without spaces around them. Of a folded value,
 /// the first line.
 pub fn fields_in(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.split(|byte| *byte == b'\n').filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
+    lines_in(head).filter_map(|line| {
+        let colon = memchr(b':', line)?;
         // A status line has no colon before its first space.
         let name = &line[..colon];
         let is_name = !name.is_empty() && !name.contains(&b' ') && !name.contains(&b'\t');
         is_name.then(|| (name, line[colon + 1..].trim_ascii()))
+    })
+}
+
+/// The values of the fields of this name, in lower case, of [`fields_in`].
+pub fn values_in<'a>(head: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    lines_in(head).filter_map(move |line| {
+        let is_it = line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name);
+        is_it.then(|| line[name.len() + 1..].trim_ascii())
+    })
+}
+
+fn lines_in(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(head);
+    std::iter::from_fn(move || {
+        let bytes = rest?;
+        let end = memchr(b'\n', bytes);
+        rest = end.map(|end| &bytes[end + 1..]);
+        Some(&bytes[..end.unwrap_or(bytes.len())])
     })
 }

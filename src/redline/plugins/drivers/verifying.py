@@ -41,8 +41,8 @@ class Verified:
 def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     """Send each request once, or take a journey once. Raises DriveError if the engine cannot send the request.
 
-    So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout, but
-    that is at least 5 s and at most 30 s here.
+    So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout,
+    but that is at least 5 s and at most 30 s here.
     """
     cookies: list[str] = []
     places = addresses_of(endpoint)

@@ -32,6 +32,8 @@ pub enum Act {
     Grpc(&'static str),
     /// A gRPC answer without a body, with this status in its head.
     GrpcHead(&'static str),
+    /// This with a header.
+    Headed(&'static str, &'static str, &'static str),
     /// The length of the request's body.
     Length,
     Reset(Reason),
@@ -141,7 +143,7 @@ async fn answer(
         body.flow_control().release_capacity(data.len())?;
     }
     let (status, said) = match act {
-        Act::Answer(text) => (200, text.to_owned()),
+        Act::Answer(text) | Act::Headed(_, _, text) => (200, text.to_owned()),
         Act::Status(status) => (status, "hello".to_owned()),
         Act::Length => (200, length.to_string()),
         _ => (200, "hello".to_owned()),
@@ -179,6 +181,7 @@ async fn answer(
         let trailers = [fields].map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         return sending.send_trailers(trailers.into_iter().collect());
     }
+    let response = if let Act::Headed(name, value, _) = act { response.header(name, value) } else { response };
     let response = response.body(()).unwrap();
     let mut sending = respond.send_response(response, false)?;
     sending.send_data(said.into(), true)
