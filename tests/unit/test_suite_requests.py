@@ -113,6 +113,7 @@ def test_every_method_has_its_key(tmp_path: Path) -> None:
         ("get: /a, accept: gzip, timestamp: {pointer: /t, unit: s}", "cannot be read under load", "leave out"),
         ("get: /a, accept: gzip, expect: {json: {/a: 1}}", "so `json` is not compared", "`under_load: status`"),
         ("get: /a, accept: gzip, expect: {length: 1, under_load: length}", "so `under_load` is not", "decoded"),
+        ("get: /a, accept: gzip, stream: sse", "and not decoded", "leave out `accept` or `stream`"),
         ("journey: {steps: [{get: /a, accept: gzip}]}", "and not decoded", "outside of a journey"),
         ("get: /a, timestamp: {pointer: /now}", "`unit` is missing", "`unit: ms`"),
     ],

@@ -86,6 +86,9 @@ class RequestFlags(TelemetryFlags):
     body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
     compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")
     status: int | None = flag("--status", "N", "The expected status; 200 by default.")
+    events: str | None = flag(
+        "--events", "'sse until N'", "The answer is a stream: sse, ndjson or chunks; `for TIME`, `stall TIME`."
+    )
     requests: Path | None = flag(
         "--requests", "FILE", "A list of requests; or a log, HAR, OpenAPI, …: see `redline import`."
     )
