@@ -262,15 +262,35 @@ def test_objectives_have_names_or_are_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["items", "mix/items"])
-def test_an_objective_of_a_request_of_a_mix_is_refused(name: str, tmp_path: Path) -> None:
+def test_an_objective_of_a_request_is_of_the_mix_that_has_it(name: str, tmp_path: Path) -> None:
     requests = tmp_path / "requests.yaml"
     requests.write_text("- {name: items, get: /items}\n- {name: add, post: /items}\n")
-    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=[f"{name}: p99 < 20ms"])
-    with pytest.raises(UsageError, match=f"'{name}: …': `items` is a request") as refused:
+    asked = f"{name}: p99 < 20ms"
+    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=[asked])
+    (conditions,) = read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets.values()
+    assert [(each.text, each.request) for each in conditions] == [(asked, "items"), ("errors < 1%", None)]
+    with pytest.raises(UsageError, match="no objective is for items under probe"):
+        read_servers_search(LimitFlags(targets=[URL], requests=requests, objective=[asked]), FromRepository(tmp_path))
+    named = [f"good: p99 < 1s, {name}: p99 < 20ms", "p99 < 2s"]
+    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=named)
+    assert {*read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets} == {"good", "p99 < 2s"}
+
+
+@pytest.mark.parametrize(
+    ("objective", "says"),
+    [
+        ("itms: p99 < 20ms", "there is no request `itms`"),
+        ("GET /nothing: p99 < 20ms", "there is no request `GET /nothing`"),
+        ("good: itms: p99 < 20ms", "there is no scenario, load or request `itms`"),
+        ("items: achieved > 99%", "`achieved` is about the rate of a whole load"),
+    ],
+)
+def test_a_request_that_is_not_asked_is_named(objective: str, says: str, tmp_path: Path) -> None:
+    requests = tmp_path / "requests.yaml"
+    requests.write_text("- {name: items, get: /items}\n- {name: add, post: /items}\n")
+    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=[objective])
+    with pytest.raises(UsageError, match=says):
         read_servers_search(flags, FromRepository(tmp_path))
-    assert "-m items" in refused.value.hint
-    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=["good: p99 < 20ms"])
-    assert {*read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets} == {"good"}
 
 
 def test_a_search_takes_the_abort_rules_of_its_suite_or_of_the_flags(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         reason=limit.reason,
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
+        binds_alone=limit.binds_alone,
     )
 
 

@@ -34,6 +34,7 @@ from redline.search.client import (
     stolen,
 )
 from redline.search.curve import CURVE_SHARES, curve, rates_for_curve
+from redline.search.evidence import RequestSeen
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from redline.suite import expected_trial_ns
 
@@ -342,6 +343,7 @@ class SearchState:
         cut, aborted = made.cut or bool(traffic.aborted_by), traffic.aborted_by
         slices = tuple(slice_of(interval, cut=cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start, aborted=aborted)
+        evidence = replace(evidence, requests=dict(self._by_request(traffic, cut=cut)))
         evidence = self._limited(evidence, made, traffic)
         if not self.probes:  # findings about the server itself concern no single probe
             doubts = judge_server(self.cell, made.recording)
@@ -366,7 +368,7 @@ class SearchState:
         evidence = replace(evidence, missed=errors_missed(evidence, traffic, self.objectives))
         if failing(traffic):
             return evidence
-        late = late_engine(evidence, traffic, (*self.objectives, *self._held(evidence)))
+        late = late_engine(evidence, traffic, (*self.objectives, *self._held(evidence)), self.cell.scenario)
         if late.client:
             return late
         full = busy_connections(traffic, made.load.connections, self._calm_ns, made.load.most_in_flight)
@@ -374,6 +376,13 @@ class SearchState:
         if not full and journey is not None and journey.once:
             full = busy_users(traffic, journey.users_of(made.load.connections), self._calm_ns)
         return replace(evidence, client=full, lengthens=True, missed=waited, hopeless=False) if full else evidence
+
+    def _by_request(self, traffic: Traffic, *, cut: bool) -> Iterator[tuple[str, RequestSeen]]:
+        """What the probe showed of each of several requests; `cut` as for slices."""
+        for label, seen in zip(self.cell.scenario.told_apart, traffic.requests, strict=False):
+            outcomes = seen.outcomes
+            ended_by_us = outcomes.in_flight + outcomes.unsent if cut else 0
+            yield label, RequestSeen(outcomes.total, outcomes.ok, outcomes.errors - ended_by_us, seen.response)
 
     def _held(self, evidence: Evidence) -> Iterator[Objective]:
         """What the rule on response times that ended a probe asks for: a late engine may be why it held."""

@@ -2,7 +2,7 @@
 
 import re
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from redline.cli.written import read_written
 from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite, Variant
 from redline.model.search import SearchTerms
-from redline.quantities import duration, parse_rate
+from redline.quantities import did_you_mean, duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
@@ -39,6 +39,7 @@ from redline.suite import parse_objectives, to_search
 from redline.suite.joining import SearchPart, join_sets, join_suites
 from redline.suite.project import Project
 from redline.suite.schema.abort_when import parse_abort_rule
+from redline.suite.schema.objectives import Selectable
 from redline.suite.schema.suite import PrecisionSchema
 from redline.suite.urls import base_of, is_url, read_url
 from redline.suite.validate.overrides import Overrides
@@ -151,7 +152,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         hint = "give --objective 'p99 < 200ms, errors < 0.1%'"
         more = f", or write `objective: p99 < 200ms` in {project.document.file}" if project else ""
         raise UsageError("nothing says what is to be met", hint=hint + more)
-    read_sets(flags.objective)  # what is wrong with it is said before revisions are looked up
+    read_sets(flags.objective)  # what is wrong with most of it is said before revisions are looked up
     document = limit_document(flags, repository.ends, str, project)
     scenarios = split(flags.scenarios) if project and not describes_requests(flags) else ()
     selected = Overrides(servers=split(flags.servers), scenarios=scenarios)
@@ -167,6 +168,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
     length = f"--for {flags.lasts}" if flags.lasts else f"-d {flags.duration}" if flags.duration else ""
     with naming(length) if length else nullcontext():
         suite, _ = to_search(written, max(trials, 1))
+    _refuse_without_objective(sets, suite)
     within_timeout(sets, suite.timeout_ns, f"--timeout {flags.timeout or duration(suite.timeout_ns)}")
     connections = CONNECTIONS if flags.connections is None else flags.connections
     by_probe = len(suite.variants) > 1
@@ -185,33 +187,36 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
     return AskedSearch(SearchRequest(suite, terms), Source(command_line(flags), text=text))
 
 
-def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
-    """Read objectives by name; the text of an objective without a name is its name. Raises UsageError."""
+def read_sets(texts: list[str], known: Selectable | None = None) -> dict[str, tuple[Objective, ...]]:
+    """Read objectives by name; the text of an objective without a name is its name. Raises UsageError.
+
+    `known` has the requests that conditions may be about: `items: p99 < 20ms` is about a request of this name, and
+    else the set of this name. While they are not known, conditions about requests are not read.
+    """
     sets: dict[str, tuple[Objective, ...]] = {}
     for text in texts:
-        name, colon, conditions = text.partition(":")
-        if re.match(r"[A-Z]+ /", text):
-            raise UsageError(f"--objective '{text}': {_WHOLE}", hint=_BY_ITSELF)
+        name, conditions = _named(text, known or Selectable())
+        if known is None and ":" in conditions:
+            continue
         with naming("--objective"):
-            parsed = parse_objectives(conditions if colon else text)
-        name = (name if colon else text).strip()
+            parsed = parse_objectives(conditions, known or Selectable())
         if name in sets:
             raise UsageError(f"--objective: `{name}` is given twice", hint="write both in one objective, with a comma")
         sets[name] = parsed
-    return _with_few_errors(sets)
+    return _with_few_errors(sets, {} if known is None else known.requests)
 
 
-_WHOLE = "a search finds the rate of all requests of a mix together"
-_BY_ITSELF = "leave the request out; to search for its own rate, select it by name: -m items"
-
-
-def _check_names_no_request(sets: Sets, suite: Suite) -> None:
-    """Raise UsageError for a set with the name of a request of a mix, whose rate would be taken for that request's."""
-    for scenario in suite.scenarios:
-        for label in scenario.told_apart:
-            if name := next((name for name in (label, f"{scenario.name}/{label}") if name in sets), None):
-                hint = f"{_BY_ITSELF}; or give the objective another name"
-                raise UsageError(f"--objective '{name}: …': `{label}` is a request, and {_WHOLE}", hint=hint)
+def _named(text: str, known: Selectable) -> tuple[str, str]:
+    """Return the name of a set and its conditions; a set without a name has its text as its name. Raises UsageError."""
+    name, colon, conditions = (part.strip() for part in text.partition(":"))
+    of_request = known.is_request(name) or re.match(r"(?:[^:]+/)?[A-Z]+ /", name)
+    if not colon or of_request or re.search("[<>=,]", name):
+        return text.strip(), text
+    labels = {label for labels in known.requests.values() for label in labels}
+    if hint := did_you_mean(name, tuple(labels)):
+        hint = f"{hint}, or give the objective a name that is like no request's"
+        raise UsageError(f"--objective '{text}': there is no request `{name}`", hint=hint)
+    return name, conditions
 
 
 def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
@@ -224,32 +229,44 @@ def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
     )
 
 
-def _with_few_errors(sets: Sets) -> dict[str, tuple[Objective, ...]]:
-    """Add `errors < 1%` to sets without a condition on errors: a server that only refuses is fast."""
+def _with_few_errors(sets: Sets, requests: Mapping[str, Sequence[str]]) -> dict[str, tuple[Objective, ...]]:
+    """Add `errors < 1%` to sets without a condition on all errors: a server that only refuses is fast.
+
+    `requests` are the labels of requests by scenario, for scenarios that have several.
+    """
     return {
-        name: given if any(condition.metric == "errors" for condition in given) else (*given, *_few_errors(given))
+        name: given
+        if any(condition.metric == "errors" and condition.request is None for condition in given)
+        else (*given, *_few_errors(given, requests))
         for name, given in sets.items()
     }
 
 
-def _few_errors(conditions: tuple[Objective, ...]) -> Iterator[Objective]:
+def _few_errors(conditions: tuple[Objective, ...], requests: Mapping[str, Sequence[str]]) -> Iterator[Objective]:
     """Yield the condition on errors, for the loads and scenarios of these conditions."""
-    for load, scenario in dict.fromkeys((condition.load, condition.scenario) for condition in conditions):
+    places = [
+        (condition.load, scenario)
+        for condition in conditions
+        for scenario in (
+            [condition.scenario]
+            if condition.request is None or condition.scenario is not None
+            else [name for name, labels in requests.items() if condition.request in labels]
+        )
+    ]
+    for load, scenario in [(None, None)] if (None, None) in places else dict.fromkeys(places):
         yield Objective(metric="errors", below=True, limit=FEW_SHARE, text=FEW_ERRORS, load=load, scenario=scenario)
 
 
 def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, ...]]:
     """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
+    requests = Selectable.of((), suite.scenarios).requests
     if flags.objective:
-        sets = read_sets(flags.objective)
-        _check_names_no_request(sets, suite)
-        return sets
-    if by_request := [objective.text for objective in suite.objectives if objective.request]:
-        raise UsageError(f"the objective `{by_request[0]}`: {_WHOLE}", hint=_BY_ITSELF)
+        return read_sets(flags.objective, Selectable(requests=requests))
     if suite.objective_sets:
-        return _with_few_errors(suite.objective_sets)
+        return _with_few_errors(suite.objective_sets, requests)
     if suite.objectives:
-        return _with_few_errors({", ".join(objective.text for objective in suite.objectives): suite.objectives})
+        name = ", ".join(objective.text for objective in suite.objectives)
+        return _with_few_errors({name: suite.objectives}, requests)
     raise UsageError(
         "nothing says what is to be met",
         hint="give --objective 'p99 < 200ms, errors < 0.1%', or write `objective: p99 < 200ms` in the suite",
@@ -275,7 +292,9 @@ def _refuse_without_objective(sets: Sets, suite: Suite) -> None:
     for scenario in suite.scenarios:
         for load in suite.loads:
             if not any(
-                condition.load in {None, load.name} and condition.scenario in {None, scenario.name}
+                condition.load in {None, load.name}
+                and condition.scenario in {None, scenario.name}
+                and (condition.request is None or condition.request in scenario.told_apart)
                 for condition in conditions
             ):
                 raise UsageError(

@@ -177,25 +177,22 @@ def parts_of(written: object, globs: Sequence[str]) -> int:
 
 
 def searched_objectives(project: Project) -> object:
-    """The objectives of a search, without conditions on loads of the file and on requests. Raises UsageError.
+    """The objectives of a search, without conditions on loads of the file. Raises UsageError.
 
-    `redline run` uses those. A search makes its own load, and finds the rate of all requests together.
+    `redline run` uses those: a search makes its own load.
     """
     written, path = project.written.objective or {}, ("objective",)
     names = Selectable.of(project.written.loads or (), project.scenarios)
     parsed = {name: parse_objectives(", ".join(texts), names) for name, texts in written.items()}
-    if not any(c.load or c.request for conditions in parsed.values() for c in conditions):
+    if not any(c.load for conditions in parsed.values() for c in conditions):
         return of_file(project.document, path)
-    left = {
-        name: [c.text for c in conditions if c.load is None and c.request is None]
-        for name, conditions in parsed.items()
-    }
+    left = {name: [c.text for c in conditions if c.load is None] for name, conditions in parsed.items()}
     left = {name: texts for name, texts in left.items() if texts}
     place = str(project.document.place(path))
     if not left:
-        hint = "add one without a load or request, such as `p99 < 200ms`, or give --objective"
+        hint = "add one without a load, such as `p99 < 200ms`, or give --objective"
         raise UsageError(
-            f"{place}: each condition is for a load or request of `redline run`; a search has its own load", hint=hint
+            f"{place}: each condition is for a load of `redline run`; a search has its own load", hint=hint
         )
     return Given(place, left.get("", left))
 

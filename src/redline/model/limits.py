@@ -36,6 +36,9 @@ class LimitAnswer(Frozen):
     decided: bool = Field(description="whether the interval is as narrow as requested")
     method: Literal["queue", "single rates"] = Field(description="from the queue model, or from single rates")
     binding: str = Field(description="the condition that fails first")
+    binds_alone: bool = omitted_if_default(
+        default=False, description="whether no other condition is known to fail at so low a rate"
+    )
     conditions: tuple[str, ...] = Field(description="all conditions; `errors < 1%` is added if none is about errors")
     met_somewhere: bool = Field(description="whether some probed rate may have met it")
     missed_somewhere: bool = Field(description="whether some probed rate may have missed it")

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from redline.model import Finding, Grade, Objective, Traffic
+from redline.model import Finding, Grade, Objective, Scenario, Traffic
 from redline.quantities import percent
 from redline.search.evidence import Evidence, overloaded
-from redline.search.steps import state_of, too_many_errors
+from redline.search.steps import counts_for, due_of, errors_of, state_of, too_many_errors
 from redline.stats.objectives import CONNECTS, DEPTHS, LoadTotals, excused, late_text, nothing_left
 
 SATURATED = 0.95
@@ -82,7 +82,9 @@ def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
     return answered == 0 or room * traffic.seconds * 1e9 / answered > 2 * UNMOVED * calm_ns
 
 
-def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objective]) -> Evidence:
+def late_engine(
+    evidence: Evidence, traffic: Traffic, objectives: Sequence[Objective], scenario: Scenario | None = None
+) -> Evidence:
     """The evidence, marked if the engine's lateness may be why an objective was missed.
 
     The engine explains a backlog only up to the requests that fall due within its largest lateness.
@@ -90,9 +92,12 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     lateness, grew = traffic.lateness, overloaded(evidence)
     if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
         return evidence
-    made = LoadTotals.of_load(traffic)
+    made = LoadTotals.of_load(traffic, scenario)
+    judged = [(objective, _totals_for(objective, made)) for objective in objectives]
     beyond = {
-        objective.text: excused(objective, made) for objective in objectives if grew or _is_beyond(objective, made)
+        objective.text: excused(objective, totals)
+        for objective, totals in judged
+        if grew or _is_beyond(objective, totals)
     }
     reasons = list(filter(None, beyond.values()))
     if grew and not any(objective.metric in DEPTHS for objective in objectives):
@@ -103,6 +108,12 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     return replace(evidence, client=reasons[0], lengthens=True, missed=evidence.missed | missed, hopeless=False)
 
 
+def _totals_for(objective: Objective, made: LoadTotals) -> LoadTotals:
+    """The totals of the requests that an objective is about; of all, where they are not known by request."""
+    of_request = None if objective.request is None else made.of_request(objective.request)
+    return made if of_request is None else of_request
+
+
 def errors_missed(
     evidence: Evidence, traffic: Traffic, objectives: Sequence[Objective], *, waited: bool = False
 ) -> frozenset[str]:
@@ -111,13 +122,13 @@ def errors_missed(
     `waited`: the engine may have been so busy, or so short of connections, that it caused timeouts and unfinished
     requests.
     """
-    errors = sum(slice_.errors for slice_ in evidence.slices)
     not_its_own = traffic.counts.exhausted + (_by_waiting(traffic) if waited else 0)
     return frozenset(
         objective.text
         for objective in objectives
         if objective.metric == "errors"
-        and errors - not_its_own >= objective.limit * evidence.due
+        and counts_for(evidence, objective)
+        and errors_of(evidence, objective) - not_its_own >= objective.limit * due_of(evidence, objective)
         and too_many_errors(evidence, objective)
     )
 

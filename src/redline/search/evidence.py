@@ -1,7 +1,7 @@
 """What a probe showed, in slices of time, with enough detail to know its uncertainty."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import inf
 from typing import TypeVar
@@ -47,6 +47,16 @@ class ProbeSlice:
         return self.answered + self.errors
 
 
+@dataclass(frozen=True)
+class RequestSeen:
+    """What a whole probe showed of one of several requests: its counts, and the times of all that fell due."""
+
+    due: int
+    answered: int
+    errors: int
+    response: Histogram
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """A probe: the rate that was set, and what was observed. Probes compare by identity.
@@ -55,7 +65,7 @@ class Evidence:
     limit; otherwise empty. `lengthens`: that limit only lengthens response times, so objectives that were met stay met.
     `aborted`: the condition of the user that ended it early, and what was measured of it.
     `missed`: texts of the objectives that the server missed by more than that. `passing`: the host took CPU time, which
-    may be over soon. `start`: the start of the server, from 0.
+    may be over soon. `start`: the start of the server, from 0. `requests`: by label, of a scenario of several.
     """
 
     rate_per_s: float
@@ -67,6 +77,7 @@ class Evidence:
     missed: frozenset[str] = frozenset()
     passing: bool = False
     start: int = 0
+    requests: Mapping[str, RequestSeen] = field(default_factory=dict)
 
     @cached_property
     def timed(self) -> tuple[ProbeSlice, ...]:

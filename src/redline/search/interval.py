@@ -96,8 +96,8 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     tried = steps(evidence, objective)
     low, high = bounds(tried)
     by_steps = Bounds(low, high, modelled=False, fit=None, steps=tried)
-    if objective.metric not in QUANTILES:
-        return by_steps
+    if objective.metric not in QUANTILES or objective.request is not None:
+        return by_steps  # the model is of the queue of all requests
     usable = sorted(filter(_is_usable, evidence), key=lambda probe: probe.rate_per_s)
     points = [ProbePoint.of(probe) for probe in usable]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
@@ -152,7 +152,7 @@ def capped(
     way, over the share that the conditions on errors and on the achieved rate demand. Nothing is capped without such
     conditions, or if the server kept up with a rate at which it answered more: overload then made it slower.
     """
-    shares = [condition for condition in conditions if condition.metric in _SHARES]
+    shares = [condition for condition in conditions if condition.metric in _SHARES and condition.request is None]
     share = max((1 - share.limit if share.below else share.limit for share in shares), default=0)
     seen = [probe for probe in evidence if not probe.client]
     capacities = [capacity for capacity in map(capacity_of, filter(_saturated, seen)) if capacity is not None]
@@ -249,6 +249,8 @@ def high_of(known: Bounds) -> float:
 
 def implies(strict: Objective, loose: Objective) -> bool:
     """Whether meeting `strict` implies meeting `loose`, such as a deeper percentile with the same limit."""
+    if strict.request != loose.request:
+        return False
     if strict.metric in DEPTHS and loose.metric in DEPTHS:
         return DEPTHS[strict.metric] >= DEPTHS[loose.metric] and strict.limit <= loose.limit
     if strict.metric != loose.metric or strict.below != loose.below:

@@ -85,7 +85,7 @@ class Limit:
     `confidence`: None for single rates, whose coverage is unknown. `decided`: as narrow as wanted. `binding`: the
     condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: starts differ by
     more than chance, and the interval rests on them. `probes_differ`: probes of the same start differ by more than
-    chance.
+    chance. `binds_alone`: no other condition is known to fail at so low a rate.
     """
 
     name: str
@@ -98,6 +98,7 @@ class Limit:
     reason: str = ""
     starts_differ: bool = False
     probes_differ: bool = False
+    binds_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -409,6 +410,8 @@ class Search:
         modelled = all(bounds.modelled for bounds in ends)
         low, high = capped(low, high, self.sets[name], self.evidence)
         decided = self._decided(known) or half_width(low, high) <= self.settings.precision
+        binding = min(known, key=lambda text: high_of(known[text]))
+        lowest = high_of(known[binding])
         return Limit(
             name,
             low,
@@ -416,10 +419,11 @@ class Search:
             confidence=self.settings.confidence if modelled else None,
             decided=decided,
             modelled=modelled,
-            binding=min(known, key=lambda text: high_of(known[text])),
+            binding=binding,
             reason="" if decided else self._reasons.get(name) or _contradiction(known) or self._wanting(known, ends),
             starts_differ=any(bounds.starts_differ for bounds in ends),
             probes_differ=any(bounds.scattered for bounds in ends),
+            binds_alone=lowest < min([high_of(other) for text, other in known.items() if text != binding], default=inf),
         )
 
     def _wanting(self, known: Mapping[str, Bounds], ends: Sequence[Bounds]) -> str:

@@ -70,7 +70,7 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
         return "not known"
     if any(overloaded(probe) for probe in probes):
         return "missed"
-    probes = tuple(probe for probe in probes if probe.due)
+    probes = tuple(probe for probe in probes if counts_for(probe, objective))
     if not probes:
         return "not known"
     if objective.metric in ("max", "aborted"):
@@ -83,12 +83,38 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
 
 def _is_beyond(evidence: Evidence, objective: Objective) -> bool:
     """Whether a single request, or an aborted probe, is enough to miss the objective."""
-    return bool(evidence.aborted) if objective.metric == "aborted" else evidence.response.max_ns >= objective.limit
+    if objective.metric == "aborted":
+        return bool(evidence.aborted)
+    return _response(evidence, objective).max_ns >= objective.limit
+
+
+def counts_for(evidence: Evidence, objective: Objective) -> bool:
+    """Whether any request fell due that the objective is about, as far as is known."""
+    if objective.request is None:
+        return evidence.due > 0
+    seen = evidence.requests.get(objective.request)
+    return seen is not None and seen.due > 0
+
+
+def due_of(evidence: Evidence, objective: Objective) -> int:
+    """Requests that fell due of those that an objective is about."""
+    return evidence.due if objective.request is None else evidence.requests[objective.request].due
+
+
+def errors_of(evidence: Evidence, objective: Objective) -> int:
+    """Errors of the requests that an objective is about."""
+    if objective.request is None:
+        return sum(slice_.errors for slice_ in evidence.slices)
+    return evidence.requests[objective.request].errors
+
+
+def _response(evidence: Evidence, objective: Objective) -> Histogram:
+    return evidence.response if objective.request is None else evidence.requests[objective.request].response
 
 
 def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
     """Whether a probe surely missed an objective for errors by its errors alone, whatever its backlog did."""
-    if not evidence.due:
+    if not counts_for(evidence, objective):
         return False
     share = _wrong_share((evidence,), objective)
     return surely_missed(share, _allowed(objective)) or _far((evidence,), objective) <= -1
@@ -100,8 +126,9 @@ def reason(evidence: Evidence, objective: Objective) -> str:
         return evidence.client
     state = state_of((evidence,), objective)
     if state == "missed":
-        aborted = evidence.aborted if objective.metric == "aborted" else ""
-        return "its backlog only grew" if overloaded(evidence) else aborted
+        said = evidence.aborted if objective.metric == "aborted" else ""
+        said = f"by {objective.text}" if objective.request is not None else said
+        return "its backlog only grew" if overloaded(evidence) else said
     if state == "met":
         return f"in spite of this: {evidence.client}" if evidence.client else ""
     return _unclear(evidence, objective)
@@ -110,6 +137,8 @@ def reason(evidence: Evidence, objective: Objective) -> str:
 def _unclear(evidence: Evidence, objective: Objective) -> str:
     if not evidence.due:
         return "nothing fell due"
+    if not counts_for(evidence, objective):
+        return "no such request fell due" if objective.request in evidence.requests else "it was not counted by request"
     if _far((evidence,), objective) >= 1:
         return "its backlog grew at the end"
     if objective.metric in QUANTILES:
@@ -146,11 +175,11 @@ def _allowed(objective: Objective) -> float:
 
 def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
     """The share of requests that took too long, or failed."""
-    due = max(1, sum(evidence.due for evidence in probes))
+    due = max(1, sum(due_of(evidence, objective) for evidence in probes))
     if objective.metric in QUANTILES:
-        return sum(_slow(evidence.response, objective.limit) for evidence in probes) / due
+        return sum(_slow(_response(evidence, objective), objective.limit) for evidence in probes) / due
     if objective.metric == "errors":
-        return sum(slice_.errors for probe in probes for slice_ in probe.slices) / due
+        return sum(errors_of(probe, objective) for probe in probes) / due
     return 0.0
 
 
@@ -158,12 +187,15 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
     """The signed distance from the objective: surely met from 1 on, surely missed from -1 down."""
     if objective.metric == "achieved":
         return _achieved(probes, objective)
-    if objective.metric == "errors" and not any(probe.all_counted("errors").any() for probe in probes):
+    if objective.metric == "errors" and not any(errors_of(probe, objective) for probe in probes):
         return float("inf")
     if objective.metric in QUANTILES and all(_far_below(probe, objective) for probe in probes):
         return float("inf")
     # The share of requests that are too slow, or wrong.
     allowed = _allowed(objective)
+    if objective.request is not None:
+        error = _least_error(probes, objective, allowed)
+        return float((allowed - _wrong_share(probes, objective)) / (error * scipy.stats.t.ppf(_SURE, _BATCHES - 1)))
     within = np.concatenate([_batches(probe, objective) for probe in probes])
     if len(within) < 2:
         return 0.0  # a probe that was aborted at once
@@ -174,9 +206,10 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
     """Whether all times are below the limit, the percentile by four errors of a clustered exponential tail."""
     q = QUANTILES[objective.metric]
-    beyond = max(evidence.due * (1 - q), 1e-9)
+    beyond = max(due_of(evidence, objective) * (1 - q), 1e-9)
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
-    percentile, most = evidence.response.quantile_ns(q), evidence.response.max_ns
+    response = _response(evidence, objective)
+    percentile, most = response.quantile_ns(q), response.max_ns
     return bool(most < objective.limit and percentile * (1 + _FAR * error) < objective.limit)
 
 
@@ -213,16 +246,30 @@ def _slow(response: Histogram, limit_ns: float) -> float:
 def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: float) -> float:
     """The least standard error of a share of `allowed` among this many requests: a sample without any proves little.
 
-    Slow requests come in clusters. The variance of the counts of the probe's own slowest tenth shows their size.
+    Slow requests come in clusters. The variance of the counts of the probe's own slowest tenth shows their size. One
+    of several requests is not counted over time: the clusters of all stand for its own, which are hardly larger.
     """
-    requests = max(1, sum(probe.due for probe in probes))
+    requests = max(1, sum(due_of(probe, objective) for probe in probes))
     clusters = 1.0
+    if objective.metric == "errors" and objective.request is not None:
+        clusters = float(np.mean([_clusters_of_errors(probe) for probe in probes]))
     if objective.metric in QUANTILES:
         clusters = float(np.mean([_clusters(probe, min(0.9, QUANTILES[objective.metric])) for probe in probes]))
     return float(np.sqrt(max(allowed, 1 / requests) * clusters / requests))
 
 
 def _clusters(evidence: Evidence, q: float) -> float:
-    shares = _beyond(evidence, float(evidence.response.quantile_ns(q)))
-    in_each = evidence.due / max(1, min(_BATCHES, len(evidence.timed)))
+    return _clustered(evidence, _beyond(evidence, float(evidence.response.quantile_ns(q))))
+
+
+def _clusters_of_errors(evidence: Evidence) -> float:
+    shares = batch_means(evidence.all_counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
+    return _clustered(evidence, shares)
+
+
+def _clustered(evidence: Evidence, shares: Floats) -> float:
+    """How much more the shares of successive stretches differ than those of independent requests do."""
+    if len(shares) < 2:
+        return float(_BATCHES)
+    in_each = evidence.due / min(_BATCHES, len(evidence.timed))
     return max(1.0, float(shares.var(ddof=1)) * in_each / max(float(shares.mean()), 1e-9))

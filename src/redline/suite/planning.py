@@ -430,7 +430,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
             f"`{objective.text}` is for one load or scenario, and a search is about all", "write it without the name"
         )
         for objective in suite.objectives
-        if objective.load or objective.scenario
+        if objective.load or (objective.scenario and not objective.request)
     ]
     if problems:
         raise UsageError.of_problems(tuple(problems))

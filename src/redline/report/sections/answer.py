@@ -26,6 +26,7 @@ from redline.report.sections.fastest import fastest_lines
 from redline.report.sections.limit_ratios import ratio_lines
 from redline.report.sections.main_effects import sentence
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
+from redline.search.times import FEW_ERRORS
 
 TITLE = "The answer, in words"
 _MOST = 12
@@ -183,8 +184,9 @@ def _limit(server: str, answer: LimitAnswer) -> str:
 
 
 def _first_to_fail(answer: LimitAnswer) -> str:
-    """Name the condition that fails first, unless it may be the first of the set: those that fail alike come after."""
-    if answer.binding in answer.conditions[:1]:
+    """Name the condition that fails first, if several were given or another than the given one does."""
+    given = [text for text in answer.conditions if text != FEW_ERRORS and not text.startswith("never ")]
+    if not answer.binds_alone or given == [answer.binding]:
         return ""
     return f"; of its conditions, {answer.binding} fails first"
 

@@ -40,6 +40,13 @@ class Selectable:
         several = {scenario.name: scenario.told_apart for scenario in scenarios if scenario.told_apart}
         return cls(tuple(loads), tuple(scenario.name for scenario in scenarios), several)
 
+    def is_request(self, written: str) -> bool:
+        """Whether a request is meant: by its label, or as `SCENARIO/REQUEST`."""
+        try:
+            return bool(self._request(written))
+        except WrongValueError:
+            return False
+
     def meant(self, written: str) -> dict[str, str]:
         """Resolve the name of a load, scenario or request, `LOAD/SCENARIO` or `SCENARIO/REQUEST`: keys of an objective.
 
