@@ -46,7 +46,8 @@ def test_users_take_a_journey(how: tuple[str, ...], redline: Redline, tmp_path: 
     with targets.target(shop) as url:
         done = redline("load", base_of(url), "--requests", "checkout.yaml", *SHORT, *how, "-o", "run")
     # A busy machine may make the load invalid, which changes no count.
-    assert done.code == 0 or {finding["kind"] for finding in done.json["findings"]} & {"send-lateness", "cpu-steal"}, done
+    disturbed = {finding["kind"] for finding in done.json["findings"]} & {"send-lateness", "cpu-steal", "engine-paused"}
+    assert done.code == 0 or disturbed, done.out
     made = done.json["journeys"]
     assert made["completed"] > 0
     assert made["begun"] == made["completed"] + made["unfinished"]
