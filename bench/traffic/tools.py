@@ -36,6 +36,11 @@ class Wanted:
         """The length."""
         return round(self.seconds * 1000)
 
+    @property
+    def journey(self) -> bool:
+        """Whether later requests need what earlier ones got."""
+        return any(send.takes for send in self.requests)
+
     def load(self, url: str = "", extra: tuple[str, ...] = ()) -> PeerLoad:
         """The load as the adapters of peers take it."""
         url = url or self.base + self.requests[0].path
@@ -58,12 +63,13 @@ class Called:
 
 @dataclass(frozen=True)
 class Tool:
-    """A load generator that was found. `lacks` says what of a list it cannot send."""
+    """A load generator that was found. `lacks` says what of a list it cannot send; `journeys`, whether it has any."""
 
     name: str
     version: str
     call: Callable[[Wanted], Called]
     lacks: str = ""
+    journeys: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,15 +80,16 @@ class Tools:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def redline() -> Tool:
-    """The whole command, with Python and the engine."""
+def redline(name: str = "redline", journeys: Callable[[Sequence[Send]], str] = sends.as_journey) -> Tool:
+    """The whole command, with Python and the engine; `journeys` writes the file of a journey."""
 
     def call(wanted: Wanted) -> Called:
-        listed = wanted.file("requests.json", sends.as_list(wanted.requests))
+        written = journeys(wanted.requests) if wanted.journey else sends.as_list(wanted.requests)
+        listed = wanted.file("requests.json", written)
         flags = ["--requests", str(listed), "-c", str(USERS), "-d", f"{wanted.millis}ms", "--warmup", "0s", "--json"]
         return Called([str(REDLINE), "load", wanted.base + "/", *flags], _read_redline)
 
-    return Tool("redline", _first_line([str(REDLINE), "--version"]), call)
+    return Tool(name, _first_line([str(REDLINE), "--version"]), call, journeys=True)
 
 
 def _read_redline(output: str) -> PeerOutput:
@@ -179,14 +186,14 @@ def gatling(classes: Path) -> Tool:
     def call(wanted: Wanted) -> Called:
         listed = wanted.file("lines", sends.as_lines(wanted.requests))
         properties = {"base": wanted.base, "users": USERS, "millis": wanted.millis, "requests": listed}
-        properties |= {"gatling.data.enableAnalytics": "false"}
+        properties |= {"journey": str(wanted.journey).lower(), "gatling.data.enableAnalytics": "false"}
         # Its own launchers add this too, for its log of results.
         java = ["java", "--add-opens", "java.base/java.lang=ALL-UNNAMED", "-cp", f"{folder}:{jars}/*"]
         defined = [f"-D{key}={value}" for key, value in properties.items()]
         simulation = ["io.gatling.app.Gatling", "-s", "Traffic", "-nr", "-rf", str(wanted.scratch / "gatling")]
         return Called([*java, *defined, *simulation], lambda output: read_gatling(output, wanted.seconds))
 
-    return Tool("Gatling", _version(jars, "gatling-core"), call)
+    return Tool("Gatling", _version(jars, "gatling-core"), call, journeys=True)
 
 
 def read_gatling(output: str, seconds: float) -> PeerOutput:
@@ -208,7 +215,7 @@ def hyperfoil(classes: Path) -> Tool:
         command = ["java", "-cp", f"{folder}:{jars}/*", "Hyperfoil", str(wanted.file("hyperfoil.yaml", text))]
         return Called(command, lambda output: read_hyperfoil(output, wanted.seconds))
 
-    return Tool("Hyperfoil", _version(jars, "hyperfoil-core"), call)
+    return Tool("Hyperfoil", _version(jars, "hyperfoil-core"), call, journeys=True)
 
 
 def read_hyperfoil(output: str, seconds: float) -> PeerOutput:

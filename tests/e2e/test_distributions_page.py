@@ -23,6 +23,15 @@ def a_run() -> Report:
     return build_report(simulated_run(trials=2))
 
 
+AT_REST = """async () => {
+  let still = 0;
+  for (let last = -1; still < 20; still = scrollY === last ? still + 1 : 0, last = scrollY)
+    await new Promise(requestAnimationFrame);
+  return scrollY;
+}"""
+"""Where the page is once it has not moved for twenty frames: it scrolls smoothly, and for longer on a busy machine."""
+
+
 def test_chosen_cells_are_drawn_said_and_kept_in_the_address(open_report: Callable[..., Opened]) -> None:
     opened = open_report(a_run(), width=390)
     page, fold = opened.page, opened.page.locator("#distributions")
@@ -48,9 +57,11 @@ def test_chosen_cells_are_drawn_said_and_kept_in_the_address(open_report: Callab
     assert said.inner_text() == shown
     assert page.locator("[data-choice=scale] input[value=linear]").is_checked()
     assert fold.locator("[data-of=pair]").input_value() == "1"
+    assert page.evaluate(AT_REST) > 0, "a link leads to its section"
     page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    assert page.evaluate(AT_REST) == 0
     page.reload()
-    page.wait_for_timeout(300)
+    assert page.evaluate(AT_REST) == 0
     assert said.inner_text() == shown
     assert page.evaluate("scrollY") == 0, "a page that is loaded again, as in `redline view`, keeps the reader's place"
     assert opened.complaints == []

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -52,8 +52,11 @@ def haproxy(folder: Path, *binds: str) -> Iterator[None]:
 
 
 def _listens(pid: int) -> bool:
-    links = [link.readlink() for link in Path(f"/proc/{pid}/fd").iterdir()]
-    return sum(str(link).startswith("socket:") for link in links) > 1
+    sockets = 0
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            sockets += str(link.readlink()).startswith("socket:")
+    return sockets > 1
 
 
 def loaded(redline: Redline, *args: str) -> LoadResult:

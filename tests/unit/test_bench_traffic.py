@@ -10,6 +10,7 @@ import pytest
 
 from bench.cost.peers import FOLDER, find
 from bench.traffic import sends, tools
+from bench.traffic.before import engines
 from bench.traffic.cpu import cost
 from bench.traffic.tools import Called, Tool, Wanted
 from redline.errors import DriveError
@@ -43,6 +44,20 @@ def test_every_form_of_the_list_has_the_same_requests() -> None:
     assert [(*next(iter(step["httpRequest"].items())), step["httpRequest"].get("body", "")) for step in steps] == exact
     assert sends.as_urls(mix, BASE).splitlines() == [BASE + send.path for send in mix]
     assert sends.as_lua(mix).count("wrk.format('POST'") == 10
+
+
+def test_a_journey_takes_a_token_that_the_other_steps_send() -> None:
+    journey = sends.journey()
+    first, *others = json.loads(sends.as_journey(journey))["journey"]["steps"]
+    assert first["take"] == {"token": {"json": "/token"}}
+    assert "headers" not in first
+    assert [step["headers"] for step in others] == [{"X-Token": "{take:token}"}] * 4
+    unlinked = json.loads(sends.as_unlinked(journey))
+    assert [each["path"] for each in unlinked] == [send.path for send in journey]
+    assert [len(each.get("headers", {})) for each in unlinked] == [0, 2, 2, 2, 2]
+    benchmark = json.loads(sends.as_hyperfoil(journey, BASE, 64, 1500))
+    assert benchmark["ergonomics"]["repeatCookies"]
+    assert not json.loads(sends.as_hyperfoil(sends.mix(), BASE, 64, 1500))["ergonomics"]["repeatCookies"]
 
 
 def test_the_last_table_of_gatling_counts() -> None:
@@ -101,3 +116,20 @@ def test_tools_that_are_not_installed_are_named(tmp_path: Path, monkeypatch: pyt
     assert found.found == ()
     assert list(found.missing) == ["wrk", "h2load", "oha", "vegeta", "Gatling", "Hyperfoil"]
     assert all("not installed" in why for why in found.missing.values())
+
+
+def test_two_engines_get_the_same_job(tmp_path: Path) -> None:
+    pairs = engines(Path("now"), Path("before"), port=8080, core=1)
+    assert [(ours.name, theirs.name) for ours, theirs in pairs] == [
+        ("engine (io_uring)", "before (io_uring)"),
+        ("engine (epoll)", "before (epoll)"),
+    ]
+    wanted = Wanted(sends.plain(), "", 2, tmp_path)
+    for pair in pairs:
+        jobs = []
+        for tool in pair:
+            called = tool.call(wanted)
+            jobs.append(json.loads(Path(called.command[-1]).read_text()))
+            assert called.read("no events").requests is None
+        assert jobs[0] == jobs[1]
+        assert jobs[0]["measure_ns"] + jobs[0]["warmup_ns"] == 2_000_000_000

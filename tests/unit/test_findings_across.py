@@ -10,7 +10,24 @@ from redline.analysis import build_report
 from redline.analysis.across import findings_across
 from redline.analysis.results import judge_run
 from redline.findings.across import SeenAmong, SeenServer
-from redline.model import Closed, Counts, Estimate, Finding, Grade, Load, Metric, Recording, Run, Series, Tls
+from redline.model import (
+    Closed,
+    Counts,
+    Estimate,
+    Finding,
+    Grade,
+    Histogram,
+    Load,
+    Metric,
+    Outcomes,
+    Recording,
+    Request,
+    RequestTraffic,
+    Run,
+    Scenario,
+    Series,
+    Tls,
+)
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_cell, simulated_run
 
@@ -142,7 +159,7 @@ def test_servers_spread_over_a_factor_of_two_are_seldom_alike_by_chance(number: 
     def drawn() -> SeenServer:
         rate = 20_000 * 2 ** float(rng.random())
         known = Estimate(value=rate, low=rate * 0.99, high=rate * 1.01, unit="1/s", n=5, method="drawn")
-        return SeenServer(cell, {Metric.THROUGHPUT: known}, Counts(due=1), (), 5, 0.4, 0.5, ())
+        return SeenServer(cell, {Metric.THROUGHPUT: known}, Counts(due=1), (), (), 5, 0.4, 0.5, ())
 
     groups = [SeenAmong(tuple(drawn() for _ in range(number)), 0) for _ in range(1000)]
     assert sum(bool(group.alike[1]) for group in groups) <= 40
@@ -214,6 +231,46 @@ def test_answers_over_other_protocols_are_not_compared() -> None:
     results[second] = replace(results[second], cell=encrypted)
     found = findings_across(results, {cell.cell_id: cell for cell in report.cells})
     assert "answer-sizes" not in {finding.kind for alike in found.values() for finding in alike}
+
+
+def with_bodies(*sizes: int) -> Callable[[Recording], Recording]:
+    """Halves of the traffic are of two requests, whose answers have bodies of these sizes."""
+
+    def change(recording: Recording) -> Recording:
+        traffic = recording.traffic
+        assert traffic is not None
+        ok = traffic.counts.outcomes.ok
+        parts = (ok // 2, ok - ok // 2)
+        requests = tuple(
+            RequestTraffic(
+                completed=part,
+                body_bytes=size * part,
+                status={"2xx": part},
+                outcomes=Outcomes(ok=part),
+                response=Histogram.of([1e6] * part),
+            )
+            for part, size in zip(parts, sizes, strict=True)
+        )
+        return recording.model_copy(update={"traffic": traffic.model_copy(update={"requests": requests})})
+
+    return change
+
+
+def test_bodies_of_a_mix_are_compared_request_by_request() -> None:
+    """Lengths that add up to the same are not the same answers."""
+    mix = Scenario(name="Mix", request=Request(name="item"), others=(Request(name="list", path="/list"),))
+    run = simulated_run(servers(2_000, 2_500, 3_000, base=GOOD), loads=(SATURATE,), scenarios=(mix,))
+    for server in ("rust.s0", "rust.s1", "rust.s2"):
+        run = with_changed(run, server, with_bodies(100, 500))
+    assert said(run, "answer-sizes") == {}
+    found = said(with_changed(run, "rust.s1", with_bodies(500, 100)), "answer-sizes")
+    assert list(found) == ["rust.s1"]
+    assert found["rust.s1"].message == (
+        "The body of an answer to item has 100 bytes from rust.s0, 500 from rust.s1: do both do the same work? "
+        "So is it with 1 more of its requests."
+    )
+    # A date in a body changes it by less.
+    assert said(with_changed(run, "rust.s1", with_bodies(100, 502)), "answer-sizes") == {}
 
 
 # --- one-sided

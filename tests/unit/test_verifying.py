@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from redline.errors import DriveError
 from redline.model import Body, Cell, Expected, Request, Scenario, Timestamp, Tls
 from redline.model.catalogue import Leg, has_tls, http_of
+from redline.model.way import Access, AccessPoint
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.drivers.verifying import at_pointer, differ, difference, same, verify
+from redline.plugins.drivers.verifying import addresses_of, at_pointer, differ, difference, same, verify
 from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint
 from tests.fakes import targets
@@ -252,6 +253,35 @@ def test_where_two_servers_answer_differently_is_reported(other: targets.Habit, 
     with targets.target(answers()) as one, targets.target(other) as two:
         ends = [Endpoint("127.0.0.1", urlsplit(url).port or 0) for url in (one, two)]
         assert differ(find_engine(), simulated_cell(), ("A", "B"), (ends[0], ends[1])) == says
+
+
+def at_all(*urls: str) -> Endpoint:
+    """A server at the addresses of several."""
+    ports = [urlsplit(url).port or 0 for url in urls]
+    points = tuple(AccessPoint(host="127.0.0.1", port=port) for port in ports)
+    return Endpoint("app.example", 80, way=Access(connect=points, addresses="all"))
+
+
+def test_every_address_that_is_loaded_is_asked() -> None:
+    cell, engine = simulated_cell(), find_engine()
+    with targets.target(answers(body=b"path0")) as one, targets.target(answers(body=b"other")) as two:
+        place = f"127.0.0.1:{urlsplit(two).port}"
+        assert verify(engine, cell, at_all(one, one)).wrong is None
+        assert (
+            verify(engine, cell, at_all(one, two)).wrong == f"GET /path0 at {place}: body 'other' in place of 'path0'"
+        )
+        different = str(differ(engine, cell, ("A", "B"), (at_all(one, two), at_all(one))))
+    assert f"(5 bytes) and 'other' from A at {place} (5 bytes)" in different
+
+
+def test_every_address_of_a_name_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 80)) for host in ("127.0.0.3", "127.0.0.4", "127.0.0.3")
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_kinds: found)
+    named = Endpoint("app.example", 80, way=Access(addresses="all"))
+    assert [str(at) for at in addresses_of(named)] == ["127.0.0.3:80", "127.0.0.4:80"]
+    assert addresses_of(Endpoint("app.example", 80)) == (Endpoint("app.example", 80),)
 
 
 def over(leg: Leg, status: bytes, certificate: Certificate, stack: contextlib.ExitStack) -> Endpoint:

@@ -37,6 +37,7 @@ def _seen(result: CellResult, report: CellReport) -> SeenServer:
         estimates=report.estimates,
         counts=report.counts,
         sizes=tuple(_sizes(used)),
+        bodies=_bodies(used),
         trials=len(used),
         server_share=_median(trial.server_share for trial in used),
         engine_share=_median(trial.engine_share for trial in used),
@@ -50,6 +51,17 @@ def _sizes(used: Iterable[TrialResult]) -> Iterable[float]:
         counts = trial.numbers.traffic.counts if trial.numbers.traffic else Counts()
         if counts.completed and counts.bytes_received:
             yield counts.bytes_received / counts.completed
+
+
+def _bodies(used: Iterable[TrialResult]) -> tuple[tuple[float, ...], ...]:
+    """The mean bytes of the bodies of each of several requests, by trial in which all of its answers were right."""
+    trials = [trial.numbers.traffic.requests for trial in used if trial.numbers.traffic]
+    if not trials or len({len(requests) for requests in trials}) > 1:
+        return ()
+    return tuple(
+        tuple(request.body_bytes / request.answers for request in same if request.answers == request.outcomes.ok > 0)
+        for same in zip(*trials, strict=True)
+    )
 
 
 def _median(shares: Iterable[float | None]) -> float | None:

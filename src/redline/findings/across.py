@@ -1,5 +1,6 @@
 """Findings that only several servers under the same load show: what they have in common, and how one stands out."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,15 +23,17 @@ RECONNECTS = 0.01
 class SeenServer:
     """A server with a valid result under a load, by its used trials, at least one.
 
-    `sizes` are the mean bytes received for an answer, by trial. `server_share` is the used share of its cores, and
-    `engine_share` that of the engine's time, in the median trial; None if not known. `findings` are those of its used
-    trials, and of the cell.
+    `sizes` are the mean bytes received for an answer, by trial. `bodies` are those of the bodies alone, for each of
+    several requests in the order of the scenario, in trials whose answers to it were all right. `server_share` is the
+    used share of its cores, and `engine_share` that of the engine's time, in the median trial; None if not known.
+    `findings` are those of its used trials, and of the cell.
     """
 
     cell: Cell
     estimates: Mapping[Metric, Estimate]
     counts: Counts
     sizes: tuple[float, ...]
+    bodies: tuple[tuple[float, ...], ...]
     trials: int
     server_share: float | None
     engine_share: float | None
@@ -174,17 +177,50 @@ def connections_differ(among: SeenAmong) -> Observation | None:
 def answer_sizes(among: SeenAmong) -> Observation | None:
     """The mean length of a server's answers, beside that of the median server with the same protocol.
 
-    The values of all trials have to be apart: with several requests, the mean depends on which were drawn.
+    The values of all trials have to be apart: with several requests, the mean depends on which were drawn. So their
+    bodies are compared request by request, whatever the protocol.
     """
+    by_request = [said for place in range(len(among.own.bodies)) if (said := _body_sizes(among, place))]
+    if by_request:
+        furthest = max(by_request, key=lambda said: said.value)
+        more = len(by_request) - 1
+        others = f" So is it with {more} more of its requests." if more else ""
+        return Observation(furthest.value, f"{furthest.message}{others}")
     same = [server for server in among.servers if _comparable(server, among.own)]
     if among.own not in same:
         return None
-    middle = median_low(map(_size, same))
-    usual = next(server for server in same if _size(server) == middle)
-    own, theirs = among.own.sizes, usual.sizes
-    if max(own) >= min(theirs) and max(theirs) >= min(own):
+    usual = _usual([(server, server.sizes) for server in same], among.own.sizes)
+    return duet.said_sizes((usual.name, among.own.name), (_size(usual), _size(among.own))) if usual else None
+
+
+def _body_sizes(among: SeenAmong, place: int) -> Observation | None:
+    """The mean length of the bodies of a request, beside that of the median server; None if they are not apart."""
+    known = [(server, server.bodies[place]) for server in among.servers if server.bodies and server.bodies[place]]
+    own = dict(known).get(among.own, ())
+    usual = _usual(known, own)
+    if usual is None:
         return None
-    return duet.said_sizes((usual.name, among.own.name), (_size(usual), _size(among.own)))
+    label = among.own.cell.scenario.labels[place]
+    ours, theirs = fmean(own), fmean(usual.bodies[place])
+    message = (
+        f"The body of an answer to {label} has {theirs:.0f} bytes from {usual.name}, {ours:.0f} from "
+        f"{among.own.name}: do both do the same work?"
+    )
+    return _graded(Observation(abs(math.log((ours + 1) / (theirs + 1))), message))
+
+
+def _graded(said: Observation) -> Observation | None:
+    """The observation, if it is a finding."""
+    return said if duet.answer_sizes.grade(said.value) else None
+
+
+def _usual(known: Sequence[tuple[SeenServer, tuple[float, ...]]], own: tuple[float, ...]) -> SeenServer | None:
+    """The server with the median of these mean lengths by trial, if they are all apart from its own."""
+    if not own:
+        return None
+    middle = median_low(fmean(sizes) for _, sizes in known)
+    usual, theirs = next((server, sizes) for server, sizes in known if fmean(sizes) == middle)
+    return None if max(own) >= min(theirs) and max(theirs) >= min(own) else usual
 
 
 def _comparable(server: SeenServer, own: SeenServer) -> bool:

@@ -409,7 +409,7 @@ def connections(duet: SeenDuet) -> Iterator[Observation]:
 @Rule("answer-sizes", when="duet", note=0.01)
 def answer_sizes(duet: SeenDuet) -> Observation | None:
     """Difference of the mean length of two servers' answers, with headers. In trials: from the median server with the
-    same protocol, if those of all trials are apart.
+    same protocol, if those of all trials are apart; of several requests, that of the bodies of each.
 
     Without a specified answer, servers may do different work. A date or a number changes the length by less than 1%.
 

@@ -54,6 +54,10 @@ class Access(Frozen):
         None, "the HTTP proxy in between, which opens a tunnel for each connection"
     )
 
+    def only(self, point: AccessPoint) -> "Access":
+        """The same way to one of several addresses."""
+        return self.model_copy(update={"connect": (point,), "addresses": "first"})
+
     @property
     def socket(self) -> str:
         """The path of the Unix socket; empty over TCP."""

@@ -10,13 +10,12 @@ from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from io import BufferedIOBase
-from socketserver import TCPServer, ThreadingMixIn
 from typing import BinaryIO
 
 from redline.errors import UsageError
+from redline.plugins.loopback import ADDRESS, LoopbackServer
 from redline.viewing.site import Answer, Site
 
-ADDRESS = "127.0.0.1"
 _IDLE_S = 10.0
 _LAST_PORT = 65535
 _AT_ONCE = 1 << 18
@@ -40,15 +39,11 @@ def listening(site: Site, port: int) -> Iterator["ViewServer"]:
         yield server
 
 
-class ViewServer(ThreadingMixIn, TCPServer):
-    """Not an HTTPServer, which asks the resolver for the name of its address."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    block_on_close = False  # a connection that is kept open must not hold up the end of the command
+class ViewServer(LoopbackServer):
+    """The site's server."""
 
     def __init__(self, port: int, site: Site) -> None:
-        super().__init__((ADDRESS, port), _ViewHandler)
+        super().__init__(port, _ViewHandler)
         self.site = site
 
     def serve(self) -> None:

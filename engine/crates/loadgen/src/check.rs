@@ -85,7 +85,7 @@ fn check(job: &Arc<Job>, stop: &Arc<Stop>) -> io::Result<Checked> {
     if let Some(client) = client {
         let crowd = Crowd::new(&Profile::constant(1.0), 0, 1);
         let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 0, worker: 0, workers: 1 };
-        let demand = |epoch_ns, end_ns| Demand::closed(users, epoch_ns, end_ns);
+        let demand = |epoch_ns, end_ns| Demand::closed(users, None, epoch_ns, end_ns);
         let known = std::mem::take(&mut progress.activity);
         let sent = send(job, begun_ns, demand, client, known, stop)?;
         (progress.activity, progress.has_surplus) = (sent.activity, sent.has_surplus);
@@ -118,7 +118,7 @@ fn walk(job: &Arc<Job>, rules: WalkRules, stop: &Arc<Stop>) -> io::Result<bool> 
             let Some(under_way) = sent.walks else {
                 return Ok(false);
             };
-            walks = *under_way;
+            walks = under_way;
         }
         let (address, tls) = (progress.address.clone(), progress.tls.clone());
         let mut shown = checked(job, std::mem::take(&mut progress), begun_ns);
@@ -175,7 +175,7 @@ struct Sent {
     activity: Activity,
     /// Whether bytes arrived that nobody requested.
     has_surplus: bool,
-    walks: Option<Box<Walks>>,
+    walks: Option<Walks>,
 }
 
 /// Send the request that is due as a load does, in the time that is left. `demand` makes the load of these times.

@@ -41,7 +41,7 @@ pub struct AfterLoad<I> {
     /// With the failures, and the recorded answer.
     pub activity: Activity,
     /// The journeys under way, in a load of journeys.
-    pub walks: Option<Box<Walks>>,
+    pub walks: Option<Walks>,
 }
 
 impl<I: Io> Worker<I> {

@@ -374,7 +374,7 @@ impl WorkerThread {
     }
 
     fn demand(&self, window: Window) -> io::Result<Demand> {
-        let walks = WalkRules::of(&self.job, self.global()).map(|rules| Box::new(Walks::new(rules)));
+        let walks = WalkRules::of(&self.job, self.global()).map(Walks::new);
         match (&self.job.load.shape, self.users()) {
             (Shape::Open { rate_per_s, arrivals, .. }, _) => {
                 let (worker, workers) = (self.global().0, self.job.shard.all_workers);
@@ -382,7 +382,7 @@ impl WorkerThread {
                 let schedule = schedule.map_err(io::Error::other)?;
                 Ok(Demand::open(schedule, walks, window.epoch_ns, window.end_ns))
             }
-            (_, Some(users)) => Ok(Demand::closed_of_journeys(users, walks, window.epoch_ns, window.end_ns)),
+            (_, Some(users)) => Ok(Demand::closed(users, walks, window.epoch_ns, window.end_ns)),
             (_, None) => Err(io::Error::other("a closed load has users")),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcomes, SparseHistogram, StatusClasses};
+use crate::{Outcomes, SparseHistogram, StatusClasses, StreamTally};
 
 /// The measurements of one of a job's requests, of those that were due in the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct RequestTally {
     /// the last, or until [`Self::complete`]: it is that of `response`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte: Option<SparseHistogram>,
+    /// The streams of events among the answers; `None` if its answers are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Box<StreamTally>>,
 }
 
 impl RequestTally {
@@ -37,6 +40,7 @@ impl RequestTally {
     }
 
     /// Write down the times to the first byte, also where they are the response times.
+    #[must_use]
     pub fn complete(mut self) -> Self {
         self.first_byte.get_or_insert_with(|| self.response.clone());
         self
@@ -53,6 +57,9 @@ impl RequestTally {
         self.status += other.status;
         self.outcomes += other.outcomes;
         self.response.add(&other.response);
+        if let Some(streams) = &other.streams {
+            self.streams.get_or_insert_default().add(streams);
+        }
     }
 
     /// Add the tallies of another worker, shard or slice, request by request.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use memchr::memchr;
+
 use crate::given::{Escape, Given};
 use crate::request::{Part, Unsendable};
 
@@ -332,7 +334,9 @@ fn check_edge<'a>(
 
 /// The request target in the beginning of an HTTP/1.1 head.
 fn target(head: &[u8]) -> &[u8] {
-    head.split(|byte| *byte == b' ').nth(1).unwrap_or_default()
+    let begin = memchr(b' ', head).map_or(head.len(), |space| space + 1);
+    let rest = &head[begin..];
+    &rest[..memchr(b' ', rest).unwrap_or(rest.len())]
 }
 
 /// Text for a message, abridged if it is long.

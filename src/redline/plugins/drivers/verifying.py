@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+import socket
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pydantic import JsonValue
 from redline.errors import DriveError
 from redline.model import Cell, Expected, Journey, Request, Timestamp, Tls
 from redline.model.template import first_of
+from redline.model.way import AccessPoint
 from redline.plugins.checks import Checked, CheckProcess, checking
 from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check, check_journey
 from redline.ports import Endpoint
@@ -22,7 +24,7 @@ DIFFERING_BYTES = 40
 GRPC = "application/grpc"
 _REDIRECTION = 3
 _BEGUN = "bytes of it"
-_ENDLESS = "; it began and did not end, as a stream of events does: load a request whose answer ends"
+_ENDLESS = "; it began and did not end: if it is a stream of events, say so (--events sse, or `stream: sse`)"
 _NO_TLS = "does not speak TLS"
 _SIGNS_OF_TLS = ("certificate", "the server sent the alert")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -39,20 +41,46 @@ class Verified:
 def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     """Send each request once, or take a journey once. Raises DriveError if the engine cannot send the request.
 
-    Each answer has to be complete within the cell's timeout, but that is at least 5 s and at most 30 s here.
+    So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout,
+    but that is at least 5 s and at most 30 s here.
     """
-    if cell.scenario.journey is not None:
-        return _verify_journey(engine, cell, endpoint, cell.scenario.journey)
     cookies: list[str] = []
+    places = addresses_of(endpoint)
+    if cell.scenario.journey is not None:
+        for place in places:
+            walked = _verify_journey(engine, cell, place, cell.scenario.journey)
+            cookies += walked.cookies
+            if walked.wrong is not None:
+                return Verified(f"at {place}: {walked.wrong}" if len(places) > 1 else walked.wrong)
+        return Verified(None, tuple(dict.fromkeys(cookies)))
     with checking(engine) as checks:
-        for request in cell.scenario.requests:
-            answer = _ask(checks, cell, request, endpoint, _compared_bytes(request))
+        for place, request in ((place, request) for place in places for request in cell.scenario.requests):
+            answer = _ask(checks, cell, request, place, _compared_bytes(request))
             if (wrong := difference(request, answer)) is not None:
-                meant = _other_scheme(checks, cell, endpoint, answer)
-                return Verified(f"{_request_line(cell, request)}: {wrong}{meant and f'; {meant}'}")
+                meant = _other_scheme(checks, cell, place, answer)
+                at = f" at {place}" if len(places) > 1 else ""
+                return Verified(f"{_request_line(cell, request)}{at}: {wrong}{meant and f'; {meant}'}")
             if not any(name.lower() == "cookie" for name, _ in request.header_lines):
                 cookies += _cookies_of(answer)
     return Verified(None, tuple(dict.fromkeys(cookies)))
+
+
+def addresses_of(endpoint: Endpoint) -> tuple[Endpoint, ...]:
+    """The same server at each of its addresses, if the load goes to all of them."""
+    if endpoint.way.addresses == "first" or endpoint.way.proxy is not None:  # a proxy looks for the name itself
+        return (endpoint,)
+    points: dict[AccessPoint, None] = {}
+    for place in endpoint.way.connect or (AccessPoint(host=endpoint.host, port=endpoint.port),):
+        if place.socket:
+            return (endpoint,)
+        try:
+            found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+            numeric = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
+            hosts = [socket.getnameinfo(to, numeric)[0] for *_, to in found]
+            points.update(dict.fromkeys(AccessPoint(host=host, port=place.port) for host in hosts))
+        except OSError:  # the engine says what is wrong with the name
+            return (endpoint,)
+    return tuple(replace(endpoint, way=endpoint.way.only(point)) for point in points)
 
 
 def _verify_journey(engine: Path, cell: Cell, endpoint: Endpoint, journey: Journey) -> Verified:
@@ -124,16 +152,20 @@ def _reason(answer: Checked) -> str:
 def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
     """Return the first difference between two servers' answers, on one line; None if they agree. Headers may differ.
 
-    Waits for each answer as long as `verify`. Raises DriveError if the engine cannot send the request.
+    Where the load goes to several addresses of a server, all are compared with the first of the first server. Waits for
+    each answer as long as `verify`. Raises DriveError if the engine cannot send the request.
     """
+    places = [(name, addresses_of(endpoint)) for name, endpoint in zip(names, endpoints, strict=True)]
+    all_of = [(f"{name} at {at}" if len(ends) > 1 else name, at) for name, ends in places for at in ends]
     with checking(engine) as checks:
         for request in cell.scenario.requests:
-            first, second = [_ask(checks, cell, request, endpoint, MOST_KEPT) for endpoint in endpoints]
-            for name, answer in zip(names, (first, second), strict=True):
+            answers = [(name, _ask(checks, cell, request, at, MOST_KEPT)) for name, at in all_of]
+            for name, answer in answers:
                 if answer.status is None:
                     return f"{_request_line(cell, request)}: {name}: {answer.wrong}"
-            if (different := _first_difference(names, first, second)) is not None:
-                return f"{_request_line(cell, request)}: {different}"
+            for name, answer in answers[1:]:
+                if (different := _first_difference((answers[0][0], name), answers[0][1], answer)) is not None:
+                    return f"{_request_line(cell, request)}: {different}"
     return None
 
 

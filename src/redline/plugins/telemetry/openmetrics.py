@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from socketserver import TCPServer, ThreadingMixIn
 
 from redline.errors import UsageError
+from redline.plugins.loopback import ADDRESS, LoopbackServer
 from redline.plugins.telemetry.families import CREATED, Family, Labels, families
 from redline.plugins.telemetry.meter import Meter
 
-ADDRESS = "127.0.0.1"
 PATH = "/metrics"
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _IDLE_S = 5.0
@@ -47,15 +46,9 @@ def served(meter: Meter, port: int) -> Iterator[str]:
             server.shutdown()
 
 
-class _MetricsServer(ThreadingMixIn, TCPServer):
-    """Not an HTTPServer, which asks the resolver for the name of its address."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    block_on_close = False  # a connection that is kept open must not hold up the end of the command
-
+class _MetricsServer(LoopbackServer):
     def __init__(self, port: int, meter: Meter) -> None:
-        super().__init__((ADDRESS, port), _MetricsHandler)
+        super().__init__(port, _MetricsHandler)
         self.meter = meter
 
     def handle_error(self, request: object, client_address: object) -> None:

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use redline_visitor::Jar;
-use redline_wire::{Answer, Values, fields_in};
+use redline_wire::{Answer, Values, fields_in, values_in};
 
 use super::scenario::Draws;
 use crate::demand::{DueRequest, StepKind};
@@ -22,6 +22,8 @@ pub struct Visitors {
     workers: u32,
     /// How many journeys have begun.
     begun: u64,
+    /// The last head of an answer that set no cookie: most are like the one before.
+    bare_head: Vec<u8>,
     /// The wall clock minus the monotonic clock, in nanoseconds.
     unix_minus_mono_ns: i64,
     /// Whose request is written, and when, in seconds since 1970.
@@ -57,6 +59,7 @@ impl Visitors {
             worker: worker.0,
             workers: job.shard.all_workers,
             begun: 0,
+            bare_head: Vec::new(),
             unix_minus_mono_ns,
             user: 0,
             now_s: 0,
@@ -123,15 +126,19 @@ impl Visitors {
     /// An answer came to a step: keep its cookies.
     #[inline]
     pub fn keep_cookies(&mut self, due: &DueRequest, head: &[u8], now_ns: u64) {
-        if !self.journey.keeps_cookies {
+        if !self.journey.keeps_cookies || *head == *self.bare_head {
             return;
         }
         let seconds = self.unix_s(now_ns);
         let Visitor { jar, target, .. } = &mut self.all[due.user as usize];
-        for (name, value) in fields_in(head) {
-            if name.eq_ignore_ascii_case(b"set-cookie") {
-                jar.set(value, target, self.is_tls, seconds);
-            }
+        let mut is_bare = true;
+        for value in values_in(head, b"set-cookie") {
+            is_bare = false;
+            jar.set(value, target, self.is_tls, seconds);
+        }
+        if is_bare {
+            self.bare_head.clear();
+            self.bare_head.extend_from_slice(head);
         }
     }
 

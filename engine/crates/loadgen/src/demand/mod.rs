@@ -9,9 +9,12 @@ use std::collections::VecDeque;
 
 pub use closed::{Closed, Users};
 use open::Open;
+use redline_pacing::Schedule;
+use walking::{Begins, Journeys};
 pub use walks::{AfterStep, NOBODY, WalkRules, Walks};
 
 use crate::by_journey::Mark;
+use crate::client::EndedRequest;
 
 /// Later than any time.
 pub const NEVER: u64 = u64::MAX;
@@ -78,8 +81,6 @@ pub struct Demand {
     kind: Kind,
     /// Requests to be written again, before all others.
     returned: VecDeque<DueRequest>,
-    /// The journeys under way, in a load of journeys.
-    walks: Option<Box<Walks>>,
     /// Nothing falls due at or after this.
     end_ns: u64,
 }
@@ -87,112 +88,113 @@ pub struct Demand {
 enum Kind {
     Closed(Closed),
     Open(Open),
-    /// No request falls due but the steps of journeys.
-    Walks,
-}
-
-impl Kind {
-    #[inline]
-    fn next_ns(&self) -> u64 {
-        match self {
-            Self::Closed(closed) => closed.next_ns(),
-            Self::Open(open) => open.next_due_ns(),
-            Self::Walks => NEVER,
-        }
-    }
-
-    #[inline]
-    fn waiting(&self) -> u64 {
-        match self {
-            Self::Closed(closed) => closed.waiting.len() as u64,
-            Self::Open(open) => open.waiting,
-            Self::Walks => 0,
-        }
-    }
-
-    #[inline]
-    fn oldest_due_ns(&self) -> u64 {
-        match self {
-            Self::Closed(closed) => closed.waiting.front().map_or(NEVER, |due| due.due_ns),
-            Self::Open(open) => open.oldest_due_ns(),
-            Self::Walks => NEVER,
-        }
-    }
-
-    #[inline]
-    fn take(&mut self) -> Option<DueRequest> {
-        match self {
-            Self::Closed(closed) => closed.waiting.pop_front(),
-            Self::Open(open) => open.take(),
-            Self::Walks => None,
-        }
-    }
-
-    /// Whether a user has not left.
-    #[inline]
-    fn is_present(&self, user: u32) -> bool {
-        if let Self::Closed(closed) = self { closed.is_present(user) } else { true }
-    }
-
-    /// The last step of a user who has left is over.
-    fn left(&mut self, user: u32) {
-        if let Self::Closed(closed) = self {
-            closed.left(user);
-        }
-    }
+    Journeys(Box<Journeys>),
 }
 
 impl Demand {
-    /// Users who send the next request when a request is answered.
-    pub fn closed(users: Users, epoch_ns: u64, end_ns: u64) -> Self {
-        Self::closed_of_journeys(users, None, epoch_ns, end_ns)
+    fn new(kind: Kind, end_ns: u64) -> Self {
+        Self { kind, returned: VecDeque::new(), end_ns }
+    }
+
+    /// Users who send the next request when a request is answered. With `walks`, they take journeys, and go on with those
+    /// under way.
+    pub fn closed(users: Users, walks: Option<Walks>, epoch_ns: u64, end_ns: u64) -> Self {
+        let busy = walks.iter().flat_map(Walks::users_under_way);
+        let closed = Closed::new(users, epoch_ns, busy);
+        let kind = match walks {
+            None => Kind::Closed(closed),
+            Some(walks) => Kind::Journeys(Box::new(Journeys::new(Begins::Closed(closed), walks))),
+        };
+        Self::new(kind, end_ns)
+    }
+
+    /// Requests that fall due by a schedule. With `walks`, journeys that begin by it, and those under way.
+    pub fn open(schedule: Schedule, walks: Option<Walks>, epoch_ns: u64, end_ns: u64) -> Self {
+        let open = Open::new(schedule, epoch_ns);
+        let kind = match walks {
+            None => Kind::Open(open),
+            Some(walks) => Kind::Journeys(Box::new(Journeys::new(Begins::Open(open), walks))),
+        };
+        Self::new(kind, end_ns)
+    }
+
+    /// Only steps that are due by the walks themselves.
+    pub fn of_walks(walks: Walks, end_ns: u64) -> Self {
+        Self::new(Kind::Journeys(Box::new(Journeys::new(Begins::Never, walks))), end_ns)
+    }
+
+    /// The journeys, if this is a load of journeys.
+    #[inline]
+    pub fn walks(&self) -> Option<&Walks> {
+        if let Kind::Journeys(journeys) = &self.kind { Some(&journeys.walks) } else { None }
+    }
+
+    #[inline]
+    pub fn walks_mut(&mut self) -> Option<&mut Walks> {
+        if let Kind::Journeys(journeys) = &mut self.kind { Some(&mut journeys.walks) } else { None }
+    }
+
+    /// The journeys, to go on in another load.
+    pub fn into_walks(self) -> Option<Walks> {
+        if let Kind::Journeys(journeys) = self.kind { Some(journeys.walks) } else { None }
     }
 
     pub fn is_open(&self) -> bool {
-        !matches!(self.kind, Kind::Closed(_))
+        match &self.kind {
+            Kind::Closed(_) => false,
+            Kind::Open(_) => true,
+            Kind::Journeys(journeys) => !journeys.is_closed(),
+        }
     }
 
     /// When the next event is due; [`NEVER`] when there is none.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
-        let due_ns = self.kind.next_ns();
-        if let Some(walks) = &self.walks {
-            return self.next_walking_ns(walks, due_ns);
-        }
+        let due_ns = match &self.kind {
+            Kind::Closed(closed) => closed.next_ns(),
+            Kind::Open(open) => open.next_due_ns(),
+            Kind::Journeys(journeys) => journeys.next_ns(),
+        };
         if due_ns < self.end_ns { due_ns } else { NEVER }
     }
 
     /// Take the next event. There must be one: see [`Demand::next_due_ns`].
     #[inline]
     pub fn pop_due(&mut self) -> DueEvent {
-        if self.walks.is_some()
-            && let Some(event) = self.pop_step()
-        {
-            return event;
-        }
         match &mut self.kind {
             Kind::Closed(closed) => closed.pop_due(),
             Kind::Open(open) => DueEvent::Due(open.pop_due()),
-            Kind::Walks => DueEvent::Nothing,
+            Kind::Journeys(journeys) => journeys.pop_due(),
         }
     }
 
-    /// A request has ended. In a closed load its user sends the next, now or later. Returns the due time of the next request if
+    /// A request has ended, or a journey. In a closed load its user sends the next, now or later. Returns the due time of the next request if
     /// it is due now, and waits; the time may be in the past if users keep a pace.
     #[inline]
     pub fn ended(&mut self, due: DueRequest, now_ns: u64) -> Option<u64> {
         match &mut self.kind {
             Kind::Closed(closed) => closed.ended(due, now_ns, self.end_ns),
-            Kind::Open(_) | Kind::Walks => None,
+            Kind::Open(_) => None,
+            Kind::Journeys(journeys) => journeys.ended(due, now_ns, self.end_ns),
         }
+    }
+
+    /// A step of a journey has ended: what follows, and the mark of the journey. `None` if this is no load of journeys.
+    #[inline]
+    pub fn step_ended(&mut self, ended: &EndedRequest, now_ns: u64) -> Option<(AfterStep, Option<Mark>)> {
+        let Kind::Journeys(journeys) = &mut self.kind else {
+            return None;
+        };
+        Some(journeys.step_ended(ended, now_ns, self.end_ns))
     }
 
     /// How many requests wait and can be sent.
     #[inline]
     pub fn waiting(&self) -> u64 {
-        let fresh = match &self.walks {
-            None => self.kind.waiting(),
-            Some(walks) => walks.can_begin(self.kind.waiting()) + walks.waiting(),
+        let fresh = match &self.kind {
+            Kind::Closed(closed) => closed.waiting.len() as u64,
+            Kind::Open(open) => open.waiting,
+            Kind::Journeys(journeys) => journeys.waiting(),
         };
         fresh + self.returned.len() as u64
     }
@@ -202,10 +204,10 @@ impl Demand {
         if let Some(due) = self.returned.front() {
             return due.due_ns;
         }
-        match &self.walks {
-            None => self.kind.oldest_due_ns(),
-            Some(walks) if walks.is_patient() => NEVER,
-            Some(walks) => self.kind.oldest_due_ns().min(walks.oldest_due_ns()),
+        match &self.kind {
+            Kind::Closed(closed) => closed.waiting.front().map_or(NEVER, |due| due.due_ns),
+            Kind::Open(open) => open.oldest_due_ns(),
+            Kind::Journeys(journeys) => journeys.oldest_due_ns(),
         }
     }
 
@@ -215,10 +217,26 @@ impl Demand {
         if let Some(due) = self.returned.pop_front() {
             return Some(due);
         }
-        if self.walks.is_some() {
-            return self.take_walking(false);
+        match &mut self.kind {
+            Kind::Closed(closed) => closed.waiting.pop_front(),
+            Kind::Open(open) => open.take(),
+            Kind::Journeys(journeys) => journeys.take(false),
         }
-        self.kind.take()
+    }
+
+    /// Take what has waited longest, even if it cannot be sent because no user is free.
+    pub fn take_any(&mut self) -> Option<DueRequest> {
+        if self.returned.is_empty()
+            && let Kind::Journeys(journeys) = &mut self.kind
+        {
+            return journeys.take(true);
+        }
+        self.take()
+    }
+
+    /// Whether what has waited longest waits for a user.
+    pub fn lacks_user(&self) -> bool {
+        if let Kind::Journeys(journeys) = &self.kind { journeys.lacks_user() } else { false }
     }
 
     /// A request is to be written again.

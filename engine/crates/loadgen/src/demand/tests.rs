@@ -62,7 +62,7 @@ fn an_open_load_ends_before_its_end() {
 
 #[test]
 fn users_start_at_once_and_send_again_until_the_end() {
-    let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
+    let mut demand = Demand::closed(users(&Profile::constant(2.0)), None, 100, 1000);
     assert_eq!(demand.next_due_ns(), 100);
     assert_eq!([demand.pop_due(), demand.pop_due()], [DueEvent::Due(100), DueEvent::Due(100)]);
     assert_eq!(demand.next_due_ns(), NEVER);
@@ -77,7 +77,7 @@ fn users_start_at_once_and_send_again_until_the_end() {
 
 #[test]
 fn a_request_to_be_written_again_is_first_and_keeps_its_due_time() {
-    let mut demand = Demand::closed(users(&Profile::constant(2.0)), 100, 1000);
+    let mut demand = Demand::closed(users(&Profile::constant(2.0)), None, 100, 1000);
     demand.pop_due();
     demand.pop_due();
     let first = demand.take().unwrap();
@@ -90,7 +90,7 @@ fn a_request_to_be_written_again_is_first_and_keeps_its_due_time() {
 #[test]
 fn users_think_before_the_next_request() {
     let thinking = Users { think: Think::Fixed(50), ..users(&Profile::constant(1.0)) };
-    let mut demand = Demand::closed(thinking, 100, 1000);
+    let mut demand = Demand::closed(thinking, None, 100, 1000);
     demand.pop_due();
     let first = demand.take().unwrap();
     assert_eq!(demand.ended(first, 300), None);
@@ -104,7 +104,7 @@ fn users_think_before_the_next_request() {
 #[test]
 fn a_pace_does_not_move_because_an_answer_was_late() {
     let paced = Users { pace: Some(Pace::new(10.0).unwrap()), ..users(&Profile::constant(1.0)) };
-    let mut demand = Demand::closed(paced, 0, 350_000_000);
+    let mut demand = Demand::closed(paced, None, 0, 350_000_000);
     assert_eq!(demand.pop_due(), DueEvent::Due(0));
     let first = demand.take().unwrap();
     assert_eq!(demand.ended(first, 250_000_000), Some(100_000_000));
@@ -124,7 +124,7 @@ fn users_join_and_leave() {
     let up_and_down = [Stage { to: 3.0, over_ns: 0 }, Stage { to: 3.0, over_ns: 1000 }, Stage { to: 1.0, over_ns: 0 }];
     let profile = Profile::new(1.0, &up_and_down, 500);
     assert_eq!(users(&profile).at_start(), 1);
-    let mut demand = Demand::closed(users(&profile), 0, 10_000);
+    let mut demand = Demand::closed(users(&profile), None, 0, 10_000);
     let mut happened = Vec::new();
     while demand.next_due_ns() != NEVER {
         happened.push((demand.next_due_ns(), demand.pop_due()));
@@ -140,7 +140,7 @@ fn users_join_and_leave() {
 #[test]
 fn a_user_keeps_its_depth() {
     let deep = Users { depth: 4, ..users(&Profile::constant(1.0)) };
-    let mut demand = Demand::closed(deep, 0, 100);
+    let mut demand = Demand::closed(deep, None, 0, 100);
     while demand.next_due_ns() != NEVER {
         demand.pop_due();
     }
@@ -151,7 +151,7 @@ fn a_user_keeps_its_depth() {
 fn a_user_who_left_while_thinking_sends_no_more() {
     let profile = Profile::new(2.0, &[Stage { to: 1.0, over_ns: 0 }], 500);
     let thinking = Users { think: Think::Fixed(1000), ..users(&profile) };
-    let mut demand = Demand::closed(thinking, 0, 10_000);
+    let mut demand = Demand::closed(thinking, None, 0, 10_000);
     demand.pop_due();
     demand.pop_due();
     while let Some(due) = demand.take() {
@@ -169,7 +169,7 @@ fn a_user_who_joins_again_starts_a_new_pace() {
     let away = [Stage { to: 0.0, over_ns: 0 }, Stage { to: 0.0, over_ns: 500 }, Stage { to: 1.0, over_ns: 0 }];
     let profile = Profile::new(1.0, &away, 500);
     let paced = Users { pace: Some(Pace::new(1e6).unwrap()), ..users(&profile) };
-    let mut demand = Demand::closed(paced, 0, 100_000);
+    let mut demand = Demand::closed(paced, None, 0, 100_000);
     assert_eq!(demand.pop_due(), DueEvent::Due(0));
     let first = demand.take().unwrap();
     assert_eq!([demand.pop_due(), demand.pop_due()], [DueEvent::Left, DueEvent::Joined]);

@@ -34,14 +34,14 @@ fn rules(journey: Journey, is_open: bool) -> WalkRules {
 }
 
 fn demand(journey: Journey, is_open: bool, end_ns: u64) -> Demand {
-    let walks = Some(Box::new(Walks::new(rules(journey, is_open))));
+    let walks = Some(Walks::new(rules(journey, is_open)));
     if is_open {
         let schedule = Schedule::new(&Profile::constant(1e7), &Arrivals::Uniform, 0, 0, 1).unwrap();
         return Demand::open(schedule, walks, 0, end_ns);
     }
     let crowd = Crowd::new(&Profile::constant(3.0), 0, 1);
     let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 1, worker: 0, workers: 1 };
-    Demand::closed_of_journeys(users, walks, 0, end_ns)
+    Demand::closed(users, walks, 0, end_ns)
 }
 
 fn ended(due: DueRequest, status: u16) -> EndedRequest {
@@ -118,7 +118,7 @@ proptest! {
                 prop_assert_eq!((is_abandoned, is_completed), (status == 500, status != 500));
                 expected.remove(&due.user);
                 ended_count += 1;
-                if demand.journey_ended(due, now_ns).is_some() {
+                if demand.ended(due, now_ns).is_some() {
                     due_begins += 1;
                     demand.walks_mut().unwrap().begin();
                 }
@@ -152,7 +152,7 @@ fn a_step_that_is_due_after_the_end_goes_on_in_the_next_load() {
     walks.resume(1000);
     let crowd = Crowd::new(&Profile::constant(3.0), 0, 1);
     let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 1, worker: 0, workers: 1 };
-    let mut second = Demand::closed_of_journeys(users, Some(walks), 1000, 1100);
+    let mut second = Demand::closed(users, Some(walks), 1000, 1100);
     let begins: Vec<_> = std::iter::from_fn(|| (second.next_due_ns() < NEVER).then(|| second.pop_due())).collect();
     assert_eq!(begins.iter().filter(|event| **event == DueEvent::Due(1000)).count(), 2);
     assert_eq!(begins.iter().filter(|event| **event == DueEvent::Step(1000)).count(), 1);
@@ -175,7 +175,7 @@ fn when_begins_are_over_the_journeys_under_way_end() {
         assert_eq!((demand.next_due_ns(), demand.pop_due()), (at_ns, DueEvent::Step(at_ns)));
         let due = demand.take().unwrap();
         assert!(matches!(demand.step_ended(&ended(due, 200), at_ns + 5).unwrap().0, AfterStep::Over(_)));
-        assert_eq!(demand.journey_ended(due, at_ns + 5), None);
+        assert_eq!(demand.ended(due, at_ns + 5), None);
     }
     assert!(demand.walks().unwrap().is_done());
 }

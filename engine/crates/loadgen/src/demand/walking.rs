@@ -1,122 +1,160 @@
 //! A load of journeys: when they begin as in any load, and their steps in between.
 
-use std::collections::VecDeque;
-
-use redline_pacing::Schedule;
-
-use super::closed::{Closed, Users};
+use super::closed::Closed;
 use super::open::Open;
 use super::walks::{AfterStep, Walks};
-use super::{Demand, DueEvent, DueRequest, Kind, NEVER};
+use super::{DueEvent, DueRequest, NEVER};
 use crate::by_journey::Mark;
 use crate::client::EndedRequest;
 
-impl Demand {
-    /// A closed load whose users go on with their journeys.
-    pub fn closed_of_journeys(users: Users, walks: Option<Box<Walks>>, epoch_ns: u64, end_ns: u64) -> Self {
-        let busy = walks.iter().flat_map(|walks| walks.users_under_way());
-        let kind = Kind::Closed(Closed::new(users, epoch_ns, busy));
-        Self { kind, returned: VecDeque::new(), walks, end_ns }
-    }
+/// What decides when journeys begin.
+pub enum Begins {
+    Closed(Closed),
+    Open(Open),
+    /// None begins.
+    Never,
+}
 
-    /// Requests that fall due by a schedule, or journeys that begin by it.
-    pub fn open(schedule: Schedule, walks: Option<Box<Walks>>, epoch_ns: u64, end_ns: u64) -> Self {
-        Self { kind: Kind::Open(Open::new(schedule, epoch_ns)), returned: VecDeque::new(), walks, end_ns }
-    }
+/// The journeys of a worker: those that begin, and those under way.
+pub struct Journeys {
+    begins: Begins,
+    pub walks: Walks,
+}
 
-    /// No load: only steps that are due by the walks alone.
-    pub fn of_walks(walks: Walks, end_ns: u64) -> Self {
-        Self { kind: Kind::Walks, returned: VecDeque::new(), walks: Some(Box::new(walks)), end_ns }
-    }
-
-    /// The journeys under way, if this is a load of journeys.
+impl Begins {
     #[inline]
-    pub fn walks(&self) -> Option<&Walks> {
-        self.walks.as_deref()
+    fn next_ns(&self) -> u64 {
+        match self {
+            Self::Closed(closed) => closed.next_ns(),
+            Self::Open(open) => open.next_due_ns(),
+            Self::Never => NEVER,
+        }
     }
 
     #[inline]
-    pub fn walks_mut(&mut self) -> Option<&mut Walks> {
-        self.walks.as_deref_mut()
-    }
-
-    /// The journeys, to go on in another load.
-    pub fn into_walks(self) -> Option<Box<Walks>> {
-        self.walks
-    }
-
-    /// When the next event is due, in a load of journeys whose next journey begins at this time.
-    pub(super) fn next_walking_ns(&self, walks: &Walks, begin_ns: u64) -> u64 {
-        let begin_ns = if walks.begins_are_over() { NEVER } else { begin_ns };
-        let due_ns = begin_ns.min(walks.next_ns());
-        if due_ns < self.end_ns { due_ns } else { NEVER }
-    }
-
-    /// Take the next event, if it is of a journey under way.
-    pub(super) fn pop_step(&mut self) -> Option<DueEvent> {
-        let begin_ns = self.kind.next_ns();
-        let walks = self.walks.as_deref_mut()?;
-        let begin_ns = if walks.begins_are_over() { NEVER } else { begin_ns };
-        if walks.next_ns() > begin_ns {
-            return None;
+    fn waiting(&self) -> u64 {
+        match self {
+            Self::Closed(closed) => closed.waiting.len() as u64,
+            Self::Open(open) => open.waiting,
+            Self::Never => 0,
         }
-        let user = walks.next_user()?;
-        if self.kind.is_present(user) {
-            return walks.pop_due().map(DueEvent::Step);
+    }
+
+    #[inline]
+    fn oldest_due_ns(&self) -> u64 {
+        match self {
+            Self::Closed(closed) => closed.waiting.front().map_or(NEVER, |due| due.due_ns),
+            Self::Open(open) => open.oldest_due_ns(),
+            Self::Never => NEVER,
         }
-        let (_, mark) = walks.drop_next()?;
-        self.kind.left(user);
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<DueRequest> {
+        match self {
+            Self::Closed(closed) => closed.waiting.pop_front(),
+            Self::Open(open) => open.take(),
+            Self::Never => None,
+        }
+    }
+
+    /// Whether a user has not left.
+    #[inline]
+    fn is_present(&self, user: u32) -> bool {
+        if let Self::Closed(closed) = self { closed.is_present(user) } else { true }
+    }
+}
+
+impl Journeys {
+    pub fn new(begins: Begins, walks: Walks) -> Self {
+        Self { begins, walks }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        matches!(self.begins, Begins::Closed(_))
+    }
+
+    /// When the next journey begins, or the number of users changes.
+    fn next_begin_ns(&self) -> u64 {
+        if self.walks.begins_are_over() { NEVER } else { self.begins.next_ns() }
+    }
+
+    /// When the next event is due.
+    pub fn next_ns(&self) -> u64 {
+        self.next_begin_ns().min(self.walks.next_ns())
+    }
+
+    /// Take the next event.
+    pub fn pop_due(&mut self) -> DueEvent {
+        if self.walks.next_ns() <= self.next_begin_ns() {
+            return self.pop_step().unwrap_or(DueEvent::Nothing);
+        }
+        match &mut self.begins {
+            Begins::Closed(closed) => closed.pop_due(),
+            Begins::Open(open) => DueEvent::Due(open.pop_due()),
+            Begins::Never => DueEvent::Nothing,
+        }
+    }
+
+    fn pop_step(&mut self) -> Option<DueEvent> {
+        let user = self.walks.upcoming()?.user;
+        if self.begins.is_present(user) {
+            return self.walks.pop_due().map(DueEvent::Step);
+        }
+        let mark = self.walks.drop_next()?;
+        if let Begins::Closed(closed) = &mut self.begins {
+            closed.left(user);
+        }
         Some(DueEvent::Dropped(mark))
     }
 
+    /// How many steps and first steps wait and can be sent.
+    #[inline]
+    pub fn waiting(&self) -> u64 {
+        self.walks.can_begin(self.begins.waiting()) + self.walks.waiting()
+    }
+
+    /// When the step that has waited longest was due; [`NEVER`] when none waits, or waiting has no limit.
+    pub fn oldest_due_ns(&self) -> u64 {
+        if self.walks.is_patient() { NEVER } else { self.begins.oldest_due_ns().min(self.walks.oldest_due_ns()) }
+    }
+
     /// Take the step or the first step of a journey that has waited longest. `any`: also one without a free user.
-    pub(super) fn take_walking(&mut self, any: bool) -> Option<DueRequest> {
-        let walks = self.walks.as_deref_mut()?;
-        let begin_ns = self.kind.oldest_due_ns();
-        let may_begin = begin_ns != NEVER && (any || walks.can_begin(1) > 0);
-        if walks.waiting() > 0 && (!may_begin || walks.oldest_due_ns() <= begin_ns) {
-            return walks.take();
+    #[inline]
+    pub fn take(&mut self, any: bool) -> Option<DueRequest> {
+        let begin_ns = self.begins.oldest_due_ns();
+        let may_begin = begin_ns != NEVER && (any || self.walks.can_begin(1) > 0);
+        if self.walks.waiting() > 0 && (!may_begin || self.walks.oldest_due_ns() <= begin_ns) {
+            return self.walks.take();
         }
         if !may_begin {
             return None;
         }
-        let due = self.kind.take()?;
-        Some(walks.set_off(due))
-    }
-
-    /// Take what has waited longest, even if it cannot be sent.
-    pub fn take_any(&mut self) -> Option<DueRequest> {
-        match self.returned.pop_front() {
-            None if self.walks.is_some() => self.take_walking(true),
-            None => self.kind.take(),
-            due => due,
-        }
+        let due = self.begins.take()?;
+        Some(self.walks.set_off(due))
     }
 
     /// Whether what has waited longest waits for a user.
     pub fn lacks_user(&self) -> bool {
-        let begin_ns = self.kind.oldest_due_ns();
-        self.walks.as_deref().is_some_and(|walks| walks.can_begin(1) == 0 && begin_ns < walks.oldest_due_ns())
+        self.walks.can_begin(1) == 0 && self.begins.oldest_due_ns() < self.walks.oldest_due_ns()
     }
 
     /// A step has ended: what follows, and the mark of its journey.
     #[inline]
-    pub fn step_ended(&mut self, ended: &EndedRequest, now_ns: u64) -> Option<(AfterStep, Option<Mark>)> {
+    pub fn step_ended(&mut self, ended: &EndedRequest, now_ns: u64, end_ns: u64) -> (AfterStep, Option<Mark>) {
         let user = ended.due.user;
-        let is_present = self.kind.is_present(user);
-        let walks = self.walks.as_deref_mut()?;
-        let mark = walks.mark_of(user);
-        Some((walks.ended(ended, now_ns, self.end_ns, is_present), mark))
+        let mark = self.walks.mark_of(user);
+        (self.walks.ended(ended, now_ns, end_ns, self.begins.is_present(user)), mark)
     }
 
-    /// A journey has ended. In a closed load its user begins the next, as after a request of any other load.
+    /// A journey has ended. In a closed load its user begins the next, as after a request of any other load: returns when it
+    /// was due, if it waits.
     #[inline]
-    pub fn journey_ended(&mut self, due: DueRequest, now_ns: u64) -> Option<u64> {
-        let is_over = self.walks.as_deref().is_some_and(Walks::begins_are_over);
-        let end_ns = if is_over { 0 } else { self.end_ns };
-        match &mut self.kind {
-            Kind::Closed(closed) => closed.ended(due, now_ns, end_ns),
-            Kind::Open(_) | Kind::Walks => None,
+    pub fn ended(&mut self, due: DueRequest, now_ns: u64, end_ns: u64) -> Option<u64> {
+        let end_ns = if self.walks.begins_are_over() { 0 } else { end_ns };
+        match &mut self.begins {
+            Begins::Closed(closed) => closed.ended(due, now_ns, end_ns),
+            Begins::Open(_) | Begins::Never => None,
         }
     }
 }

@@ -195,11 +195,6 @@ impl Walks {
         self.timers.peek().map_or(NEVER, |Reverse((due_ns, _))| *due_ns)
     }
 
-    /// The user whose step falls due next.
-    pub fn next_user(&self) -> Option<u32> {
-        self.timers.peek().map(|Reverse((_, user))| *user)
-    }
-
     /// The step that falls due next.
     pub fn upcoming(&self) -> Option<DueRequest> {
         let Reverse((due_ns, user)) = *self.timers.peek()?;
@@ -220,10 +215,10 @@ impl Walks {
         Some(due.due_ns)
     }
 
-    /// The user whose step would fall due next has left. Returns the user, and the mark of its journey.
-    pub fn drop_next(&mut self) -> Option<(u32, Mark)> {
+    /// The user whose step would fall due next has left. Returns the mark of its journey.
+    pub fn drop_next(&mut self) -> Option<Mark> {
         let Reverse((_, user)) = self.timers.pop()?;
-        Some((user, self.close(user)))
+        Some(self.close(user))
     }
 
     /// A journey falls due. Returns whether its row is the last.

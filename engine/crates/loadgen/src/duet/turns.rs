@@ -243,7 +243,7 @@ impl Turns {
             }
         }
         for (total, walks) in totals.iter_mut().zip(walks) {
-            let marks = walks.iter().flat_map(|walks| walks.marks_under_way());
+            let marks = walks.iter().flat_map(Walks::marks_under_way);
             tally.leave_unfinished(marks, total.journeys.as_mut());
         }
         let _ = self.reports.send(WorkerReport::Totals(totals));
@@ -251,8 +251,8 @@ impl Turns {
     }
 
     /// This worker's journeys, none of which has begun.
-    fn walks(&self) -> Option<Box<Walks>> {
-        WalkRules::of(self.job(), GlobalWorkerId(self.worker.0)).map(|rules| Box::new(Walks::new(rules)))
+    fn walks(&self) -> Option<Walks> {
+        WalkRules::of(self.job(), GlobalWorkerId(self.worker.0)).map(Walks::new)
     }
 
     /// Run one slice as a load of its own, as [`Worker::into_parts`] returns it. `activity` has the failures of earlier ones,
@@ -263,7 +263,7 @@ impl Turns {
         client: Client<I>,
         activity: Activity,
         mut tally: Tally,
-        mut walks: Option<Box<Walks>>,
+        mut walks: Option<Walks>,
     ) -> io::Result<AfterLoad<I>> {
         let job = &self.targets[turn.target].0;
         let window = Window {
@@ -281,7 +281,7 @@ impl Turns {
         Ok(worker.into_parts())
     }
 
-    fn demand(&self, job: &Job, window: Window, arrivals: u64, walks: Option<Box<Walks>>) -> io::Result<Demand> {
+    fn demand(&self, job: &Job, window: Window, arrivals: u64, walks: Option<Walks>) -> io::Result<Demand> {
         let (worker, workers) = (self.worker.0, job.workers);
         match &job.load.shape {
             Shape::Open { rate_per_s, arrivals: kind, .. } => {
@@ -298,7 +298,7 @@ impl Turns {
                 let crowd = Crowd::new(users, worker, workers);
                 let (depth, seed) = (job.load.depth, job.seed);
                 let users = Users { crowd, think: *think, pace: *pace, depth, seed, worker, workers };
-                Ok(Demand::closed_of_journeys(users, walks, window.epoch_ns, window.end_ns))
+                Ok(Demand::closed(users, walks, window.epoch_ns, window.end_ns))
             }
         }
     }

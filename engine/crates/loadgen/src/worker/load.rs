@@ -340,6 +340,7 @@ impl WorkerLoad {
             ClientEvent::Clock(ClockReading { due_ns, to_server_ns, from_server_ns }) => {
                 self.tally.one_way(*due_ns, *to_server_ns, *from_server_ns);
             }
+            ClientEvent::Stream(progress) => self.tally.stream(progress),
             ClientEvent::Handshake(handshake) => self.tally.handshake(handshake.ns, handshake.resumed),
             ClientEvent::Reconnected => self.tally.reconnected(),
             ClientEvent::Surplus => self.tally.surplus(),
@@ -429,7 +430,7 @@ impl WorkerLoad {
             AfterStep::Due(due_ns) => self.tally.due(due_ns, due_ns),
             AfterStep::Over(end) => {
                 self.tally.journey(mark, Entry::Ended(end));
-                if let Some(due_ns) = self.demand.journey_ended(ended.due, now_ns) {
+                if let Some(due_ns) = self.demand.ended(ended.due, now_ns) {
                     self.tally.due(due_ns, due_ns);
                     if due_ns < now_ns {
                         self.tally.waited(due_ns);
@@ -453,7 +454,7 @@ impl WorkerLoad {
     }
 
     /// The tally and the journeys under way, to be used for another load.
-    pub fn into_tally(self) -> (Tally, Option<Box<Walks>>) {
+    pub fn into_tally(self) -> (Tally, Option<Walks>) {
         (self.tally, self.demand.into_walks())
     }
 

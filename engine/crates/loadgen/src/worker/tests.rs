@@ -36,7 +36,7 @@ fn a_worker_that_learns_late_of_the_end_has_measured_until_then() {
     let mut client = Client::<Epoll>::new(&job, GlobalWorkerId(0), &target.into(), 0, 1, &stop).unwrap();
     client.grow();
     let tally = Tally::new(window, job.interval_ns, sender_of_intervals);
-    let load = WorkerLoad::new(Demand::closed(users, epoch_ns, window.end_ns), tally, None, &job);
+    let load = WorkerLoad::new(Demand::closed(users, None, epoch_ns, window.end_ns), tally, None, &job);
     let cut_ns = Worker::new(load, client, Activity::default(), stop, false).run().unwrap().unwrap();
     assert!(cut_ns >= learned_ns);
     let intervals: Vec<MemberInterval> = intervals.iter().collect();

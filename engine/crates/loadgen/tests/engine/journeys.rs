@@ -6,8 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use h2::server::Builder;
 use serde_json::{Value, json};
 
+use crate::parts;
+use crate::support::engine::limit_open_files;
+use crate::support::http2::{Act, Http2Server, Received};
 use crate::support::server::{Request, Server};
 use crate::support::{Engine, Outcome, complete, histogram, job, open_job, run, with};
 
@@ -440,6 +444,151 @@ fn a_check_shows_every_step_and_what_it_took() {
     assert_eq!(seen[1]["outcome"], "unexpected_status");
     let closed = walked(&with(check, "/target/port", json!(1)));
     assert_eq!((&closed[0]["outcome"], &closed[1]["complete"]), (&json!("connect"), &json!(false)));
+}
+
+/// A shop for HTTP/2 with a single session.
+fn shop_of_http2() -> Http2Server {
+    Http2Server::start(Builder::new(), |received: &Received| {
+        let of = |name: &str| {
+            received.request.headers().get_all(name).iter().map(|value| value.to_str().unwrap().to_owned())
+        };
+        match received.request.uri().path() {
+            "/login" => Act::Headed("set-cookie", "sid=7; Path=/", r#"{"token": "t/7"}"#),
+            _ if of("cookie").eq(["own=1", "sid=7"]) && of("authorization").eq(["Bearer t/7"]) => Act::Answer("hello"),
+            _ => Act::Status(401),
+        }
+    })
+}
+
+#[test]
+fn journeys_are_the_same_over_http2() {
+    let server = shop_of_http2();
+    let closed = counted(shopping(with(job(server.port), "/load/closed/users", json!(3)), &["/a", "/b"], "turn"), 30);
+    let open = with(open_job(server.port, 500, 1), "/load/open/depth", json!(8));
+    let open = counted(member(open, &["/a", "/b"]), 30);
+    for backend in BACKENDS {
+        for job in [&closed, &open] {
+            let mut job = with(with(job.clone(), "/target/http", json!("2")), "/backend", json!(backend));
+            for request in 1..3 {
+                job["requests"][request]["headers"].as_array_mut().unwrap().push(json!(["Cookie", "own=1"]));
+            }
+            let result = complete(&job);
+            result.are_all("ok");
+            adds_up(&result);
+            assert_eq!((of(&result, "due"), of(&result, "completed")), (30, 30));
+            let check = json!({"format": "redline.check/1", "target": job["target"], "requests": job["requests"],
+                "journey": job["journey"], "timeout_ns": 5_000_000_000_u64, "keep_bytes": 100});
+            let seen = walked(&check);
+            let outcomes: Vec<_> = seen[..3].iter().map(|line| line["outcome"].as_str()).collect();
+            assert_eq!((outcomes, &seen[3]["complete"]), (vec![Some("ok"); 3], &json!(true)), "{seen:#?}");
+            assert_eq!(seen[0]["taken"], json!({"token": "t/7"}));
+        }
+    }
+}
+
+#[test]
+fn a_value_that_cannot_be_sent_ends_its_journey_alone() {
+    for http in ["1.1", "2"] {
+        let (shop, http2) = (Shop::open(9), shop_of_http2());
+        let port = if http == "2" { http2.port } else { shop.server.port };
+        let mut job = counted(shopping(with(job(port), "/target/http", json!(http)), &["/a"], "turn"), 12);
+        job["journey"]["rows"]["values"] = json!([["good"], ["new\nline"], ["good"]]);
+        job["requests"][1]["headers"][0] = json!(["X-Name", "{row:name}"]);
+        job["requests"][1]["expect"] = json!({"status": 401});
+        job["load"] = json!({"closed": {"users": 1}});
+        let result = complete(&job);
+        adds_up(&result);
+        assert_eq!((list(&result, "abandoned"), of(&result, "completed")), (vec![0, 4], 8), "{:#}", result.event);
+        assert_eq!((result.outcome("closed"), result.count("due"), result.count("sent")), (4, 24, 20));
+        let failure = &result.event["failures"][0];
+        assert_eq!(
+            (&failure["reason"], &failure["request"]),
+            (&json!("a value that is empty, or has a control character, cannot be sent in a header"), &json!(1))
+        );
+        // The connection stays.
+        assert_eq!(result.count("reconnects"), 0);
+    }
+}
+
+#[test]
+fn a_value_that_no_step_took_ends_the_journey() {
+    let shop = Shop::open(9);
+    let mut job = counted(shopping(job(shop.server.port), &["/a", "/b"], "turn"), 3);
+    job["journey"]["steps"][1]["when"] = json!({"step": 0, "status": [201]});
+    job["journey"]["steps"][1]["take"] = json!([{"name": "csrf", "from": {"regex": "c[0-9]"}}]);
+    job["requests"][2]["path"] = json!("/{take:csrf}");
+    let result = complete(&job);
+    adds_up(&result);
+    assert_eq!((list(&result, "abandoned"), list(&result, "skipped")), (vec![0, 0, 3], vec![0, 3, 0]));
+    assert_eq!(
+        result.event["failures"][0]["reason"],
+        "there is no value for `csrf`: the step that takes it was not sent"
+    );
+}
+
+#[test]
+fn parts_and_processes_share_users_and_rows() {
+    let shop = Shop::open(9);
+    let job = shopping(with(job(shop.server.port), "/load/closed/users", json!(6)), &["/a"], "unique");
+    let job = with(with(job, "/warmup_ns", json!(0)), "/measure_ns", json!(20_000_000_000_u64));
+    let mut engines = vec![parts::start(&parts::part(job.clone(), 0, 1, 3)), parts::start(&parts::part(job, 1, 2, 3))];
+    parts::started(&mut engines);
+    let results: Vec<_> = parts::finished(engines).iter().map(|output| output.result()).collect();
+    results.iter().for_each(adds_up);
+    // 40 rows for three workers.
+    assert_eq!(results.iter().map(|result| of(result, "completed")).collect::<Vec<_>>(), [14, 26]);
+    let names: HashSet<_> = shop.asked().into_iter().filter(|r| r.path == "/login").map(|r| r.body).collect();
+    assert_eq!(names.len(), 40);
+
+    let shop = Shop::open(1000);
+    let base = with(
+        crate::support::job(shop.server.port),
+        "/load/closed",
+        json!({"users": 40, "think": {"fixed_ns": 20_000_000}}),
+    );
+    let engine = Engine::start_with(&member(base, &["/a"]).to_string(), |command| limit_open_files(command, 40));
+    let output = engine.finish();
+    assert!(output.of_kind("started").next().unwrap()["engine"]["processes"].as_u64() > Some(1));
+    let result = output.result();
+    result.are_all("ok");
+    adds_up(&result);
+    let names: Vec<_> = shop.asked().into_iter().filter(|r| r.path == "/login").map(|r| r.body).collect();
+    assert_eq!((names.len(), names.iter().collect::<HashSet<_>>().len()), (40, 40));
+
+    let engine = Engine::start_with(
+        &with(
+            member(with(crate::support::job(shop.server.port), "/load/closed/users", json!(40)), &["/a"]),
+            "/requests/0/path",
+            json!("/wrong"),
+        )
+        .to_string(),
+        |command| limit_open_files(command, 40),
+    );
+    let output = engine.finish();
+    let last = output.events.last().unwrap();
+    assert_eq!((output.code, last["kind"].as_str()), (Some(1), Some("connect")), "{last}");
+    assert!(last["message"].as_str().unwrap().contains("could not take `once`: requests[0]: status 500"), "{last}");
+}
+
+#[test]
+fn open_journeys_of_a_duet_begin_at_the_same_times() {
+    for parallel in [false, true] {
+        let (one, other) = (Shop::open(1000), Shop::open(1000));
+        let mut job = shopping(open_job(one.server.port, 400, 4), &["/a", "/b"], "turn");
+        job["journey"]["steps"][2]["think"] = json!({"fixed_ns": 3_000_000});
+        job["duet"] = json!({"targets": [{"host": "127.0.0.1", "port": other.server.port}], "slice_ns": 20_000_000,
+                             "guard_ns": 1_000_000, "parallel": parallel});
+        job["warmup_ns"] = json!(100_000_000);
+        job["measure_ns"] = json!(600_000_000);
+        let output = run(&job);
+        let last = output.events.last().unwrap();
+        assert_eq!((output.code, last["event"].as_str()), (Some(0), Some("duet")), "{last:#}");
+        let results: Vec<_> =
+            last["targets"].as_array().unwrap().iter().map(|event| Outcome { event: event.clone() }).collect();
+        results.iter().for_each(adds_up);
+        assert!(results.iter().all(|result| of(result, "completed") > 20), "{last:#}");
+        assert_eq!(of(&results[0], "due"), of(&results[1], "due"));
+    }
 }
 
 /// The lines of a check of a journey.

@@ -11,7 +11,7 @@ use crate::support::{Engine, EngineOutput, job, open_job, run, with};
 const NOTICE_NS: u64 = 500_000_000;
 
 /// A part of a job that accepts commands: `workers` of `all_workers`, from `first_worker` on.
-fn part(job: Value, first_worker: u32, workers: u32, all_workers: u32) -> String {
+pub fn part(job: Value, first_worker: u32, workers: u32, all_workers: u32) -> String {
     let part = json!({"first_worker": first_worker, "all_workers": all_workers});
     let job = with(with(job, "/part", part), "/workers", json!(workers));
     format!("{}\n", with(job, "/commands", json!(true)))
@@ -22,7 +22,7 @@ fn unix_ns() -> u64 {
 }
 
 /// Wait until all have connected, and start them at the same instant, which is returned.
-fn started(engines: &mut [Engine]) -> u64 {
+pub fn started(engines: &mut [Engine]) -> u64 {
     for engine in engines.iter_mut() {
         engine.wait_until(|event| event["event"] == "connected");
     }
@@ -33,7 +33,7 @@ fn started(engines: &mut [Engine]) -> u64 {
     at_unix_ns
 }
 
-fn finished(engines: Vec<Engine>) -> Vec<EngineOutput> {
+pub fn finished(engines: Vec<Engine>) -> Vec<EngineOutput> {
     let outputs: Vec<_> = engines.into_iter().map(Engine::finish).collect();
     for output in &outputs {
         assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
@@ -41,7 +41,7 @@ fn finished(engines: Vec<Engine>) -> Vec<EngineOutput> {
     outputs
 }
 
-fn start(job: &str) -> Engine {
+pub fn start(job: &str) -> Engine {
     Engine::start_heeding(job, |_| {})
 }
 

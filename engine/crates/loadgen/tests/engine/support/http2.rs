@@ -26,10 +26,14 @@ pub enum Act {
     Late(Duration),
     /// `hello`, the head and a part at once, the rest after this time.
     Pieces(Duration),
+    /// So many server-sent events, this far apart, after which the answer ends, or does not.
+    Events(u32, Duration, bool),
     /// A gRPC answer with this status in its trailers; without a status if it is empty.
     Grpc(&'static str),
     /// A gRPC answer without a body, with this status in its head.
     GrpcHead(&'static str),
+    /// This with a header.
+    Headed(&'static str, &'static str, &'static str),
     /// The length of the request's body.
     Length,
     Reset(Reason),
@@ -139,7 +143,7 @@ async fn answer(
         body.flow_control().release_capacity(data.len())?;
     }
     let (status, said) = match act {
-        Act::Answer(text) => (200, text.to_owned()),
+        Act::Answer(text) | Act::Headed(_, _, text) => (200, text.to_owned()),
         Act::Status(status) => (status, "hello".to_owned()),
         Act::Length => (200, length.to_string()),
         _ => (200, "hello".to_owned()),
@@ -154,6 +158,19 @@ async fn answer(
         tokio::time::sleep(time).await;
         return sending.send_data("lo".into(), true);
     }
+    if let Act::Events(events, gap, ends) = act {
+        let head = response.header("content-type", "text/event-stream").body(()).unwrap();
+        let mut sending = respond.send_response(head, false)?;
+        for _ in 0..events {
+            tokio::time::sleep(gap).await;
+            sending.send_data("data: x\n\n".into(), false)?;
+        }
+        if !ends {
+            std::future::poll_fn(|context| sending.poll_reset(context)).await?;
+            return Ok(());
+        }
+        return sending.send_data(bytes::Bytes::new(), true);
+    }
     if let Act::GrpcHead(status) = act {
         return respond.send_response(grpc_head(status).body(()).unwrap(), true).map(drop);
     }
@@ -164,6 +181,7 @@ async fn answer(
         let trailers = [fields].map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         return sending.send_trailers(trailers.into_iter().collect());
     }
+    let response = if let Act::Headed(name, value, _) = act { response.header(name, value) } else { response };
     let response = response.body(()).unwrap();
     let mut sending = respond.send_response(response, false)?;
     sending.send_data(said.into(), true)
