@@ -39,6 +39,7 @@ SEARCH_COLUMNS = (
     *_RATIO,
     *_PROBE,
     *_MORE_TIMES,
+    "aborted_by",
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -80,7 +81,7 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         for limit in cell.limits:
             yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
         for probe in cell.probes:
-            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in (*_PROBE, *_MORE_TIMES)}
+            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in (*_PROBE, *_MORE_TIMES, "aborted_by")}
         if not cell.limits:
             yield about | {"row": "limit", "reason": cell.reason}
     for comparison in report.comparisons:
