@@ -1,6 +1,7 @@
 """Runs the cases and prints the section of bench/results.md."""
 
 import argparse
+import hashlib
 import os
 import platform
 import sys
@@ -13,8 +14,9 @@ from pathlib import Path
 from bench.cost.pairs import Client, Sample, Samples, in_rounds, progress
 from bench.cost.place import Place, Use, busy_line, look
 from bench.cost.table import Row, row, table
-from bench.rig import build_oracle, engine_version, machine, running
+from bench.rig import build_oracle, engine_binary, engine_version, machine, running
 from bench.traffic import sends
+from bench.traffic.before import AT_MOST_MORE, engines
 from bench.traffic.cpu import SHORT, cost, run
 from bench.traffic.sends import Send
 from bench.traffic.tools import Tool, Tools, Wanted, peers, redline
@@ -38,9 +40,12 @@ def main() -> None:
     before = Use.now()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(tuple(cores), build_oracle(), Path(folder), flags.pairs, flags.seconds)
-        tools = peers(Path(folder))
-        heading = _heading(place, tools)
-        rows = [each for name in flags.case or CASES for each in _case(name, place, tools)]
+        tools = Tools(()) if flags.before else peers(Path(folder))
+        heading = _heading(place, tools, flags.before)
+        if flags.before:
+            rows = list(_before(flags.before, place))
+        else:
+            rows = [each for name in flags.case or CASES for each in _case(name, place, tools)]
     busy = [f"Before: {first}", f"During the bench: {busy_line(before, Use.now())}", ""]
     print("\n".join([*heading, *busy, *table(rows)]))
 
@@ -61,6 +66,16 @@ def _case(name: str, place: Place, tools: Tools) -> Sequence[Row]:
         case = f"{name}, without {lacking[peer]} by {peer}" if peer in lacking else name
         rows.append(row(case, ours.name, peer, _goal(peer), samples))
     return rows
+
+
+def _before(binary: Path, place: Place) -> Iterator[Row]:
+    """A plain request of this engine and of an older one, by each backend."""
+    progress(f"plain requests, and those of {binary}:")
+    with running(place.oracle, "null", cpu=place.server_core) as oracle:
+        pairs = engines(engine_binary(), binary, oracle.endpoint.port, place.client_core)
+        samples = _in_rounds(dict.fromkeys([tool for pair in pairs for tool in pair], ""), sends.plain(), place)
+    for ours, theirs in pairs:
+        yield row("plain", ours.name, theirs.name, AT_MOST_MORE, samples)
 
 
 def _journey(name: str, requests: Sequence[Send], place: Place, tools: Tools) -> Sequence[Row]:
@@ -99,12 +114,13 @@ def _oracle(place: Place, *arguments: str) -> Iterator[str]:
         yield f"http://{oracle.endpoint.host}:{oracle.endpoint.port}"
 
 
-def _heading(place: Place, tools: Tools) -> list[str]:
+def _heading(place: Place, tools: Tools, before: Path | None) -> list[str]:
     how = (
         f"{place.pairs} rounds, order alternating, of {place.seconds} s less {place.seconds * SHORT:g} s;"
         f" server on core {place.server_core}, client on core {place.client_core}."
     )
     who = [f"redline {redline().version}", engine_version(), *(_named(tool) for tool in tools.found)]
+    who += [f"before {hashlib.sha256(before.read_bytes()).hexdigest()[:12]}"] if before else []
     absent = [f"{name} {why}" for name, why in tools.missing.items()]
     where = f"{machine()}, Python {platform.python_version()}"
     return ["## What a request costs, by what is requested", "", f"{how} {where}; {'; '.join([*who, *absent])}.", ""]
@@ -119,7 +135,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=6, help="rounds; an interval needs two at least (6)")
     parser.add_argument("--seconds", type=int, default=8, help="length of the long run of a round (8)")
     parser.add_argument("--case", action="append", choices=[*CASES], help="only this one; may be given several times")
+    parser.add_argument(
+        "--before", type=Path, metavar="ENGINE", help="compare with this older engine, and nothing else"
+    )
     flags = parser.parse_args()
+    if flags.before and (flags.case or not flags.before.is_file()):
+        raise UsageError("--before takes the file of an engine, and no --case", hint="--before /path/redline-engine")
     if flags.pairs < 1 or flags.seconds < 1:
         raise UsageError("there has to be one round of a second at least", hint="--pairs 6 --seconds 8")
     return flags

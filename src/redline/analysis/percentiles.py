@@ -12,6 +12,8 @@ from redline.model import (
     RequestTraffic,
     Scenario,
     Signed,
+    StreamReport,
+    StreamTraffic,
 )
 from redline.model.traffic import Requests, merged_requests
 from redline.stats import enough_beyond
@@ -48,6 +50,21 @@ class LoadedRequests:
     seconds: float
 
 
+def stream_report(parts: Iterable[StreamTraffic | None], seconds: float | None) -> StreamReport | None:
+    """What loads of so many seconds together saw of streams of events; None without any. No seconds: no rate."""
+    streams = StreamTraffic.merged(parts)
+    if streams is None:
+        return None
+    return StreamReport(
+        begun=streams.begun,
+        events=streams.events,
+        events_per_s=streams.events / seconds if seconds else None,
+        stalls=streams.stalls,
+        first_event=percentiles(streams.first_event),
+        gaps=percentiles(streams.gaps),
+    )
+
+
 def request_reports(
     scenario: Scenario, loads: Iterable[LoadedRequests], *, has_rates: bool = True
 ) -> tuple[RequestReport, ...]:
@@ -68,6 +85,7 @@ def request_reports(
             outcomes=traffic.outcomes,
             answers=traffic.by_status(request.expect.statuses),
             body_bytes=traffic.body_bytes,
+            streams=stream_report([traffic.streams], sum(load.seconds for load in made) if has_rates else None),
         )
         for at, (label, request, traffic, rate) in enumerate(
             zip(scenario.labels, scenario.requests, merged, rates, strict=True)

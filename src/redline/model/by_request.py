@@ -5,6 +5,7 @@ from pydantic import Field
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate
 from redline.model.percentile import Percentile
+from redline.model.streams import STREAMS, StreamReport
 from redline.model.traffic import Outcomes
 
 
@@ -20,6 +21,7 @@ class RequestReport(Frozen):
     outcomes: Outcomes
     answers: dict[str, int] = Field(default={}, description="complete answers by status")
     body_bytes: int = Field(description="bytes of the bodies of complete answers")
+    streams: StreamReport | None = omitted_if_default(None, STREAMS)
 
     @property
     def answered(self) -> int:

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.journey import Journey
+from redline.model.streams import Stream
 from redline.model.template import picked
 
 POINTER = r"^(/([^~]|~[01])*)?$"
@@ -106,6 +107,7 @@ class Request(Frozen):
     body: Body | None = None
     expect: Expected = Expected()
     timestamp: Timestamp | None = omitted_if_default(None)
+    stream: Stream | None = omitted_if_default(None, "of an answer that is a stream of events")
 
     @property
     def checked_entirely(self) -> "Request":
@@ -184,6 +186,11 @@ class Scenario(Frozen):
         plain = [request.name or f"{request.method} {request.path}" for request in self.requests]
         earlier = [plain[: at + 1].count(label) for at, label in enumerate(plain)]
         return tuple(label if nth == 1 else f"{label} #{nth}" for label, nth in zip(plain, earlier, strict=True))
+
+    @property
+    def longest_stream_ns(self) -> int:
+        """The longest time that a stream of events is followed by the clock; 0 if none is."""
+        return max((request.stream.for_ns or 0 for request in self.requests if request.stream), default=0)
 
     @property
     def statuses(self) -> frozenset[int]:

@@ -1,8 +1,8 @@
 //! What becomes of the single requests of a mix.
 
-use redline_traffic::{Outcome, RequestTally};
+use redline_traffic::{Outcome, RequestTally, StreamNews};
 
-use crate::client::EndedRequest;
+use crate::client::{EndedRequest, StreamProgress};
 use crate::job::Job;
 
 /// The measurements of a worker by request, for a job of several requests.
@@ -10,7 +10,28 @@ pub enum ByRequest {
     /// Of a load: the sums.
     Sums(Vec<RequestTally>),
     /// Of a slice of a duet, which counts only if no worker stood still: what happened, in order.
-    Journal(Vec<Entry>),
+    Journal(Vec<Entry>, Vec<StreamEntry>),
+}
+
+/// Something new in a stream of events.
+pub struct StreamEntry {
+    request: u32,
+    /// Its request was due in the window.
+    of_window: bool,
+    /// It came within the window.
+    in_window: bool,
+    news: StreamNews,
+}
+
+impl StreamEntry {
+    pub fn of(progress: &StreamProgress, of_window: bool, in_window: bool) -> Self {
+        Self { request: progress.request, of_window, in_window, news: progress.news }
+    }
+
+    fn count(&self, tallies: &mut [RequestTally]) {
+        let tally = tallies[self.request as usize].streams.get_or_insert_default();
+        tally.count(self.news, self.of_window, self.in_window);
+    }
 }
 
 /// The end of a request that was due in the window, or that was answered right in it.
@@ -65,14 +86,22 @@ impl ByRequest {
 
     /// The journal of slices; `None` for a job of a single request.
     pub fn journal(job: &Job) -> Option<Box<Self>> {
-        (job.requests.len() > 1).then(|| Box::new(Self::Journal(Vec::new())))
+        (job.requests.len() > 1).then(|| Box::new(Self::Journal(Vec::new(), Vec::new())))
     }
 
     /// Count the end of a request.
     pub fn add(&mut self, entry: Entry) {
         match self {
             Self::Sums(tallies) => entry.count(tallies),
-            Self::Journal(entries) => entries.push(entry),
+            Self::Journal(entries, _) => entries.push(entry),
+        }
+    }
+
+    /// Count what is new in a stream.
+    pub fn add_stream(&mut self, entry: StreamEntry) {
+        match self {
+            Self::Sums(tallies) => entry.count(tallies),
+            Self::Journal(_, entries) => entries.push(entry),
         }
     }
 
@@ -80,15 +109,17 @@ impl ByRequest {
     pub fn into_sums(self) -> Vec<RequestTally> {
         match self {
             Self::Sums(tallies) => tallies,
-            Self::Journal(_) => Vec::new(),
+            Self::Journal(..) => Vec::new(),
         }
     }
 
     /// Empty a journal, adding it to these sums if it counts.
     pub fn settle(&mut self, sums: &mut [RequestTally], counts: bool) {
-        if let Self::Journal(entries) = self {
+        if let Self::Journal(entries, streams) = self {
             entries.iter().filter(|_| counts).for_each(|entry| entry.count(sums));
+            streams.iter().filter(|_| counts).for_each(|entry| entry.count(sums));
             entries.clear();
+            streams.clear();
         }
     }
 }

@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Slice};
 
 use crate::by_journey::{self, ByJourney, Mark};
-use crate::by_request::{ByRequest, Entry};
-use crate::client::EndedRequest;
+use crate::by_request::{ByRequest, Entry, StreamEntry};
+use crate::client::{EndedRequest, StreamProgress};
 use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
@@ -367,6 +367,17 @@ impl Tally {
     /// A connection was closed because of bytes that nobody requested.
     pub fn surplus(&mut self) {
         self.slice.counts.surplus += 1;
+    }
+
+    /// Something is new in a stream of events.
+    pub fn stream(&mut self, progress: &StreamProgress) {
+        let of_phase = self.is_of_phase(progress.due_ns);
+        self.slice.streams_mut().count(progress.news, of_phase, true);
+        if self.phase != Phase::Warmup
+            && let Some(by_request) = &mut self.by_request
+        {
+            by_request.add_stream(StreamEntry::of(progress, of_phase, self.phase == Phase::Measure));
+        }
     }
 
     /// A request has ended.

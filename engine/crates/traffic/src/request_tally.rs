@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcomes, SparseHistogram, StatusClasses};
+use crate::{Outcomes, SparseHistogram, StatusClasses, StreamTally};
 
 /// The measurements of one of a job's requests, of those that were due in the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct RequestTally {
     pub outcomes: Outcomes,
     /// From due to the last byte of the answer, or to when the outcome was known.
     pub response: SparseHistogram,
+    /// The streams of events among the answers; `None` if its answers are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Box<StreamTally>>,
 }
 
 impl RequestTally {
@@ -27,6 +30,9 @@ impl RequestTally {
         self.status += other.status;
         self.outcomes += other.outcomes;
         self.response.add(&other.response);
+        if let Some(streams) = &other.streams {
+            self.streams.get_or_insert_default().add(streams);
+        }
     }
 
     /// Add the tallies of another worker, shard or slice, request by request.

@@ -24,7 +24,7 @@ DIFFERING_BYTES = 40
 GRPC = "application/grpc"
 _REDIRECTION = 3
 _BEGUN = "bytes of it"
-_ENDLESS = "; it began and did not end, as a stream of events does: load a request whose answer ends"
+_ENDLESS = "; it began and did not end: if it is a stream of events, say so (--events sse, or `stream: sse`)"
 _NO_TLS = "does not speak TLS"
 _SIGNS_OF_TLS = ("certificate", "the server sent the alert")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -41,8 +41,8 @@ class Verified:
 def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     """Send each request once, or take a journey once. Raises DriveError if the engine cannot send the request.
 
-    So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout, but
-    that is at least 5 s and at most 30 s here.
+    So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout,
+    but that is at least 5 s and at most 30 s here.
     """
     cookies: list[str] = []
     places = addresses_of(endpoint)

@@ -24,6 +24,7 @@ from redline.model.template import malformed
 from redline.quantities import clip
 from redline.suite.schema.bodies import CONTENT_TYPES, FormField, form_template, json_template, texts_of
 from redline.suite.schema.load import MOST_CONNECTIONS, ThinkItem
+from redline.suite.schema.stream import StreamItem, stream_of
 from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size, one_or_several
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
@@ -290,6 +291,11 @@ class RequestSchema(Schema):
         description="where the answer contains the server's clock",
         examples=[{"pointer": "/now", "unit": "ms"}],
     )
+    stream: StreamItem | None = Field(
+        default=None,
+        description="the answer is a stream of events: `sse`, `ndjson` or `chunks`, or a mapping",
+        examples=[{"events": "sse", "until": 20}],
+    )
 
     @property
     def methods(self) -> list[str]:
@@ -315,6 +321,17 @@ class RequestSchema(Schema):
                     raise WrongValueError(error.message, error.hint, field=field) from None
         return self
 
+    @model_validator(mode="after")
+    def _stream_is_only_counted(self) -> Self:
+        expected = {"body", "length", "sha256", "json_values"} & self.expect.model_fields_set
+        if self.stream is not None and (expected or self.timestamp is not None):
+            what = "a timestamp" if not expected else f"`{'json' if 'json_values' in expected else min(expected)}`"
+            problem = f"a stream of events is only counted, and has no {what} to check"
+            raise WrongValueError(problem, "expect its status alone", field="stream")
+        if self.stream is not None and (self.head is not None or self.method == "HEAD"):
+            raise WrongValueError("an answer to HEAD has no events", "write `get`", field="stream")
+        return self
+
     def request(self, weight: int = 1, name: str = "") -> Request:
         """The value of the model."""
         (key,) = self.methods
@@ -328,6 +345,7 @@ class RequestSchema(Schema):
             body=self._any_body(),
             expect=self.expect.expected(),
             timestamp=self.timestamp and self.timestamp.timestamp(),
+            stream=stream_of(self.stream),
         )
 
     def _all_headers(self) -> dict[str, str | tuple[str, ...]]:
@@ -435,6 +453,13 @@ class StepSchema(OneRequestSchema):
         examples=[{"token": {"json": "/token"}}],
     )
 
+    @model_validator(mode="after")
+    def _no_stream(self) -> Self:
+        if self.stream is not None:
+            hint = "leave `stream` out, or load the stream by itself"
+            raise WrongValueError("a step of a journey cannot be a stream of events", hint, field="stream")
+        return self
+
 
 class RowsSchema(Schema):
     """Rows of a CSV file, and how users take them."""
@@ -523,7 +548,7 @@ class ScenarioSchema(RequestSchema):
         names = [request.name for request in self.requests if request.name]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
-        outside = sorted({"headers", *_BODY_KEYS.values(), "expect", "timestamp"} & self.model_fields_set)
+        outside = sorted({"headers", *_BODY_KEYS.values(), "expect", "timestamp", "stream"} & self.model_fields_set)
         if several and outside:
             message = f"`{outside[0].removesuffix('_body')}` cannot be combined with `{several}`"
             raise WrongValueError(message, f"write it in every {'step' if self.journey else 'request'}")

@@ -340,6 +340,7 @@ impl WorkerLoad {
             ClientEvent::Clock(ClockReading { due_ns, to_server_ns, from_server_ns }) => {
                 self.tally.one_way(*due_ns, *to_server_ns, *from_server_ns);
             }
+            ClientEvent::Stream(progress) => self.tally.stream(progress),
             ClientEvent::Handshake(handshake) => self.tally.handshake(handshake.ns, handshake.resumed),
             ClientEvent::Reconnected => self.tally.reconnected(),
             ClientEvent::Surplus => self.tally.surplus(),
