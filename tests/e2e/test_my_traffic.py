@@ -39,6 +39,10 @@ def write_files(folder: Path) -> None:
     (folder / "openapi.yaml").write_text("openapi: 3.1.0\npaths: {/items: {get: {responses: {'200': {}}}}}\n")
     (folder / "recorded.yaml").write_text("- {name: a, get: /a}\n- {name: b, get: /b}\n")
     (folder / "recorded.txt").write_text("0 1\n0.1 2\n0.15 1\n")
+    (folder / "users.csv").write_text("name\nann\nbob\n")
+    (folder / "checkout.yaml").write_text(
+        "journey: {rows: users.csv, steps: [{get: '/{row:name}'}, {name: b, think: 1ms, get: /b}]}\n"
+    )
     (folder / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
 
 
