@@ -40,10 +40,10 @@ CASES: dict[str, Case] = {
     "plain": Case(sends.plain()),
     "mix": Case(sends.mix()),
     "journey": Case(sends.journey(), ("--sessions",)),
-    "events": Case(sends.plain(), ("--events", "20", "--event-gap", "10ms"), events=True),
+    "events": Case(sends.plain(), ("--events", "20", "--event-gap", "2ms"), events=True),
 }
 WITHOUT_GOAL = ("wrk", "h2load")
-"""They draw nothing, check no answer, and count by status alone: they bound what can be reached."""
+"""They show how little is possible."""
 
 
 def main() -> None:
