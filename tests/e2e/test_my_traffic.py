@@ -136,7 +136,7 @@ def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, 
 
 
 def test_the_first_byte_of_every_request_is_measured(redline: Redline, oracle: Path, tmp_path: Path) -> None:
-    """The body takes 20 ms longer than the head, of both requests; in one piece there is no such row."""
+    """The body of both requests takes 20 ms longer than the head; in one piece there is no such row."""
     (tmp_path / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
     asked = ("--requests", "shop.yaml", "-m", "mix", "-R", "100", "-d", "1s", "--warmup", "0s", "--json")
     with running(oracle, "null", "--body-bytes", "4000", "--body-over", "20ms") as server:
