@@ -297,7 +297,7 @@ def test_a_search_takes_the_abort_rules_of_its_suite_or_of_the_flags(tmp_path: P
     suite = tmp_path / "suite.yaml"
     suite.write_text(
         f"servers: [{{url: '{URL}'}}]\nscenarios: [{{name: a, get: /}}]\nabort_when: errors > 5% for 3s\n"
-        "loads: {probe: {open: {rate: 100}, for: 1s}}\n"
+        "loads: {probe: {open: {rate: 100}, for: 4s}}\n"
     )
     for given, rule in (([], "errors > 5% for 3s"), (["p99 > 1s for 2s"], "p99 > 1s for 2s")):
         flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=given)
@@ -305,6 +305,9 @@ def test_a_search_takes_the_abort_rules_of_its_suite_or_of_the_flags(tmp_path: P
         assert {each.text for cell in cells for each in cell.abort_when} == {rule}
     flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=["errors > 5%"])
     with pytest.raises(UsageError, match=r"--abort-when: .* does not say for how long"):
+        read_suites_search(flags, FromRepository(tmp_path))
+    flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=["errors > 5% for 5s"])
+    with pytest.raises(UsageError, match=r"`errors > 5% for 5s` cannot end a probe of 4.00 s"):
         read_suites_search(flags, FromRepository(tmp_path))
 
 

@@ -86,7 +86,7 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
             suite, closed = to_search(_aborting(written, flags), trials)
             sets = _suite_sets(flags, suite)
             within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
-            _refuse_without_objective(sets, suite)
+            _refuse_what_cannot_be(sets, suite)
         parts.append(SearchPart(file, suite, sets))
         texts.append(text)
         ignored += closed
@@ -168,7 +168,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
     length = f"--for {flags.lasts}" if flags.lasts else f"-d {flags.duration}" if flags.duration else ""
     with naming(length) if length else nullcontext():
         suite, _ = to_search(written, max(trials, 1))
-    _refuse_without_objective(sets, suite)
+    _refuse_what_cannot_be(sets, suite)
     within_timeout(sets, suite.timeout_ns, f"--timeout {flags.timeout or duration(suite.timeout_ns)}")
     connections = CONNECTIONS if flags.connections is None else flags.connections
     by_probe = len(suite.variants) > 1
@@ -286,8 +286,12 @@ def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
             )
 
 
-def _refuse_without_objective(sets: Sets, suite: Suite) -> None:
-    """Raise UsageError for a scenario and load without a condition."""
+def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
+    """Raise UsageError for a scenario and load without a condition, or a rule that lasts longer than a probe."""
+    shortest_ns = min(load.duration_ns for load in suite.loads)
+    if long := next((rule for rule in suite.abort_when if rule.for_ns > shortest_ns), None):
+        message = f"`{long.text}` cannot end a probe of {duration(shortest_ns)}"
+        raise UsageError(message, hint="shorten its time, or make probes longer")
     conditions = [condition for given in sets.values() for condition in given]
     for scenario in suite.scenarios:
         for load in suite.loads:
