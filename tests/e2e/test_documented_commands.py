@@ -60,7 +60,7 @@ OWN_PROJECT = sorted(documented("docs/guide/my-server.md") - {*IN_CONTAINERS})
 """These need a redline.yaml, or write one: tests/e2e/test_my_server.py runs them."""
 EXTENDED = sorted(documented(*(page for page in PAGES if "/own-" in page)))
 """These need a package: tests/e2e/test_own_*.py run them."""
-_TRAFFIC_FILES = {"access.log", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"}
+_TRAFFIC_FILES = {"access.log", "checkout.yaml", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"}
 TRAFFIC = sorted(
     {command for command in documented(*PAGES) if command.startswith("import ") or _TRAFFIC_FILES & {*command.split()}}
     - {*OWN_PROJECT, *EXTENDED}

@@ -37,7 +37,7 @@ from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
-_REQUEST = {"method", "body", "headers", "status", "events"}
+_REQUEST = {"method", "body", "headers", "compressed", "status", "events"}
 """The flags that describe a request."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
@@ -263,6 +263,8 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
     if flags.headers:
         asked["headers"] = _headers(flags.headers)
+    if flags.compressed:
+        asked["accept"] = Given("--compressed", ["gzip", "br", "zstd"])
     if flags.body is not None:
         asked["body"] = _body(flags.body, placed)
     if flags.status is not None:

@@ -138,10 +138,11 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
 def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
     """Yield what was counted by request: `throughput:GET /items`, `p99:GET /items`."""
     for request in cell.requests:
-        known = {point.q: point.ns for point in request.response}
+        known, first = ({point.q: point.ns for point in times} for times in (request.response, request.first_byte))
         numbers: list[tuple[str, str, Field]] = [
             (Metric.THROUGHPUT.value, Metric.THROUGHPUT.unit, request.rate_per_s),
             *((quantile_name(q), "ns", known.get(q)) for q in PERCENTILES),
+            *((f"first-byte-{quantile_name(q)}", "ns", first.get(q)) for q in PERCENTILES if first),
             ("requests", "1", request.outcomes.total),
             ("errors", "1", request.outcomes.errors),
             ("body", "B", request.body_bytes),
