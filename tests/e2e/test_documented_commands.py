@@ -60,7 +60,7 @@ OWN_PROJECT = sorted(documented("docs/guide/my-server.md") - {*IN_CONTAINERS})
 """These need a redline.yaml, or write one: tests/e2e/test_my_server.py runs them."""
 EXTENDED = sorted(documented(*(page for page in PAGES if "/own-" in page)))
 """These need a package: tests/e2e/test_own_*.py run them."""
-_TRAFFIC_FILES = {"access.log", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"}
+_TRAFFIC_FILES = {"access.log", "checkout.yaml", "shop.har", "shop.yaml", "openapi.yaml", "recorded.txt"}
 TRAFFIC = sorted(
     {command for command in documented(*PAGES) if command.startswith("import ") or _TRAFFIC_FILES & {*command.split()}}
     - {*OWN_PROJECT, *EXTENDED}
@@ -75,9 +75,11 @@ WAYS = sorted(
     or "http+unix:" in command
 )
 """These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""
+STREAMS = sorted(command for command in documented(*PAGES) if "--events" in command.split())
+"""These load streams of events: tests/e2e/test_event_streams.py runs them."""
 VIEWED = sorted(command for command in documented(*PAGES) if command.split()[0] == "view")
 """These serve until they are interrupted: tests/e2e/test_view.py runs them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *VIEWED})
+DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *STREAMS, *VIEWED})
 
 
 def test_the_documentation_shows_every_command() -> None:

@@ -41,6 +41,10 @@ def write_files(folder: Path) -> None:
     (folder / "openapi.yaml").write_text("openapi: 3.1.0\npaths: {/items: {get: {responses: {'200': {}}}}}\n")
     (folder / "recorded.yaml").write_text("- {name: a, get: /a}\n- {name: b, get: /b}\n")
     (folder / "recorded.txt").write_text("0 1\n0.1 2\n0.15 1\n")
+    (folder / "users.csv").write_text("name\nann\nbob\n")
+    (folder / "checkout.yaml").write_text(
+        "journey: {rows: users.csv, steps: [{get: '/{row:name}'}, {name: b, think: 1ms, get: /b}]}\n"
+    )
     (folder / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
 
 
@@ -150,3 +154,18 @@ def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, 
     assert "300 requests in 997 ms; the file has whole seconds, over which they are spread evenly" in done.err
     (cell, *_) = done.json["cells"]
     assert "300 replayed requests" in json.dumps(cell)
+
+
+def test_the_first_byte_of_every_request_is_measured(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    """The body of both requests takes 20 ms longer than the head; in one piece there is no such row."""
+    (tmp_path / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
+    asked = ("--requests", "shop.yaml", "-m", "mix", "-R", "100", "-d", "1s", "--warmup", "0s", "--json")
+    with running(oracle, "null", "--body-bytes", "4000", "--body-over", "20ms") as server:
+        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+    assert done.code == 0, done.err
+    for request in done.json["requests"]:
+        first, last = ({point["q"]: point["ns"] for point in request[key]} for key in ("first_byte", "response"))
+        assert last[0.5] > first[0.5] + 10_000_000
+    with running(oracle, "null") as server:
+        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+    assert [request.get("first_byte") for request in done.json["requests"]] == [None, None]

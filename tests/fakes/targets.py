@@ -20,6 +20,22 @@ def healthy(connection: socket.socket) -> None:
         connection.sendall(ANSWER)
 
 
+def streams(connection: socket.socket, events: int = 20, gap_s: float = 0.002) -> None:
+    """Answers with server-sent events, for paths with `lines` with lines of JSON, of `endless` without an end."""
+    while request := connection.recv(65536):
+        is_lines = b"lines" in request.split(b"\r\n")[0]
+        kind = b"application/x-ndjson" if is_lines else b"text/event-stream"
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head % kind)
+        number = 0
+        while number < events or b"endless" in request.split(b"\r\n")[0]:
+            time.sleep(gap_s)
+            event = b'{"n": %d}\n' % number if is_lines else b"data: %d\n\n" % number
+            connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
+            number += 1
+        connection.sendall(b"0\r\n\r\n")
+
+
 def resets(connection: socket.socket) -> None:
     """Resets after every request."""
     connection.recv(65536)

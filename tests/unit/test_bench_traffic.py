@@ -10,6 +10,7 @@ import pytest
 
 from bench.cost.peers import FOLDER, find
 from bench.traffic import sends, tools
+from bench.traffic.before import engines
 from bench.traffic.cpu import cost
 from bench.traffic.tools import Called, Tool, Wanted
 from redline.errors import DriveError
@@ -115,3 +116,20 @@ def test_tools_that_are_not_installed_are_named(tmp_path: Path, monkeypatch: pyt
     assert found.found == ()
     assert list(found.missing) == ["wrk", "h2load", "oha", "vegeta", "Gatling", "Hyperfoil"]
     assert all("not installed" in why for why in found.missing.values())
+
+
+def test_two_engines_get_the_same_job(tmp_path: Path) -> None:
+    pairs = engines(Path("now"), Path("before"), port=8080, core=1)
+    assert [(ours.name, theirs.name) for ours, theirs in pairs] == [
+        ("engine (io_uring)", "before (io_uring)"),
+        ("engine (epoll)", "before (epoll)"),
+    ]
+    wanted = Wanted(sends.plain(), "", 2, tmp_path)
+    for pair in pairs:
+        jobs = []
+        for tool in pair:
+            called = tool.call(wanted)
+            jobs.append(json.loads(Path(called.command[-1]).read_text()))
+            assert called.read("no events").requests is None
+        assert jobs[0] == jobs[1]
+        assert jobs[0]["measure_ns"] + jobs[0]["warmup_ns"] == 2_000_000_000

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use redline_wire::{
-    Answer, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, ReadOptions, Timestamp,
+    Answer, EventKind, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, ReadOptions, Timestamp,
     Unit,
 };
 
@@ -29,7 +29,14 @@ impl<'a> Input<'a> {
     fn of(data: &'a [u8]) -> Option<Self> {
         let (&[options, cuts], rest) = data.split_first_chunk()?;
         let (lengths, bytes) = rest.split_at_checked(usize::from(cuts % 16))?;
-        let read_options = |bits: u8| ReadOptions { head: bits & 1 != 0, hash: bits & 2 != 0, keep: bits & 4 != 0 };
+        let events = [None, Some(EventKind::Sse), Some(EventKind::Ndjson), Some(EventKind::Chunks)];
+        let read_options = |bits: u8| ReadOptions {
+            head: bits & 1 != 0,
+            hash: bits & 2 != 0,
+            keep: bits & 4 != 0,
+            events: events[usize::from(cuts >> 4) % 4],
+            ..ReadOptions::default()
+        };
         let times = if options & ENDLESS == ENDLESS { PAST_THE_LIMITS / bytes.len().max(1) + 1 } else { 1 };
         let bytes = bytes.repeat(times);
         Some(Self { options: [read_options(options), read_options(options >> 4)], lengths, bytes })

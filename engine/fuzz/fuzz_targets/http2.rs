@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use redline_http2::{BodyOptions, Event, Session};
+use redline_wire::EventKind;
 
 /// Requests open at first; another is opened after each piece, while there is room.
 const OPEN: u32 = 4;
@@ -22,9 +23,9 @@ fn open(session: &mut Session, token: u32) {
     let fields: [(&[u8], &[u8]); 4] =
         [(b":method", method), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/")];
     let body = (token % 4 == 2).then(|| Arc::from(vec![7; BODY]));
-    session
-        .open(&fields, body, BodyOptions { hash: token % 2 == 0, keep: token % 3 == 0, fields: false }, token)
-        .expect("there is room");
+    let events = [None, Some(EventKind::Sse), Some(EventKind::Chunks)][token as usize % 3];
+    let options = BodyOptions { hash: token % 2 == 0, keep: token % 3 == 0, fields: false, events };
+    session.open(&fields, body, options, token).expect("there is room");
 }
 
 fn token_of(event: &Event) -> Option<u32> {
@@ -33,7 +34,7 @@ fn token_of(event: &Event) -> Option<u32> {
         | Event::Refused { token, .. }
         | Event::Unprocessed { token }
         | Event::Malformed { token, .. } => Some(*token),
-        Event::Begun { .. } | Event::GoAway { .. } => None,
+        Event::Begun { .. } | Event::Stream { .. } | Event::GoAway { .. } => None,
     }
 }
 

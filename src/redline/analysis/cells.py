@@ -6,7 +6,13 @@ from typing import Literal
 from redline.analysis.curves import response_curve, service_curve
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
-from redline.analysis.percentiles import LoadedRequests, journey_report, percentiles, request_reports
+from redline.analysis.percentiles import (
+    LoadedRequests,
+    journey_report,
+    percentiles,
+    request_reports,
+    stream_report,
+)
 from redline.analysis.results import CellResult
 from redline.model import (
     Cell,
@@ -74,6 +80,10 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
             (trial.traffic.one_way for trial in result.used if trial.traffic),
             cell.scenario.clock_resolution_ns,
             _clock_bound_ns(result),
+        ),
+        streams=stream_report(
+            (traffic.streams for traffic in used),
+            None if sliced else sum(trial.traffic.seconds for trial in result.used if trial.traffic),
         ),
         full_slug=cell.full_slug(sliced.threads if sliced else sent),
         tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),

@@ -12,8 +12,10 @@ from redline.model import (
     RequestTraffic,
     Scenario,
     Signed,
+    StreamReport,
+    StreamTraffic,
 )
-from redline.model.traffic import Requests, merged_requests
+from redline.model.traffic import Requests, earlier_first_byte, merged_requests
 from redline.stats import enough_beyond
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
@@ -48,6 +50,21 @@ class LoadedRequests:
     seconds: float
 
 
+def stream_report(parts: Iterable[StreamTraffic | None], seconds: float | None) -> StreamReport | None:
+    """What loads of so many seconds together saw of streams of events; None without any. No seconds: no rate."""
+    streams = StreamTraffic.merged(parts)
+    if streams is None:
+        return None
+    return StreamReport(
+        begun=streams.begun,
+        events=streams.events,
+        events_per_s=streams.events / seconds if seconds else None,
+        stalls=streams.stalls,
+        first_event=percentiles(streams.first_event),
+        gaps=percentiles(streams.gaps),
+    )
+
+
 def request_reports(
     scenario: Scenario, loads: Iterable[LoadedRequests], *, has_rates: bool = True
 ) -> tuple[RequestReport, ...]:
@@ -65,9 +82,11 @@ def request_reports(
             path=request.path,
             rate_per_s=rate,
             response=percentiles(traffic.response),
+            first_byte=() if (early := earlier_first_byte([traffic])) is None else percentiles(early),
             outcomes=traffic.outcomes,
             answers=traffic.by_status(request.expect.statuses),
             body_bytes=traffic.body_bytes,
+            streams=stream_report([traffic.streams], sum(load.seconds for load in made) if has_rates else None),
         )
         for at, (label, request, traffic, rate) in enumerate(
             zip(scenario.labels, scenario.requests, merged, rates, strict=True)

@@ -23,6 +23,7 @@ from redline.quantities import duration, rate, significant
 from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, Settings
 from redline.search.client import (
     busy_connections,
+    busy_users,
     busy_workers,
     calmest_ns,
     disturbed,
@@ -371,6 +372,9 @@ class SearchState:
         if late.client:
             return late
         full = busy_connections(traffic, made.load.connections, self._calm_ns, made.load.most_in_flight)
+        journey = self.cell.scenario.journey
+        if not full and journey is not None and journey.once:
+            full = busy_users(traffic, journey.users_of(made.load.connections), self._calm_ns)
         return replace(evidence, client=full, lengthens=True, missed=waited, hopeless=False) if full else evidence
 
     def _by_request(self, traffic: Traffic, *, cut: bool) -> Iterator[tuple[str, RequestSeen]]:

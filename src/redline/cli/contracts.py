@@ -25,12 +25,14 @@ from redline.model import (
     Role,
     Share,
     Skipped,
+    StreamReport,
     WarmUp,
 )
 from redline.model.base import omitted_if_default
 from redline.model.failures import FirstFailure
 from redline.model.journey_traffic import JourneyReport
 from redline.model.limits import LimitAnswer
+from redline.model.streams import STREAMS
 from redline.model.traffic import Ended
 
 
@@ -98,6 +100,7 @@ class LoadResult(Frozen):
     other_times: tuple[OtherTime, ...] = Field(
         default=(), description="first byte, if answers came in pieces; handshakes"
     )
+    streams: StreamReport | None = omitted_if_default(None, description=STREAMS)
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     addresses: tuple[str, ...] = omitted_if_default(
         (),
@@ -114,6 +117,10 @@ class LoadResult(Frozen):
     )
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), description="by request, if there are several, in the order of the scenario"
+    )
+    encoded: tuple[str, ...] = omitted_if_default(
+        (),
+        description="how encoded answers came before the load: `GET /: gzip, 1,234 bytes, 9,876 decoded`",
     )
     journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     asked_again: str = omitted_if_default(

@@ -1,6 +1,14 @@
 """Show a load: its speed so far, its published result, and the result as a section."""
 
-from redline.analysis import LoadedRequests, journey_report, load_objectives, other_times, percentiles, request_reports
+from redline.analysis import (
+    LoadedRequests,
+    journey_report,
+    load_objectives,
+    other_times,
+    percentiles,
+    request_reports,
+    stream_report,
+)
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
@@ -16,11 +24,13 @@ from redline.report.sections.answer import objective_line
 from redline.report.sections.by_journey import journey_tables
 from redline.report.sections.by_request import outcomes_table, request_tables
 from redline.report.sections.histogram import histogram_table
+from redline.report.sections.streams import streams_text
 from redline.report.sections.trials import trial_text
 from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
 
 _METHOD = "one trial: no interval"
+_MOST_ENCODED = 5
 _SAID = (0.5, 0.99)
 """The response times that are said beside the throughput."""
 
@@ -40,8 +50,19 @@ def _proxy(cell: Cell) -> str:
     return entry.way.proxy.text if isinstance(entry, AttachedServer) and entry.way.proxy else ""
 
 
+def _encodings(result: LoadResult) -> list[str]:
+    """How the answers came that may be encoded, the first few of them."""
+    more = len(result.encoded) - _MOST_ENCODED
+    return [*result.encoded[:_MOST_ENCODED], *([f"and {more} more"] if more > 0 else [])]
+
+
 def load_result(
-    url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = (), asked_again: str = ""
+    url: str,
+    cell: Cell,
+    recording: Recording,
+    objectives: tuple[Objective, ...] = (),
+    asked_again: str = "",
+    encoded: tuple[str, ...] = (),
 ) -> LoadResult:
     """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
@@ -71,6 +92,7 @@ def load_result(
             [traffic.measured_one_way],
             cell.scenario.clock_resolution_ns,
         ),
+        streams=stream_report([traffic.streams], traffic.seconds),
         tls=traffic.tls,
         addresses=traffic.addresses,
         proxy=_proxy(cell),
@@ -79,6 +101,7 @@ def load_result(
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
+        encoded=encoded,
         journeys=journey_report(cell.scenario, [traffic.journeys], traffic.seconds),
         asked_again=asked_again,
         engine=traffic.engine,
@@ -102,8 +125,18 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     answers = f"status codes  {by_status(result.answers)}" if result.answers else ""
     levels = _levels(result) if shown else ""
     several = f"connections  in turn to {', '.join(result.addresses)}" if len(result.addresses) > 1 else ""
+    streams = streams_text(result.streams) if shown and result.streams else ""
     tunnels = f"connections  through the proxy {result.proxy}" if result.proxy else ""
-    lines = (levels, *others, agreed(result.tls) if result.tls else "", several, tunnels, answers)
+    lines = (
+        levels,
+        streams,
+        *others,
+        agreed(result.tls) if result.tls else "",
+        several,
+        tunnels,
+        *_encodings(result),
+        answers,
+    )
     outcomes = f"outcomes  {outcomes_text(result.counts)}"
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
@@ -182,6 +215,8 @@ def _throughput(result: LoadResult) -> str:
 def _percentiles(result: LoadResult) -> Table:
     times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
     times |= {time.name: time.points for time in result.other_times if time.name != "handshake"}
+    if result.streams is not None:
+        times |= {"first event": result.streams.first_event, "between events": result.streams.gaps}
     known = [{point.q: duration(point.ns) for point in points} for points in times.values()]
     rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in sorted(set().union(*known)))
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RequestFlags
-from redline.cli.flags import split
+from redline.cli.flags import naming, split
 from redline.cli.imported import TIMES_FILE, as_document, read_file, read_recording, summary, times_of, times_summary
 from redline.cli.project_document import (
     first_of,
@@ -30,12 +30,15 @@ from redline.suite.schema.document import Document, Plain
 from redline.suite.schema.document import Path as Steps
 from redline.suite.schema.project import JOURNEY, MIX
 from redline.suite.schema.scenario import METHODS
+from redline.suite.schema.stream import read_stream
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
+_REQUEST = {"method", "body", "headers", "compressed", "status", "events"}
+"""The flags that describe a request."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
@@ -94,7 +97,7 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
     Without flags, the requests are those of the file. Raises UsageError.
     """
     written, path = project.written.servers or (), getattr(flags, "path", None)
-    described = flags.given(among={"method", "body", "headers", "status"})
+    described = flags.given(among=_REQUEST)
     if described and path is None and flags.requests is None and flags.listed is None:
         other = "--path" if hasattr(flags, "path") else "the URL of a server"
         message = f"{described[0]}: {project.document.file} says what is requested"
@@ -127,7 +130,7 @@ def _entries(written: object) -> Mapping[str, object]:
 
 def describes_requests(flags: RequestFlags) -> bool:
     """Whether flags describe the requests, rather than a redline.yaml."""
-    given = flags.given(among={"method", "body", "headers", "status", "requests", "path"})
+    given = flags.given(among=_REQUEST | {"requests", "path"})
     return flags.listed is not None or bool(given)
 
 
@@ -156,7 +159,7 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
 
     `path` is the requested path, from a URL or a flag.
     """
-    described = list(flags.given(among={"method", "body", "headers", "status"}))
+    described = list(flags.given(among=_REQUEST))
     if flags.requests is None and flags.listed is None:
         if not described and not path:
             return []
@@ -261,11 +264,21 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
     if flags.headers:
         asked["headers"] = _headers(flags.headers)
+    if flags.compressed:
+        asked["accept"] = Given("--compressed", ["gzip", "br", "zstd"])
     if flags.body is not None:
         asked["body"] = _body(flags.body, placed)
     if flags.status is not None:
         asked["expect"] = {"status": Given(f"--status {flags.status}", flags.status)}
+    if flags.events is not None:
+        source = f"--events {flags.events!r}"
+        asked["stream"] = Given(source, _stream(flags.events, source))
     return {"name": REQUEST, **asked}
+
+
+def _stream(text: str, source: str) -> dict[str, object]:
+    with naming(source):
+        return {key: Given(source, value) for key, value in read_stream(text).items()}
 
 
 def _method(text: str) -> str:

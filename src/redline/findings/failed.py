@@ -70,7 +70,7 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     if traffic.counts.completed == 0:
         due = traffic.counts.due
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
-        return Observation(1.0, message)
+        return Observation(1.0, message, advice=_of_endless_streams(cell))
     return None
 
 
@@ -86,6 +86,13 @@ NOTHING_DUE = Rule(
 )
 
 
+def _of_endless_streams(cell: Cell) -> str | None:
+    """Advice for streams of events that nothing ends; None if there are none."""
+    if any(request.stream and not request.stream.is_bounded for request in cell.scenario.requests):
+        return "Say how far streams of events are followed: `until` so many events, or `for` so long."
+    return None
+
+
 def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     """A load without due requests: all users waited for the server, or the load was too short."""
     shape, lasted = cell.load.shape, duration(traffic.seconds * 1e9)
@@ -93,7 +100,8 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     waiting = sum(counts.due - counts.outcomes.total for counts in before)
     if isinstance(shape, Closed) and waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
         waited = f"all users waited for answers to {waiting:,} requests that were due before"
-        return Observation(1.0, f"Nothing fell due in {lasted}: {waited}.{_first(traffic)}", rule=trial_failed)
+        message = f"Nothing fell due in {lasted}: {waited}.{_first(traffic)}"
+        return Observation(1.0, message, rule=trial_failed, advice=_of_endless_streams(cell))
     message = f"Nothing fell due in {lasted}: the load asked for nothing in that time."
     return Observation(1.0, message, rule=NOTHING_DUE)
 
@@ -237,7 +245,10 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def reconnected_share(cell: Cell, counts: Counts) -> float:
-    """Reopened connections per request; 0 if the load asks for them, or most requests failed."""
+    """Reopened connections per request; 0 if the load asks for them or closes them itself, or most requests failed."""
+    closes = any(request.stream and request.stream.is_bounded for request in cell.scenario.requests)
+    if closes and cell.variant.http == "1.1":
+        return 0.0
     if cell.load.shape.requests_per_connection is not None or counts.outcomes.errors > _MOSTLY * counts.due:
         return 0.0
     return counts.reconnects / counts.due

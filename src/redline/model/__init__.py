@@ -118,6 +118,7 @@ from redline.model.report import (
 )
 from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings
 from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
+from redline.model.streams import Stream, StreamReport, StreamTraffic
 from redline.model.traffic import (
     AgreedTls,
     Clocks,

@@ -5,6 +5,7 @@ from pydantic import Field
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate
 from redline.model.percentile import Percentile
+from redline.model.streams import STREAMS, StreamReport
 from redline.model.traffic import Outcomes
 
 
@@ -17,9 +18,13 @@ class RequestReport(Frozen):
     path: str
     rate_per_s: float | None = Field(description="its part of the throughput; null in duets, which give no levels")
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
+    first_byte: tuple[Percentile, ...] = omitted_if_default(
+        (), "from when each request was due to the first byte of its answer; ns; absent where that is the last, too"
+    )
     outcomes: Outcomes
     answers: dict[str, int] = Field(default={}, description="complete answers by status")
     body_bytes: int = Field(description="bytes of the bodies of complete answers")
+    streams: StreamReport | None = omitted_if_default(None, STREAMS)
 
     @property
     def answered(self) -> int:

@@ -11,6 +11,7 @@ from redline.model.hosts import HostFacts, host_of
 from redline.model.journey_traffic import JourneyTraffic
 from redline.model.plan import PLACES
 from redline.model.recording import SETUP, Failure, ServerFacts
+from redline.model.streams import STREAMS, StreamTraffic
 from redline.model.traffic import (
     BY_REQUEST,
     FIRST_BYTE,
@@ -62,6 +63,7 @@ class TargetTraffic(Frozen):
     lateness: Histogram
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
+    streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     engine_cpu_ns: int
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     requests: Requests = omitted_if_default((), BY_REQUEST)

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.journey import Journey
+from redline.model.streams import Stream
 from redline.model.template import picked
 
 POINTER = r"^(/([^~]|~[01])*)?$"
@@ -106,12 +107,19 @@ class Request(Frozen):
     body: Body | None = None
     expect: Expected = Expected()
     timestamp: Timestamp | None = omitted_if_default(None)
+    stream: Stream | None = omitted_if_default(None, "of an answer that is a stream of events")
 
     @property
     def checked_entirely(self) -> "Request":
         """The same request, with a check of the answer's whole body."""
         expect = self.expect.model_copy(update={"under_load": "hash"})
         return self.model_copy(update={"expect": expect})
+
+    @property
+    def checked_for_status(self) -> "Request":
+        """The same request, with a check of the answer's status alone."""
+        expect = self.expect.model_copy(update={"under_load": "status"})
+        return self.model_copy(update={"expect": expect, "timestamp": None})
 
     @property
     def header_lines(self) -> tuple[tuple[str, str], ...]:
@@ -184,6 +192,11 @@ class Scenario(Frozen):
         plain = [request.name or f"{request.method} {request.path}" for request in self.requests]
         earlier = [plain[: at + 1].count(label) for at, label in enumerate(plain)]
         return tuple(label if nth == 1 else f"{label} #{nth}" for label, nth in zip(plain, earlier, strict=True))
+
+    @property
+    def longest_stream_ns(self) -> int:
+        """The longest time that a stream of events is followed by the clock; 0 if none is."""
+        return max((request.stream.for_ns or 0 for request in self.requests if request.stream), default=0)
 
     @property
     def statuses(self) -> frozenset[int]:

@@ -21,6 +21,7 @@ from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
 from redline.model.run import Kind
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
+from redline.model.streams import STREAMS, StreamReport
 from redline.model.timeline import DuetTimeline, TrialTimeline
 from redline.model.traffic import AgreedTls, Counts
 
@@ -239,6 +240,7 @@ class CellReport(Frozen):
     other_times: tuple[OtherTime, ...] = omitted_if_default(
         (), "first byte, if it differs from the response time; handshakes; one-way times"
     )
+    streams: StreamReport | None = omitted_if_default(None, STREAMS)
     full_slug: str = omitted_if_default(
         "", "server with the values of all its axes, scenario, load, threads of the engine, connections and duration"
     )

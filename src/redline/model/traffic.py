@@ -12,6 +12,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyTraffic
+from redline.model.streams import STREAMS, StreamTraffic
 
 MOST_CLOCK_ERROR = 0.1
 """The largest error of a median one-way time that is still shown."""
@@ -250,6 +251,7 @@ class Interval(Frozen):
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None, "only with TLS")
     one_way: OneWay | None = omitted_if_default(None, "only if answers contain the server's clock")
+    streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, _PAUSED)
 
@@ -280,6 +282,7 @@ def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
         "first_byte": Histogram.merged(first_bytes) if len(first_bytes) == len(parts) else None,
         "handshake": Histogram.merged(handshakes) if handshakes else None,
         "one_way": OneWay.merged(part.one_way for part in parts if part.one_way is not None),
+        "streams": StreamTraffic.merged(part.streams for part in parts),
         "engine_cpu_ns": sum(part.engine_cpu_ns for part in parts),
         "paused_ns": sum(part.paused_ns for part in parts),
     }
@@ -293,10 +296,13 @@ class RequestTraffic(Frozen):
     status: dict[str, int] = Field(default={}, description="complete answers by class: 1xx to 5xx")
     outcomes: Outcomes = Outcomes()
     response: Histogram
+    first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
+    streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
 
     @classmethod
     def merged(cls, parts: Sequence["RequestTraffic"]) -> Self:
         """The sums of the parts, which belong to the same request."""
+        first_bytes = [part.first_byte for part in parts if part.first_byte is not None]
         counts = Counts.merged(Counts(status=part.status, outcomes=part.outcomes) for part in parts)
         return cls(
             completed=sum(part.completed for part in parts),
@@ -304,6 +310,8 @@ class RequestTraffic(Frozen):
             status=counts.status,
             outcomes=counts.outcomes,
             response=Histogram.merged(part.response for part in parts),
+            first_byte=Histogram.merged(first_bytes) if len(first_bytes) == len(parts) else None,
+            streams=StreamTraffic.merged(part.streams for part in parts),
         )
 
     @property
@@ -313,7 +321,7 @@ class RequestTraffic(Frozen):
 
     def timed_by(self, other: "RequestTraffic") -> "RequestTraffic":
         """The same counts with the response times of another load."""
-        return self.model_copy(update={"response": other.response})
+        return self.model_copy(update={"response": other.response, "first_byte": other.first_byte})
 
     def by_status(self, expected: Iterable[int]) -> dict[str, int]:
         """Complete answers by status, as `Counts.by_status` gives them; `expected` are the request's statuses."""
@@ -392,6 +400,7 @@ class Traffic(Frozen):
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
     one_way: OneWay | None = omitted_if_default(None)
+    streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     tls: AgreedTls | None = omitted_if_default(None)
     addresses: tuple[str, ...] = omitted_if_default((), "where the connections went, in turn; empty in a duet")
     engine_cpu_ns: int

@@ -58,6 +58,18 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, 
     return f"all {connections} connections were busy: give -c more"
 
 
+def busy_users(traffic: Traffic, users: int, calm_ns: float | None) -> str:
+    """A message if journeys waited for users although the server was no slower than under light load.
+
+    The wait is in the response times of their first steps, or they were never sent; it is in no service time.
+    """
+    unsent = traffic.counts.outcomes.unsent > WAITED * traffic.counts.due
+    waits = unsent or traffic.response.mean_ns > 2 * traffic.service.mean_ns
+    if not waits or calm_ns is None or _slower(traffic, users, calm_ns):
+        return ""
+    return f"all {users} users were under way: give -c more, or `users` of the journey"
+
+
 def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
     """Whether the server was slower than under light load, or gave no answer.
 
@@ -178,4 +190,6 @@ def calmest_ns(traffic: Traffic, before_ns: int | None) -> int | None:
 
 
 def _waits(traffic: Traffic) -> bool:
-    return traffic.counts.waited > WAITED * traffic.counts.due
+    """Whether requests waited for a connection, or journeys for a user until the end."""
+    most = WAITED * traffic.counts.due
+    return traffic.counts.waited > most or traffic.counts.outcomes.unsent > most

@@ -20,6 +20,7 @@ from redline.model import (
     OneWay,
     Recording,
     ServerFacts,
+    StreamTraffic,
     Subject,
     Traffic,
 )
@@ -152,6 +153,7 @@ class MeasuredTraffic:
     threads: int
     """The number of the engine's threads."""
     requests: Requests = ()
+    streams: StreamTraffic | None = None
     journeys: JourneyTraffic | None = None
 
     @classmethod
@@ -180,6 +182,7 @@ class MeasuredTraffic:
             responses=tuple(responses),
             threads=traffic.engine.workers,
             requests=traffic.requests,
+            streams=traffic.streams,
             journeys=traffic.journeys,
         )
 

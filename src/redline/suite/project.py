@@ -270,10 +270,15 @@ def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: 
 
 
 def ready_of(scenario: Scenario) -> Ready:
-    """A server is ready when it answers the scenario's first request, as far as a GET with its headers can say."""
-    request, picks = scenario.request, scenario.picks
-    if any(taken(text) or rows_used(text) for text in request.texts):
+    """A server is ready when it answers the scenario's first request, as far as a GET with its headers can say.
+
+    Of a journey it is the first GET of `once`, or its first step, that needs no row and no answer.
+    """
+    first = scenario.requests[: max(scenario.unmeasured, 1)]
+    free = [request for request in first if not any(taken(text) or rows_used(text) for text in request.texts)]
+    if not free:
         return Ready()
+    request, picks = next((request for request in free if request.method == "GET"), free[0]), scenario.picks
     headers = {
         name: first_of(value, picks) if isinstance(value, str) else tuple(first_of(text, picks) for text in value)
         for name, value in request.headers.items()

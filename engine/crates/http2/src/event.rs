@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use redline_wire::{EventKind, StreamSoFar};
+
 use crate::rule::{Rule, violation};
 
 /// How to handle the body of an answer, besides counting its bytes.
@@ -11,6 +13,8 @@ pub struct BodyOptions {
     pub hash: bool,
     /// Keep the body, up to [`crate::MOST_KEPT_BYTES`]. A longer body resets the stream and is [`Event::Malformed`].
     pub keep: bool,
+    /// Count the events of the body, if it is a stream of them.
+    pub events: Option<EventKind>,
     /// Keep the fields of the head.
     pub fields: bool,
 }
@@ -24,6 +28,15 @@ pub enum Event {
         /// The token of the request.
         token: u32,
     },
+    /// More of a stream whose events are counted has arrived.
+    Stream {
+        /// The token of the request.
+        token: u32,
+        /// How much has arrived in all.
+        so_far: StreamSoFar,
+        /// The next event is the outcome of this token.
+        is_last: bool,
+    },
     /// The answer is complete, trailers included.
     Answer {
         /// The token of the request.
@@ -36,6 +49,8 @@ pub enum Event {
         body_length: u64,
         /// SHA-256 of the body, when it was requested.
         body_sha256: Option<[u8; 32]>,
+        /// How many events were in the body; `None` unless they were to be counted and it is a stream of them.
+        events: Option<u64>,
         /// The body, when it was requested.
         body: Option<Box<[u8]>>,
         /// The fields of its head, when they were requested, as lines `name: value`: see [`redline_wire::fields_in`].
@@ -70,6 +85,22 @@ pub enum Event {
         /// The error code of the `GOAWAY`; 0 for none.
         code: u32,
     },
+}
+
+impl Event {
+    /// The token of the request that the event is about; `None` for an event of the connection.
+    #[must_use]
+    pub fn token(&self) -> Option<u32> {
+        match self {
+            Self::Begun { token }
+            | Self::Stream { token, .. }
+            | Self::Answer { token, .. }
+            | Self::Refused { token, .. }
+            | Self::Unprocessed { token }
+            | Self::Malformed { token, .. } => Some(*token),
+            Self::GoAway { .. } => None,
+        }
+    }
 }
 
 /// Why a session cannot continue, or a request cannot be opened.

@@ -172,15 +172,7 @@ impl Session {
     /// Cancel a request: its stream is reset with CANCEL, and its token is not reported. Unknown tokens are ignored.
     pub fn cancel(&mut self, token: u32) {
         let streams = self.connection.streams_mut();
-        let is_it = |event: &Event| match event {
-            Event::Begun { token: reported }
-            | Event::Answer { token: reported, .. }
-            | Event::Refused { token: reported, .. }
-            | Event::Unprocessed { token: reported }
-            | Event::Malformed { token: reported, .. } => *reported == token,
-            Event::GoAway { .. } => false,
-        };
-        streams.events.retain(|event| !is_it(event));
+        streams.events.retain(|event| event.token() != Some(token));
         if let Some(stream) = streams.cancel(token) {
             self.connection.reset(stream);
         }

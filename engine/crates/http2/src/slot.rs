@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use redline_wire::{EventKind, EventReader, StreamSoFar};
 use sha2::{Digest, Sha256};
 
 use crate::MOST_KEPT_BYTES;
@@ -18,6 +19,13 @@ pub struct Slot {
     pub message: Message,
     hash: Option<Sha256>,
     kept: Option<Vec<u8>>,
+    /// The events to count, and their reader once the head says that they come.
+    kind: Option<EventKind>,
+    reader: Option<EventReader>,
+    /// What arrived of the stream was not yet reported.
+    has_news: bool,
+    /// The present DATA frame has data.
+    has_data: bool,
     /// The fields of the head, as lines.
     fields: Option<Vec<u8>>,
     /// The body, and how much of it was sent.
@@ -31,7 +39,7 @@ impl Slot {
         let kept = options.keep.then(Vec::new);
         let fields = options.fields.then(Vec::new);
         let message = Message::new(head_only);
-        Self { token, message, hash, kept, fields, body, ..Self::default() }
+        Self { token, message, hash, kept, fields, kind: options.events, body, ..Self::default() }
     }
 
     /// The token, if an outcome may still be reported.
@@ -42,6 +50,7 @@ impl Slot {
     /// Report the outcome, unless it was reported before, and free what was kept for the request.
     pub fn report(&mut self, events: &mut Vec<Event>, outcome: impl FnOnce(u32) -> Event) {
         if !std::mem::replace(&mut self.reported, true) {
+            self.report_stream(events, true);
             events.push(outcome(self.token));
             self.forget();
         }
@@ -52,7 +61,40 @@ impl Slot {
         self.reported = true;
         self.hash = None;
         self.kept = None;
+        self.reader = None;
         self.fields = None;
+    }
+
+    /// The head of the answer is complete, which may begin a stream whose events are counted.
+    pub fn begin_stream(&mut self) {
+        self.reader = self.kind.filter(|kind| self.message.is_stream(*kind)).map(EventReader::new);
+        self.has_news = self.reader.is_some();
+    }
+
+    /// A DATA frame is complete.
+    pub fn end_frame(&mut self) {
+        if let Some(reader) = &mut self.reader
+            && std::mem::take(&mut self.has_data)
+        {
+            reader.data(&[], true);
+            self.has_news = true;
+        }
+    }
+
+    /// Whether more of a stream has arrived that was not yet reported.
+    pub fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// Report how much of a stream has arrived, if there are news. `is_last`: its outcome follows.
+    pub fn report_stream(&mut self, events: &mut Vec<Event>, is_last: bool) {
+        if let Some(reader) = &self.reader
+            && std::mem::take(&mut self.has_news)
+        {
+            let (status, body_length) = (self.message.status(), self.message.body_length());
+            let so_far = StreamSoFar { status, body_length, events: reader.events() };
+            events.push(Event::Stream { token: self.token, so_far, is_last });
+        }
     }
 
     /// A valid field of the head or of the trailers arrived.
@@ -84,6 +126,10 @@ impl Slot {
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
         }
+        if let Some(reader) = &mut self.reader {
+            reader.data(bytes, false);
+            (self.has_news, self.has_data) = (true, true);
+        }
         if let Some(kept) = &mut self.kept {
             if kept.len() + bytes.len() > MOST_KEPT_BYTES {
                 return Verdict::Malformed(Rule::BodyTooLong);
@@ -99,6 +145,10 @@ impl Slot {
         let grpc_status = self.message.grpc_status();
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
         let body = self.kept.take().map(Vec::into_boxed_slice);
+        let counted = self.reader.as_mut().map(|reader| {
+            reader.end();
+            reader.events()
+        });
         let fields = self.fields.take().map(Vec::into_boxed_slice);
         self.report(events, |token| Event::Answer {
             token,
@@ -106,6 +156,7 @@ impl Slot {
             grpc_status,
             body_length,
             body_sha256,
+            events: counted,
             body,
             fields,
         });

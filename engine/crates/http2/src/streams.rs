@@ -32,6 +32,8 @@ pub struct Streams {
     recent: Place,
     /// The answers whose head came with the present bytes.
     begun: Vec<(Place, u32)>,
+    /// The streams of events of which more came with the present bytes.
+    news: Vec<Place>,
     pub events: Vec<Event>,
     pub out: Vec<u8>,
     /// The length of `out` at which bodies pause.
@@ -62,6 +64,12 @@ impl Streams {
         };
         let open = self.begun.drain(..).filter(|(place, token)| is_open(*place, *token));
         events.extend(open.map(|(_, token)| Event::Begun { token }));
+        for place in self.news.drain(..) {
+            let (stream, slot) = &mut self.slots[place.0 as usize];
+            if *stream != 0 && slot.pending().is_some() {
+                slot.report_stream(&mut self.events, false);
+            }
+        }
     }
 
     /// A request is about to be opened.
@@ -143,22 +151,41 @@ impl Streams {
             slot.pass_over();
         }
         if is_answer
-            && !last
             && slot.message.status() != 0
             && let Some(token) = slot.pending()
         {
-            self.begun.push((place, token));
+            if !last {
+                self.begun.push((place, token));
+            }
+            slot.begin_stream();
+            if slot.has_news() {
+                self.news.push(place);
+            }
         }
         self.judged(place, verdict)
     }
 
     pub fn data(&mut self, place: Place, bytes: &[u8]) -> Verdict {
         let slot = self.slot(place);
+        let had_news = slot.has_news();
         let verdict = if slot.pending().is_some() { slot.data(bytes) } else { Verdict::Fine };
+        if slot.has_news() && !had_news {
+            self.news.push(place);
+        }
         if let Some(record) = &mut self.record {
             record.data(bytes);
         }
         self.judged(place, verdict)
+    }
+
+    /// A DATA frame is complete.
+    pub fn end_frame(&mut self, place: Place) {
+        let slot = self.slot(place);
+        let had_news = slot.has_news();
+        slot.end_frame();
+        if slot.has_news() && !had_news {
+            self.news.push(place);
+        }
     }
 
     fn judged(&mut self, place: Place, verdict: Verdict) -> Verdict {

@@ -7,13 +7,14 @@ use peer::{
     frames, go_away, headers, met, open, plain, request, reset, written,
 };
 use redline_http2::{BodyOptions, Error, Event, Rule, Session, code_name};
+use redline_wire::EventKind;
 
 /// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
-const HASH: BodyOptions = BodyOptions { hash: true, keep: false, fields: false };
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false };
+const HASH: BodyOptions = BodyOptions { hash: true, keep: false, fields: false, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false, events: None };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {
@@ -49,6 +50,7 @@ fn answers_are_reported_with_what_was_requested() {
             body_length: 3,
             body_sha256: None,
             body: kept,
+            events: None,
             fields: None
         }
     );
@@ -79,6 +81,7 @@ fn interim_answers_are_passed_over_and_trailers_taken() {
         body_length: 2,
         body_sha256: None,
         body,
+        events: None,
         fields: None,
     };
     assert_eq!(feed(&mut session, &bytes), Ok(vec![expected]));
@@ -115,6 +118,7 @@ fn some_answers_have_a_length_and_no_body() {
         grpc_status: None,
         body_length: 0,
         body_sha256: None,
+        events: None,
         body: Some(Box::default()),
         fields: None,
     };
@@ -303,4 +307,46 @@ fn the_output_ends_with_a_goaway_when_the_peer_is_wrong() {
     feed(&mut session, &frame(DATA, 0, 9, b"x")).unwrap_err();
     assert_eq!(written(&mut session).last().map(|sent| sent.kind), Some(GOAWAY));
     assert!(!session.wants_write());
+}
+
+/// The events that this stream reports for these frames, each fed alone: how many events of its body there were so far, and
+/// whether its outcome follows.
+fn so_far(kind: EventKind, fields: &[(&str, &str)], pieces: &[(&[u8], u8)]) -> (Vec<(u64, bool)>, Event) {
+    let mut session = met(&[]);
+    session.open(&request("GET"), None, BodyOptions { events: Some(kind), ..COUNT }, 4).unwrap();
+    written(&mut session);
+    let head = headers(1, &[&[(":status", "200")], fields].concat(), 0);
+    let frames = pieces.iter().map(|(data, flags)| frame(DATA, *flags, 1, data));
+    let mut news = Vec::new();
+    for bytes in std::iter::once(head).chain(frames) {
+        for event in feed(&mut session, &bytes).unwrap() {
+            match event {
+                Event::Begun { token: 4 } => {}
+                Event::Stream { token: 4, so_far, is_last } => news.push((so_far.events, is_last)),
+                outcome => return (news, outcome),
+            }
+        }
+    }
+    panic!("no outcome: {news:?}")
+}
+
+#[test]
+fn the_events_of_a_stream_are_counted_as_they_arrive() {
+    let sse = [("content-type", "text/event-stream; charset=utf-8")];
+    let pieces: [(&[u8], u8); 3] = [(b"data: 1\n", 0), (b"\ndata: 2\n\n:\n\n", 0), (b"data: 3\n\n", END_STREAM)];
+    let (news, outcome) = so_far(EventKind::Sse, &sse, &pieces);
+    assert_eq!(news, [(0, false), (0, false), (2, false), (3, true)]);
+    assert!(matches!(outcome, Event::Answer { events: Some(3), body_length: 30, .. }), "{outcome:?}");
+    let (news, outcome) = so_far(EventKind::Chunks, &[], &[(b"a", 0), (b"", 0), (b"bc", END_STREAM)]);
+    assert_eq!(news.last(), Some(&(2, true)));
+    assert!(matches!(outcome, Event::Answer { events: Some(2), .. }), "{outcome:?}");
+}
+
+#[test]
+fn other_answers_are_no_streams() {
+    let gzip = [("content-type", "application/x-ndjson"), ("content-encoding", "gzip")];
+    for fields in [&[("content-type", "application/json")][..], &gzip, &[]] {
+        let (news, outcome) = so_far(EventKind::Ndjson, fields, &[(b"{}\n", END_STREAM)]);
+        assert!(news.is_empty() && matches!(outcome, Event::Answer { events: None, .. }), "{outcome:?}");
+    }
 }

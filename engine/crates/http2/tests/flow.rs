@@ -13,8 +13,8 @@ use redline_http2::{BodyOptions, Error, Event, MOST_FIELDS, Rule};
 /// An error code (RFC 9113, section 7).
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false, events: None };
 
 #[test]
 fn a_long_body_keeps_to_small_windows() {

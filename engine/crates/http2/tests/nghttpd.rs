@@ -54,7 +54,9 @@ fn a_thousand_requests_on_sixteen_streams() {
     let (mut out, mut events, mut read) = (Vec::new(), Vec::new(), [0; 16_384]);
     while answered < REQUESTS {
         while opened < REQUESTS && opened - answered < STREAMS && session.room() > 0 {
-            session.open(&fields, None, BodyOptions { hash: true, keep: true, fields: false }, opened).unwrap();
+            session
+                .open(&fields, None, BodyOptions { hash: true, keep: true, fields: false, events: None }, opened)
+                .unwrap();
             opened += 1;
         }
         while session.wants_write() {

@@ -66,7 +66,7 @@ fn bytes(text: &str) -> Vec<u8> {
 /// The session's verdict on these pieces, and whether it behaved accordingly.
 fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut session = met(&[]);
-    open(&mut session, 2, BodyOptions { hash: false, keep: false, fields: false });
+    open(&mut session, 2, BodyOptions::default());
     written(&mut session);
     let mut events = Vec::new();
     if pieces.into_iter().any(|piece| session.feed(piece, &mut events).is_err()) {

@@ -1,8 +1,8 @@
 //! What becomes of the single requests of a mix.
 
-use redline_traffic::{Outcome, RequestTally};
+use redline_traffic::{Outcome, RequestTally, StreamNews};
 
-use crate::client::EndedRequest;
+use crate::client::{EndedRequest, StreamProgress};
 use crate::job::Job;
 
 /// The measurements of a worker by request, for a job of several requests.
@@ -10,7 +10,28 @@ pub enum ByRequest {
     /// Of a load: the sums.
     Sums(Vec<RequestTally>),
     /// Of a slice of a duet, which counts only if no worker stood still: what happened, in order.
-    Journal(Vec<Entry>),
+    Journal(Vec<Entry>, Vec<StreamEntry>),
+}
+
+/// Something new in a stream of events.
+pub struct StreamEntry {
+    request: u32,
+    /// Its request was due in the window.
+    of_window: bool,
+    /// It came within the window.
+    in_window: bool,
+    news: StreamNews,
+}
+
+impl StreamEntry {
+    pub fn of(progress: &StreamProgress, of_window: bool, in_window: bool) -> Self {
+        Self { request: progress.request, of_window, in_window, news: progress.news }
+    }
+
+    fn count(&self, tallies: &mut [RequestTally]) {
+        let tally = tallies[self.request as usize].streams.get_or_insert_default();
+        tally.count(self.news, self.of_window, self.in_window);
+    }
 }
 
 /// The end of a request that was due in the window, or that was answered right in it.
@@ -23,6 +44,8 @@ pub struct Entry {
     /// It was answered right within the window.
     completed: bool,
     response_ns: u64,
+    /// From due to the first byte of a complete answer.
+    first_ns: Option<u64>,
     body_bytes: u64,
 }
 
@@ -37,6 +60,7 @@ impl Entry {
             of_window,
             completed,
             response_ns,
+            first_ns: ended.first_ns.map(|first_ns| first_ns.saturating_sub(ended.due.due_ns)),
             body_bytes: ended.body_bytes,
         })
     }
@@ -47,7 +71,7 @@ impl Entry {
         tally.completed += u64::from(self.completed);
         if self.of_window {
             tally.outcomes.count(self.outcome);
-            tally.response.record(self.response_ns);
+            tally.record(self.first_ns, self.response_ns);
             tally.body_bytes += self.body_bytes;
             if let Some(status) = self.status {
                 tally.status.count(status);
@@ -65,14 +89,22 @@ impl ByRequest {
 
     /// The journal of slices; `None` for a job of a single request.
     pub fn journal(job: &Job) -> Option<Box<Self>> {
-        (job.requests.len() > 1).then(|| Box::new(Self::Journal(Vec::new())))
+        (job.requests.len() > 1).then(|| Box::new(Self::Journal(Vec::new(), Vec::new())))
     }
 
     /// Count the end of a request.
     pub fn add(&mut self, entry: Entry) {
         match self {
             Self::Sums(tallies) => entry.count(tallies),
-            Self::Journal(entries) => entries.push(entry),
+            Self::Journal(entries, _) => entries.push(entry),
+        }
+    }
+
+    /// Count what is new in a stream.
+    pub fn add_stream(&mut self, entry: StreamEntry) {
+        match self {
+            Self::Sums(tallies) => entry.count(tallies),
+            Self::Journal(_, entries) => entries.push(entry),
         }
     }
 
@@ -80,15 +112,17 @@ impl ByRequest {
     pub fn into_sums(self) -> Vec<RequestTally> {
         match self {
             Self::Sums(tallies) => tallies,
-            Self::Journal(_) => Vec::new(),
+            Self::Journal(..) => Vec::new(),
         }
     }
 
     /// Empty a journal, adding it to these sums if it counts.
     pub fn settle(&mut self, sums: &mut [RequestTally], counts: bool) {
-        if let Self::Journal(entries) = self {
+        if let Self::Journal(entries, streams) = self {
             entries.iter().filter(|_| counts).for_each(|entry| entry.count(sums));
+            streams.iter().filter(|_| counts).for_each(|entry| entry.count(sums));
             entries.clear();
+            streams.clear();
         }
     }
 }

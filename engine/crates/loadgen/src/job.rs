@@ -25,7 +25,7 @@ pub use duet::Duet;
 pub use journey::Step;
 pub use journey::{Journey, RowUse};
 pub use load::{Load, Shape};
-pub use requests::Request;
+pub use requests::{Request, Stream};
 pub use target::{Addresses, Http, Target};
 
 /// The format of jobs that this engine reads.
@@ -227,6 +227,11 @@ impl RawJob {
         let journey = self.journey.map(|journey| journey.check(&self.requests, &load, shard.all_workers, is_duet));
         let journey = journey.transpose()?.map(Arc::new);
         let (requests, weights) = requests::check(self.requests, &self.picks, &target, journey.as_deref())?;
+        let stream = requests.iter().position(|request| request.stream.is_some());
+        if let Some(request) = stream.filter(|_| target.http == Http::V1 && load.depth > 1) {
+            let message = "requests behind it on its connection would wait for its end";
+            return Err(bad(&format!("requests[{request}].stream"), message, "set depth to 1, or use HTTP/2"));
+        }
         Ok(Job {
             target,
             requests,

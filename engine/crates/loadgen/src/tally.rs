@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Slice};
 
 use crate::by_journey::{self, ByJourney, Mark};
-use crate::by_request::{ByRequest, Entry};
-use crate::client::EndedRequest;
+use crate::by_request::{ByRequest, Entry, StreamEntry};
+use crate::client::{EndedRequest, StreamProgress};
 use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
@@ -369,6 +369,17 @@ impl Tally {
         self.slice.counts.surplus += 1;
     }
 
+    /// Something is new in a stream of events.
+    pub fn stream(&mut self, progress: &StreamProgress) {
+        let of_phase = self.is_of_phase(progress.due_ns);
+        self.slice.streams_mut().count(progress.news, of_phase, true);
+        if self.phase != Phase::Warmup
+            && let Some(by_request) = &mut self.by_request
+        {
+            by_request.add_stream(StreamEntry::of(progress, of_phase, self.phase == Phase::Measure));
+        }
+    }
+
     /// A request has ended.
     #[inline]
     pub fn ended(&mut self, ended: &EndedRequest, now_ns: u64) {
@@ -413,7 +424,7 @@ impl Tally {
     #[inline]
     pub fn mark_of_journey(&self, due_ns: u64) -> Mark {
         match &self.by_journey {
-            Some(by_journey) if due_ns >= self.window.measure_ns => by_journey.mark(),
+            Some(by_journey) if by_journey.counts(due_ns, self.window.measure_ns) => by_journey.mark(),
             _ => 0,
         }
     }
@@ -422,7 +433,7 @@ impl Tally {
     #[inline]
     pub fn journey_due(&mut self, due_ns: u64) {
         if let Some(by_journey) = &mut self.by_journey
-            && due_ns >= self.window.measure_ns
+            && by_journey.counts(due_ns, self.window.measure_ns)
         {
             by_journey.due();
         }

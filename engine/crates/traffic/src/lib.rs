@@ -11,6 +11,7 @@ mod one_way;
 mod request_tally;
 mod slice;
 mod sparse;
+mod stream_tally;
 
 pub use counts::{Counts, GrpcStatuses, Outcome, Outcomes, StatusClasses};
 pub use event::{
@@ -24,3 +25,4 @@ pub use one_way::{OneWay, Signed};
 pub use request_tally::RequestTally;
 pub use slice::Slice;
 pub use sparse::SparseHistogram;
+pub use stream_tally::{StreamNews, StreamTally};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counts, Histogram, OneWay};
+use crate::{Counts, Histogram, OneWay, StreamTally};
 
 /// The counts and distributions of an interval, or of many when merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub struct Slice {
     /// One-way times; `None` if no answer contains the server's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<Box<OneWay>>,
+    /// The streams of events among the answers; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Box<StreamTally>>,
     /// CPU time of the engine's process in nanoseconds.
     pub engine_cpu_ns: u64,
     /// How long its workers stood still, without waiting for a core: the sum over the workers.
@@ -42,16 +45,22 @@ impl Slice {
     pub fn add(&mut self, other: &Self) {
         self.counts += other.counts;
         self.add_distributions(other);
+        if let Some(streams) = &other.streams {
+            self.streams_mut().add(streams);
+        }
         self.engine_cpu_ns += other.engine_cpu_ns;
         self.paused_ns += other.paused_ns;
     }
 
     /// Add a slice of the drain to the measurement before it: all that belongs to its requests, but no rates of the window
-    /// (right answers, bytes, CPU time). A pause in the drain is in the response times.
+    /// (right answers, events, bytes, CPU time). A pause in the drain is in the response times.
     pub fn add_drained(&mut self, other: &Self) {
         self.paused_ns += other.paused_ns;
         self.counts += Counts { completed: 0, bytes_sent: 0, bytes_received: 0, ..other.counts };
         self.add_distributions(other);
+        if let Some(streams) = &other.streams {
+            self.streams_mut().add_drained(streams);
+        }
     }
 
     fn add_distributions(&mut self, other: &Self) {
@@ -83,6 +92,11 @@ impl Slice {
         self.one_way.get_or_insert_default()
     }
 
+    /// The streams, which are written from now on even if there are none. The first call allocates.
+    pub fn streams_mut(&mut self) -> &mut StreamTally {
+        self.streams.get_or_insert_default()
+    }
+
     /// Clear everything, keeping the memory.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
@@ -95,6 +109,9 @@ impl Slice {
         }
         if let Some(one_way) = &mut self.one_way {
             one_way.clear();
+        }
+        if let Some(streams) = &mut self.streams {
+            streams.clear();
         }
         (self.engine_cpu_ns, self.paused_ns) = (0, 0);
     }

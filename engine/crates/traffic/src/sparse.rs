@@ -22,7 +22,11 @@ impl SparseHistogram {
         self.record_n(ns, 1);
     }
 
-    fn record_n(&mut self, ns: u64, count: u64) {
+    /// Record a duration as often as this.
+    pub fn record_n(&mut self, ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
         let place = place_of(ns.clamp(LOWEST_NS, HIGHEST_NS));
         self.chunk_mut(place / CHUNK)[place % CHUNK] += count;
     }

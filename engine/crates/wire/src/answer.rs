@@ -1,5 +1,7 @@
 //! Answers, and what the parser must know of their requests.
 
+use crate::events::EventKind;
+
 /// What the parser must know of a request to read its answer, and how it handles the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent options")]
@@ -10,6 +12,8 @@ pub struct ReadOptions {
     pub hash: bool,
     /// Keep the body, so that it can be checked.
     pub keep: bool,
+    /// Count the events of the body, if it is a stream of them.
+    pub events: Option<EventKind>,
     /// Keep the fields of the head, so that a visitor can take values and cookies from them.
     pub fields: bool,
 }
@@ -25,6 +29,8 @@ pub struct Answer {
     pub body_length: u64,
     /// SHA-256 of the body, when it was requested.
     pub body_sha256: Option<[u8; 32]>,
+    /// How many events were in the body; `None` unless they were to be counted and it is a stream of them.
+    pub events: Option<u64>,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
 }

@@ -61,6 +61,11 @@ impl Chunked {
         Self { at: At::Size(false), remaining: 0, overhead: 0 }
     }
 
+    /// Whether the data of a chunk have just ended.
+    pub(crate) fn is_after_data(&self) -> bool {
+        self.at == At::DataCr
+    }
+
     /// Advance over `input` to the next data or the end of the body. The position of an error counts from the first byte of
     /// `input`.
     pub(crate) fn next<'a>(&mut self, input: &'a [u8]) -> Result<Piece<'a>, Malformed> {

@@ -3,6 +3,7 @@
 use serde_json::{Number, Value};
 
 use crate::answer::{Answer, ReadOptions};
+use crate::events::EventKind;
 use crate::json::Pointer;
 
 /// A value that the body, which is JSON, must contain.
@@ -27,6 +28,23 @@ pub struct Expect {
     pub body_sha256: Option<[u8; 32]>,
     /// Values in the body.
     pub json: Vec<Field>,
+    /// The body is a stream of events.
+    pub stream: Option<StreamExpect>,
+}
+
+/// A stream of events that is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamExpect {
+    /// What an event is.
+    pub kind: EventKind,
+    /// The least number of events before its end.
+    pub events: u64,
+}
+
+impl StreamExpect {
+    fn is_met(self, answer: &Answer) -> bool {
+        answer.events.is_some_and(|events| events >= self.events)
+    }
 }
 
 /// How an answer compares with the expected answer.
@@ -44,7 +62,8 @@ impl Expect {
     /// What the parser must do so that the answer can be judged. `head`: the method is HEAD.
     #[must_use]
     pub fn read_options(&self, head: bool) -> ReadOptions {
-        ReadOptions { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty(), fields: false }
+        let events = self.stream.map(|stream| stream.kind);
+        ReadOptions { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty(), fields: false, events }
     }
 
     /// Whether a status is right.
@@ -63,7 +82,9 @@ impl Expect {
         }
         let length_is_right = self.body_length.is_none_or(|length| length == answer.body_length);
         let hash_is_right = self.body_sha256.is_none() || self.body_sha256 == answer.body_sha256;
-        let is_right = length_is_right && hash_is_right && self.json.iter().all(|field| field.is_in(body));
+        let stream_is_right = self.stream.is_none_or(|stream| stream.is_met(answer));
+        let is_right =
+            length_is_right && hash_is_right && stream_is_right && self.json.iter().all(|field| field.is_in(body));
         if is_right { Verdict::Right } else { Verdict::WrongBody }
     }
 
@@ -84,6 +105,12 @@ impl Expect {
             && right != sha256
         {
             return Some(format!("a body with the SHA-256 {} in place of {}", in_hex(&sha256), in_hex(&right)));
+        }
+        if let Some(stream) = self.stream.filter(|stream| !stream.is_met(answer)) {
+            return Some(match answer.events {
+                None => format!("{} in place of a stream of {}", stream.kind.missing(), stream.kind.words()),
+                Some(events) => format!("a stream that ended after {events} of {} events", stream.events),
+            });
         }
         self.json.iter().find(|field| !field.is_in(body)).map(|field| {
             let (place, right) = (&field.pointer, &field.equals);

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, ParserConfig, Status};
 
 use crate::MOST_HEADERS;
+use crate::events::BodyKind;
 use crate::malformed::{Malformed, Rule, head_fault};
 
 /// How the end of a body is determined (RFC 9112, section 6.3).
@@ -22,6 +23,7 @@ pub(crate) struct Head {
     pub status: u16,
     pub keep_alive: bool,
     pub framing: Framing,
+    pub body: BodyKind,
 }
 
 /// A verdict is possible at each of this many first bytes, so that what is not HTTP/1 is malformed before a line ends.
@@ -75,7 +77,8 @@ fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     let framing = facts.framing(status, minor, is_head)?;
     let persistent = if minor == 1 { !facts.close } else { facts.keep_alive && !facts.close };
     let keep_alive = persistent && framing != Framing::UntilClose && status != 101;
-    Ok(Some(Head { bytes: length, status, keep_alive, framing }))
+    let body = BodyKind { is_chunked: framing == Framing::Chunked, ..facts.body };
+    Ok(Some(Head { bytes: length, status, keep_alive, framing, body }))
 }
 
 /// The headers that decide framing and persistence.
@@ -92,6 +95,7 @@ struct Facts {
     parameters: bool,
     close: bool,
     keep_alive: bool,
+    body: BodyKind,
 }
 
 impl Facts {
@@ -104,6 +108,8 @@ impl Facts {
             // The length of a name is the cheapest way to skip the headers that do not matter here.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => facts.connection(header.value),
+                12 if header.name.eq_ignore_ascii_case("content-type") => facts.body.content_type(header.value),
+                16 if header.name.eq_ignore_ascii_case("content-encoding") => facts.body.content_encoding(header.value),
                 14 if header.name.eq_ignore_ascii_case("content-length") => {
                     facts.length(header.value).map_err(|rule| rule.at(place(header.value)))?;
                 }

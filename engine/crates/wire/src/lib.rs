@@ -8,6 +8,7 @@
 
 mod answer;
 mod chunked;
+mod events;
 mod expect;
 mod fields;
 mod given;
@@ -23,12 +24,13 @@ mod text;
 mod timestamp;
 
 pub use answer::{Answer, ParsedAnswer, ReadOptions};
-pub use expect::{Expect, Field, Verdict, in_hex};
+pub use events::{BodyKind, EventKind, EventReader};
+pub use expect::{Expect, Field, StreamExpect, Verdict, in_hex};
 pub use fields::Fields;
 pub use heads::Heads;
 pub use json::Pointer;
 pub use malformed::{Malformed, Rule};
-pub use parser::{Parser, fields_in, values_in};
+pub use parser::{Parser, StreamSoFar, fields_in, values_in};
 pub use record::Record;
 pub use request::{Body, BodyEscape, Part, Spec, Unsendable};
 pub use template::Template;

@@ -5,11 +5,23 @@ use sha2::{Digest, Sha256};
 
 use crate::answer::{Answer, ParsedAnswer, ReadOptions};
 use crate::chunked::{Chunked, Piece};
+use crate::events::EventReader;
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
 use crate::malformed::{Malformed, Rule};
 use crate::record::Record;
 use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
+
+/// How much of a stream has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamSoFar {
+    /// The status of the answer.
+    pub status: u16,
+    /// Bytes of the body, without its transfer coding.
+    pub body_length: u64,
+    /// Events that are complete.
+    pub events: u64,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -26,6 +38,8 @@ struct Extra {
     pending: Vec<u8>,
     hash: Sha256,
     body: Vec<u8>,
+    /// The events of the present answer, if it is a stream.
+    events: Option<EventReader>,
     /// The head of the present answer, if its fields are kept.
     head: Vec<u8>,
     record: Option<Box<Record>>,
@@ -100,6 +114,18 @@ impl Parser {
         !matches!(self.state, State::Head) || pending
     }
 
+    /// The status of the present answer and the bytes and events of its body so far, if it is a stream whose events are
+    /// counted.
+    #[must_use]
+    pub fn stream(&self) -> Option<StreamSoFar> {
+        let events = self.extra.as_ref()?.events?.events();
+        (!matches!(self.state, State::Head)).then_some(StreamSoFar {
+            status: self.status,
+            body_length: self.body_length,
+            events,
+        })
+    }
+
     /// Record the next answer, if its body is hashed, with up to `keeps` bytes of the body.
     pub fn record(&mut self, keeps: usize) {
         self.extra.get_or_insert_default().record = Some(Box::new(Record::new(keeps)));
@@ -159,7 +185,7 @@ impl Parser {
                     let take = usize::try_from(*remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()));
                     *remaining -= take as u64;
                     let complete = *remaining == 0;
-                    self.data(&rest[..take], at, options)?;
+                    self.data(&rest[..take], at, false, options)?;
                     if complete {
                         return Ok(Some(self.complete(used + take, options)));
                     }
@@ -167,7 +193,8 @@ impl Parser {
                 }
                 State::Chunked(chunked) => match chunked.next(rest) {
                     Ok(Piece::Data(data, taken)) => {
-                        self.data(data, at + taken - data.len(), options)?;
+                        let ends = chunked.is_after_data();
+                        self.data(data, at + taken - data.len(), ends, options)?;
                         used += taken;
                     }
                     Ok(Piece::End(taken)) => return Ok(Some(self.complete(used + taken, options))),
@@ -175,7 +202,7 @@ impl Parser {
                     Err(fault) => return Err(fault.rule.at(at + fault.at)),
                 },
                 State::UntilClose => {
-                    self.data(rest, at, options)?;
+                    self.data(rest, at, false, options)?;
                     break;
                 }
             }
@@ -270,8 +297,10 @@ impl Parser {
             Framing::Chunked => State::Chunked(Chunked::new()),
             Framing::UntilClose => State::UntilClose,
         };
-        if options.hash || options.keep || self.extra.is_some() {
-            self.extra.get_or_insert_default().hash.reset();
+        if options.hash || options.keep || options.events.is_some() || self.extra.is_some() {
+            let extra = self.extra.get_or_insert_default();
+            extra.hash.reset();
+            extra.events = options.events.filter(|kind| head.body.is(*kind)).map(EventReader::new);
             self.forget_body();
         }
         Ok(())
@@ -282,19 +311,22 @@ impl Parser {
         if self.interim_bytes as usize > MOST_HEAD_BYTES { Err(Rule::InterimTooLong.at(at)) } else { Ok(()) }
     }
 
-    /// Process data of the body, which begin `at` this byte of the answer.
+    /// Process data of the body, which begin `at` this byte of the answer. `ends`: a chunk ends with them.
     #[inline]
-    fn data(&mut self, data: &[u8], at: usize, options: ReadOptions) -> Result<(), Malformed> {
+    fn data(&mut self, data: &[u8], at: usize, ends: bool, options: ReadOptions) -> Result<(), Malformed> {
         // Nobody sends 2^64 bytes.
         self.body_length = self.body_length.saturating_add(data.len() as u64);
-        if options.hash || options.keep {
-            self.look_at(data, at, options)?;
+        if options.hash || options.keep || options.events.is_some() {
+            self.look_at(data, at, ends, options)?;
         }
         Ok(())
     }
 
-    fn look_at(&mut self, data: &[u8], at: usize, options: ReadOptions) -> Result<(), Malformed> {
+    fn look_at(&mut self, data: &[u8], at: usize, ends: bool, options: ReadOptions) -> Result<(), Malformed> {
         let extra = self.extra.get_or_insert_default();
+        if let Some(events) = &mut extra.events {
+            events.data(data, ends);
+        }
         if options.hash {
             extra.hash.update(data);
         }
@@ -314,6 +346,7 @@ impl Parser {
     #[inline]
     fn complete(&mut self, used: usize, options: ReadOptions) -> ParsedAnswer {
         let body_sha256 = options.hash.then(|| self.extra.get_or_insert_default().hash.finalize_reset().into());
+        let events = if options.events.is_some() { self.end_events() } else { None };
         self.state = State::Head;
         self.before = 0;
         let answer = Answer {
@@ -321,9 +354,17 @@ impl Parser {
             grpc_status: None,
             body_length: self.body_length,
             body_sha256,
+            events,
             keep_alive: self.keep_alive,
         };
         ParsedAnswer { answer, used }
+    }
+
+    /// The body is complete: how many events were in it, if it was a stream.
+    fn end_events(&mut self) -> Option<u64> {
+        let mut events = self.extra.as_mut()?.events.take()?;
+        events.end();
+        Some(events.events())
     }
 }
 

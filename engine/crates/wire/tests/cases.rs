@@ -4,7 +4,7 @@ use redline_wire::{
     Answer, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser, ReadOptions, Rule,
 };
 
-const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false, fields: false };
+const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false, fields: false, events: None };
 
 fn give(parser: &mut Parser, text: &str) -> Result<Option<ParsedAnswer>, Malformed> {
     parser.feed(text.as_bytes(), GET, &mut Heads::new())

@@ -1,18 +1,31 @@
 //! Whether an answer is right, and the time that it states.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, Expect, Field, Pointer, ReadOptions, Timestamp, Unit, Verdict};
+use redline_wire::{Answer, EventKind, Expect, Field, Pointer, ReadOptions, StreamExpect, Timestamp, Unit, Verdict};
 use serde_json::{Value, json};
 
-const ANSWER: Answer =
-    Answer { status: 200, grpc_status: None, body_length: 5, body_sha256: Some([1; 32]), keep_alive: true };
+const ANSWER: Answer = Answer {
+    status: 200,
+    grpc_status: None,
+    body_length: 5,
+    body_sha256: Some([1; 32]),
+    events: None,
+    keep_alive: true,
+};
 
 fn pointer(text: &str) -> Pointer {
     Pointer::parse(text).unwrap()
 }
 
 fn right() -> Expect {
-    Expect { status: 200, also: Vec::new(), body_length: Some(5), body_sha256: Some([1; 32]), json: Vec::new() }
+    Expect {
+        status: 200,
+        also: Vec::new(),
+        body_length: Some(5),
+        body_sha256: Some([1; 32]),
+        json: Vec::new(),
+        stream: None,
+    }
 }
 
 #[test]
@@ -35,11 +48,11 @@ fn status_length_and_hash_are_compared() {
 #[test]
 fn only_what_is_needed_is_requested() {
     let plain = Expect { status: 200, ..Expect::default() };
-    assert_eq!(plain.read_options(true), ReadOptions { head: true, hash: false, keep: false, fields: false });
+    assert_eq!(plain.read_options(true), ReadOptions { head: true, ..ReadOptions::default() });
     let json = vec![Field { pointer: pointer(""), equals: json!(1) }];
     assert_eq!(
         Expect { json, ..right() }.read_options(false),
-        ReadOptions { head: false, hash: true, keep: true, fields: false }
+        ReadOptions { hash: true, keep: true, ..ReadOptions::default() }
     );
 }
 
@@ -167,5 +180,19 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_stream_has_its_kind_and_at_least_so_many_events() {
+    let stream = Some(StreamExpect { kind: EventKind::Sse, events: 3 });
+    let expect = Expect { status: 200, stream, ..Expect::default() };
+    assert_eq!(expect.read_options(false), ReadOptions { events: Some(EventKind::Sse), ..ReadOptions::default() });
+    assert_eq!(expect.judge(&Answer { events: Some(3), ..ANSWER }, b""), Verdict::Right);
+    for (events, words) in [(Some(2), "after 2 of 3 events"), (None, "not text/event-stream")] {
+        let answer = Answer { events, ..ANSWER };
+        assert_eq!(expect.judge(&answer, b""), Verdict::WrongBody);
+        let difference = expect.difference(&answer, b"").unwrap();
+        assert!(difference.contains(words), "{difference}");
     }
 }

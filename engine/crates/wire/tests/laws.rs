@@ -1,7 +1,7 @@
 //! A response gives the same answer however it is cut into pieces, and no bytes break the parser.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, Heads, Malformed, Parser, ReadOptions};
+use redline_wire::{Answer, EventKind, EventReader, Heads, Malformed, Parser, ReadOptions};
 use sha2::{Digest, Sha256};
 
 /// The result of a connection: complete answers, with the bodies that were kept, and perhaps an error.
@@ -47,11 +47,13 @@ fn see(options: &[ReadOptions], pieces: &[&[u8]]) -> Seen {
 }
 
 fn read_options() -> impl Strategy<Value = ReadOptions> {
-    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(head, hash, keep)| ReadOptions {
+    let events = prop::option::of(Just(EventKind::Chunks));
+    (any::<bool>(), any::<bool>(), any::<bool>(), events).prop_map(|(head, hash, keep, events)| ReadOptions {
         head,
         hash,
         keep,
         fields: false,
+        events,
     })
 }
 
@@ -151,6 +153,20 @@ impl Response {
         bytes
     }
 
+    /// How many chunks its body has, if it is sent in chunks.
+    fn chunks(&self, options: ReadOptions) -> Option<u64> {
+        let Coding::Chunked { sizes, .. } = &self.coding else {
+            return None;
+        };
+        let mut rest = self.body.len();
+        let size = |size: &usize| {
+            let chunk = rest.min(*size);
+            rest -= chunk;
+            (chunk > 0).then_some(chunk)
+        };
+        self.has_body(options).then(|| sizes.iter().cycle().map_while(size).count() as u64)
+    }
+
     fn answer(&self, options: ReadOptions) -> (Answer, Vec<u8>) {
         let body: &[u8] = if self.has_body(options) { &self.body } else { &[] };
         let answer = Answer {
@@ -158,6 +174,7 @@ impl Response {
             grpc_status: None,
             body_length: body.len() as u64,
             body_sha256: options.hash.then(|| Sha256::digest(body).into()),
+            events: options.events.and_then(|_| self.chunks(options)),
             keep_alive: !self.close && !self.until_close(options),
         };
         (answer, if options.keep { body.to_vec() } else { Vec::new() })
@@ -270,5 +287,50 @@ proptest! {
     fn damaged_responses_cut_anywhere_give_the_same((options, bytes, _) in pipelined(), hits in hits(), length in 1_usize..60) {
         let bytes = damaged(bytes, hits);
         prop_assert_eq!(see(&options, &random_pieces(&bytes, &[length])), see(&options, &[&bytes]));
+    }
+}
+
+/// The server-sent events of a stream, read as the specification says (HTML, section 9.2.6): line by line, as a whole.
+fn dispatched(text: &str) -> u64 {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    lines.pop();
+    let (mut events, mut has_data) = (0, false);
+    for line in lines {
+        if line.is_empty() {
+            events += u64::from(std::mem::take(&mut has_data));
+        } else {
+            has_data |= line.split(':').next() == Some("data");
+        }
+    }
+    events
+}
+
+fn events_of(kind: EventKind, pieces: &[&[u8]]) -> u64 {
+    let mut reader = EventReader::new(kind);
+    for piece in pieces {
+        reader.data(piece, false);
+    }
+    reader.end();
+    reader.events()
+}
+
+proptest! {
+    #[test]
+    fn server_sent_events_are_those_of_the_specification(
+        text in "(\u{feff}?((data|dat|datax|d|id|:| data|\u{feff}data)(: ?x)?(\r|\n|\r\n){0,3}|[a:\r\n]){0,12})?",
+        lengths in prop::collection::vec(1_usize..6, 1..6),
+    ) {
+        let bytes = text.as_bytes();
+        prop_assert_eq!(events_of(EventKind::Sse, &random_pieces(bytes, &lengths)), dispatched(&text), "{:?}", text);
+    }
+
+    #[test]
+    fn lines_that_are_not_blank_are_events(
+        text in "([{}x \t\r]{0,3}\n?){0,12}",
+        lengths in prop::collection::vec(1_usize..6, 1..6),
+    ) {
+        let lines = text.split('\n').filter(|line| !line.trim().is_empty()).count() as u64;
+        prop_assert_eq!(events_of(EventKind::Ndjson, &random_pieces(text.as_bytes(), &lengths)), lines);
     }
 }

@@ -25,6 +25,7 @@ from redline.model import (
     Load,
     Open,
     Request,
+    StreamTraffic,
     Tls,
     Traffic,
     Variant,
@@ -64,6 +65,7 @@ def job(drive: Drive) -> dict[str, Any]:
     cell = drive.cell
     for request in cell.scenario.requests:
         _check_grpc(cell.variant, request)
+    _check_streams(cell)
     return with_values(
         format=JOB_FORMAT,
         target=_target(cell.variant, drive.endpoint),
@@ -74,7 +76,7 @@ def job(drive: Drive) -> dict[str, Any]:
         warmup_ns=cell.warmup_ns,
         measure_ns=cell.load.duration_ns,
         count=cell.load.count,
-        drain_ns=cell.timeout_ns,
+        drain_ns=_drain_ns(cell),
         timeout_ns=cell.timeout_ns,
         interval_ns=drive.interval_ns or interval_ns(cell.load.duration_ns, watched=drive.is_warm is not None),
         deadline_ns=deadline_ns(drive),
@@ -180,7 +182,24 @@ def deadline_ns(drive: Drive) -> int:
         thinks_ns = sum(step.think.mean_ns for step in journey.once if step.think)
         of_each_ns = cell.timeout_ns + cell.load.connections * OF_EACH_LOGIN_NS
         connect_ns += len(journey.once) * of_each_ns + THINKS_AT_MOST * thinks_ns
-    return connect_ns + cell.warmup_ns + cell.load.duration_ns + cell.timeout_ns + SLACK_NS
+    return connect_ns + cell.warmup_ns + cell.load.duration_ns + _drain_ns(cell) + SLACK_NS
+
+
+def _check_streams(cell: Cell) -> None:
+    """Raise DriveError for streams of events on connections where requests wait behind them."""
+    if cell.variant.http == "1.1" and cell.load.shape.depth > 1:
+        for request in cell.scenario.requests:
+            if request.stream is not None:
+                raise DriveError(
+                    f"{request.method} {request.path} is a stream of events, and requests that are pipelined behind it "
+                    "would wait for its end",
+                    hint="load it over HTTP/2, or with a depth of 1",
+                )
+
+
+def _drain_ns(cell: Cell) -> int:
+    """Return how long the engine waits for the last answers: streams that began before the end may go on."""
+    return cell.timeout_ns + cell.scenario.longest_stream_ns
 
 
 def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
@@ -263,6 +282,7 @@ def _request(request: Request) -> dict[str, Any]:
         **_body(request),
         expect=_expect(request.expect),
         timestamp=request.timestamp and request.timestamp.model_dump(),
+        stream=request.stream and request.stream.model_dump(mode="json"),
     )
 
 
@@ -380,6 +400,7 @@ class Transcript:
             "lateness": Histogram.merged(interval.lateness for interval in measured),
             "engine_cpu_ns": sum(interval.engine_cpu_ns for interval in measured),
             "paused_ns": sum(interval.paused_ns for interval in measured),
+            "streams": _streams_of(measured),
         }
         return self.traffic()
 
@@ -394,6 +415,13 @@ class Transcript:
             return kind.model_validate({**self._started, **self._result, **parts})
         except ValidationError as error:
             raise not_of_the_format(str(self._result), error) from None
+
+
+def _streams_of(measured: Sequence[Interval]) -> StreamTraffic | None:
+    """Return the streams of all intervals, with the events of the window alone."""
+    streams = StreamTraffic.merged(interval.streams for interval in measured)
+    window = StreamTraffic.merged(interval.streams for interval in measured if interval.phase == "measure")
+    return streams and streams.with_events_of(window)
 
 
 def _waited_ns(measured: Sequence[Interval]) -> list[float]:

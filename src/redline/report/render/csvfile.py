@@ -121,7 +121,9 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             for q in PERCENTILES:
                 metric_name = f"{time.name.replace(' ', '-')}-{quantile_name(q)}"
                 yield about | {"metric": metric_name, "unit": "ns", "value": known.get(q), "method": _POOLED}
-        counted = chain(_journeys(cell.journeys), _by_request(cell), _memory(cell.memory), _watched(cell))
+        counted = chain(
+            *(_journeys(cell.journeys), _by_request(cell), _streams(cell)), _memory(cell.memory), _watched(cell)
+        )
         for numbers in counted if cell.valid else ():
             yield about | numbers
     for skipped in report.skipped:
@@ -136,16 +138,36 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
 def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
     """Yield what was counted by request: `throughput:GET /items`, `p99:GET /items`."""
     for request in cell.requests:
-        known = {point.q: point.ns for point in request.response}
+        known, first = ({point.q: point.ns for point in times} for times in (request.response, request.first_byte))
         numbers: list[tuple[str, str, Field]] = [
             (Metric.THROUGHPUT.value, Metric.THROUGHPUT.unit, request.rate_per_s),
             *((quantile_name(q), "ns", known.get(q)) for q in PERCENTILES),
+            *((f"first-byte-{quantile_name(q)}", "ns", first.get(q)) for q in PERCENTILES if first),
             ("requests", "1", request.outcomes.total),
             ("errors", "1", request.outcomes.errors),
             ("body", "B", request.body_bytes),
         ]
         for name, unit, number in numbers:
             yield {"metric": f"{name}:{request.request}", "unit": unit, "value": number, "method": _POOLED}
+
+
+def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
+    """Yield what was measured of streams of events: `events-per-second`, `first-event-p99`; of a mix by request."""
+    own = [(f":{request.request}", request.streams) for request in cell.requests]
+    for of, streams in [("", cell.streams), *own]:
+        if streams is None:
+            continue
+        numbers: list[tuple[str, str, Field]] = [
+            ("streams", "1", streams.begun),
+            ("events", "1", streams.events),
+            ("events-per-second", "1/s", streams.events_per_s),
+            ("stalls", "1", streams.stalls),
+        ]
+        for name, points in (("first-event", streams.first_event), ("between-events", streams.gaps)):
+            known = {point.q: point.ns for point in points}
+            numbers += [(f"{name}-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES]
+        for name, unit, number in numbers:
+            yield {"metric": f"{name}{of}", "unit": unit, "value": number, "method": _POOLED}
 
 
 def _journeys(journeys: JourneyReport | None) -> Iterator[dict[str, Field]]:

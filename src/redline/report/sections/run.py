@@ -24,6 +24,7 @@ from redline.report.sections.plots import drawn_curves, payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import results_section
+from redline.report.sections.streams import stream_sections
 from redline.report.sections.table import table_section
 from redline.report.sections.timelines import trial_items, trials_section
 from redline.report.sections.trials import precision_text
@@ -49,6 +50,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(effect_sections),
     Chapter(results_section, on=Medium.TEXT),
     Chapter(request_sections),
+    Chapter(stream_sections),
     Chapter(profile_sections),
     Chapter(findings_section),
     Chapter(plots_section, on=Medium.PAGE),

@@ -201,6 +201,17 @@ Timeout = Annotated[
     ),
     _duration_schema,
 ]
+StreamTime = Annotated[
+    int,
+    _duration,
+    _at_least(1, "1ns", "leave it out"),
+    _check(
+        lambda value: value <= LONGEST_TIMEOUT_NS,
+        "must be at most 1h",
+        "longer times exceed the range of the histograms",
+    ),
+    _duration_schema,
+]
 _rate_schema = _schema(
     ["number", "string"], r"^\s*[0-9]+(\.[0-9]+)?([eE]\+?[0-9]+)?\s*(/s|/min|/h)?\s*$", 5000, "5000/s"
 )

@@ -153,6 +153,9 @@ unsafe extern "C" fn on_frame(
             kind @ (ng::NGHTTP2_HEADERS | ng::NGHTTP2_DATA) => {
                 if let Some((streams, place)) = find(session, head.stream_id, user) {
                     let last = u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0;
+                    if kind == ng::NGHTTP2_DATA {
+                        streams.end_frame(place);
+                    }
                     let malformed = kind == ng::NGHTTP2_HEADERS && streams.end_head(place, last) != Verdict::Fine;
                     let answered = if malformed {
                         Answered::Malformed

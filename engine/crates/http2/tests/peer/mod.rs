@@ -149,7 +149,16 @@ pub fn open(session: &mut Session, count: u32, options: BodyOptions) {
 
 /// The event for an answer when nothing of its body is requested.
 pub fn plain(token: u32, status: u16, body_length: u64) -> Event {
-    Event::Answer { token, status, grpc_status: None, body_length, body_sha256: None, body: None, fields: None }
+    Event::Answer {
+        token,
+        status,
+        grpc_status: None,
+        body_length,
+        body_sha256: None,
+        events: None,
+        body: None,
+        fields: None,
+    }
 }
 
 /// How much the client may send per stream (0 is the connection).

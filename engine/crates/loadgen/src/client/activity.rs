@@ -1,6 +1,6 @@
 //! What happened to the requests and connections of a worker, as its client records it.
 
-use redline_traffic::Outcome;
+use redline_traffic::{Outcome, StreamNews};
 use redline_wire::{Answer, Record};
 
 use crate::demand::DueRequest;
@@ -29,6 +29,7 @@ pub enum ClientEvent {
     Resend(DueRequest),
     /// An answer contained the server's clock.
     Clock(ClockReading),
+    Stream(StreamProgress),
     Handshake(Handshake),
     /// A connection was opened in place of an earlier connection.
     Reconnected,
@@ -70,6 +71,14 @@ pub struct ClockReading {
     pub to_server_ns: i128,
     /// Our clock when the answer was complete, minus the server's clock.
     pub from_server_ns: i128,
+}
+
+/// Something new in the answer to a request, which is a stream of events.
+pub struct StreamProgress {
+    pub due_ns: u64,
+    /// The index of the request in the job.
+    pub request: u32,
+    pub news: StreamNews,
 }
 
 /// A connection could not be opened.

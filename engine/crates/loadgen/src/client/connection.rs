@@ -1,6 +1,6 @@
 //! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
-use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record, Unfit};
+use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit};
 
 use super::glimpse::Glimpse;
 use super::outbox::{Next, Outbox, Tape};
@@ -221,6 +221,11 @@ impl Connection {
         self.parser.has_begun()
     }
 
+    /// How much of the present HTTP/1.1 answer has arrived, if it is a stream whose events are counted.
+    pub fn stream(&self) -> Option<StreamSoFar> {
+        self.parser.stream()
+    }
+
     /// The answer that is complete because the peer sends no more. Never an HTTP/2 answer.
     pub fn parse_end(&mut self, options: ReadOptions) -> Option<Answer> {
         if self.http2().is_none() { self.parser.end(options) } else { None }
@@ -231,10 +236,18 @@ impl Connection {
         self.parser.record(keeps);
     }
 
-    /// The record of the last answer, if it was recorded.
+    /// The record of the last HTTP/1.1 answer, if it was recorded.
     #[inline]
     pub fn take_record(&mut self) -> Option<Box<Record>> {
         self.parser.take_record()
+    }
+
+    /// The record of the present answer of any version, if it is recorded.
+    pub fn take_any_record(&mut self) -> Option<Box<Record>> {
+        match self.http2_mut() {
+            Some(http2) => http2.take_record(),
+            None => self.take_record(),
+        }
     }
 
     /// A piece of an HTTP/1.1 answer arrived that does not complete it.

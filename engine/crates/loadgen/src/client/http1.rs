@@ -1,7 +1,7 @@
 //! HTTP/1.1: assigns received bytes to the requests of a connection, which are answered in order.
 
 use redline_traffic::Outcome;
-use redline_wire::{Answer, Heads};
+use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, StreamSoFar};
 
 use super::activity::Activity;
 use super::connection::Connection;
@@ -21,6 +21,8 @@ pub enum ReadEnd {
     AllRead,
     /// No more answers arrive on the connection, and none is missing.
     LastAnswer,
+    /// All events of a stream that count have arrived, and its end has not.
+    StreamDone,
     /// The peer ended the connection while no request was in flight.
     Idle,
     /// The peer waited too long for a request, and did not see that a request was in flight.
@@ -51,7 +53,15 @@ pub fn read(
             break if is_request_timeout(bytes) { ReadEnd::Idle } else { ReadEnd::Surplus };
         };
         let crossed = connection.may_have_crossed();
-        match connection.parse(bytes, requests.read_options(pending), heads) {
+        let options = requests.read_options(pending);
+        let parsed = connection.parse(bytes, options, heads);
+        let is_done = options.events.is_some() && follow(pending, &parsed, connection, requests, now_ns, activity);
+        match parsed {
+            Ok(None) | Err(_) if is_done => {
+                requests.end_stream(pending, connection, now_ns, activity);
+                any = true;
+                break ReadEnd::StreamDone;
+            }
             Ok(None) => {
                 connection.glimpse(bytes);
                 if connection.has_begun() {
@@ -83,6 +93,25 @@ pub fn read(
     AnswersRead { any, end }
 }
 
+/// More of a stream of events may have arrived. Returns whether all of its events that count have.
+fn follow(
+    pending: PendingId,
+    parsed: &Result<Option<ParsedAnswer>, Malformed>,
+    connection: &Connection,
+    requests: &mut Requests,
+    now_ns: u64,
+    activity: &mut Activity,
+) -> bool {
+    let so_far = match parsed {
+        Ok(Some(ParsedAnswer { answer: Answer { status, body_length, events: Some(events), .. }, .. })) => {
+            Some(StreamSoFar { status: *status, body_length: *body_length, events: *events })
+        }
+        Ok(Some(_)) => None,
+        Ok(None) | Err(_) => connection.stream(),
+    };
+    so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity))
+}
+
 /// Whether an answer says that its server does not want the rest of its request, which is not yet written. The client then
 /// writes no more and closes the connection (RFC 9112, section 9.5).
 #[inline]
@@ -109,6 +138,9 @@ pub fn read_end(
     let Some(answer) = connection.parse_end(requests.read_options(pending)) else {
         return AnswersRead { any: false, end: ReadEnd::CutOff };
     };
+    if let Answer { status, body_length, events: Some(events), .. } = answer {
+        requests.follow(pending, StreamSoFar { status, body_length, events }, now_ns, activity);
+    }
     let last = Answer { keep_alive: false, ..answer };
     take(pending, &last, &[], connection, requests, now_ns, activity);
     AnswersRead { any: true, end: ReadEnd::LastAnswer }
@@ -125,7 +157,7 @@ fn take(
     now_ns: u64,
     activity: &mut Activity,
 ) {
-    let pending = requests.remove(pending, connection);
+    let pending = requests.remove(pending, connection, now_ns, activity);
     requests.judge(
         &pending,
         answer,
@@ -143,6 +175,6 @@ fn take(
     if !answer.keep_alive {
         // The server announced that it processes no request after this answer (RFC 9112, section 9.6): they are written again
         // on another connection.
-        requests.resend_all(connection, activity);
+        requests.resend_all(connection, now_ns, activity);
     }
 }

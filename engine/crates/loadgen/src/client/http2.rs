@@ -19,13 +19,31 @@ pub fn handle(
     activity: &mut Activity,
 ) -> bool {
     let mut any_answer = false;
+    // The outcome of a stream that has ended already.
+    let mut ended = None;
     for event in events.drain(..) {
+        if let Some(done) = ended.take()
+            && event.token() == Some(done)
+        {
+            continue;
+        }
         match event {
             Event::Begun { token } => requests.begin(PendingId(token), now_ns),
-            Event::Answer { token, status, grpc_status, body_length, body_sha256, body, fields } => {
+            Event::Stream { token, so_far, is_last } => {
                 any_answer = true;
-                let pending = requests.remove(PendingId(token), connection);
-                let answer = Answer { status, grpc_status, body_length, body_sha256, keep_alive: true };
+                if requests.follow(PendingId(token), so_far, now_ns, activity) {
+                    if is_last {
+                        ended = Some(token);
+                    } else {
+                        connection.cancel_stream(PendingId(token));
+                    }
+                    requests.end_stream(PendingId(token), connection, now_ns, activity);
+                }
+            }
+            Event::Answer { token, status, grpc_status, body_length, body_sha256, events, body, fields } => {
+                any_answer = true;
+                let pending = requests.remove(PendingId(token), connection, now_ns, activity);
+                let answer = Answer { status, grpc_status, body_length, body_sha256, events, keep_alive: true };
                 let body = body.as_deref().unwrap_or_default();
                 let head = fields.as_deref().unwrap_or_default();
                 requests.judge(&pending, &answer, head, body, Cause::words, now_ns, activity);
@@ -38,10 +56,10 @@ pub fn handle(
                 let reason = || format!("the server reset the stream with {}", code_name(code));
                 let cause = || Cause::words(reason()).of(request);
                 activity.failures.note(Outcome::Refused, now_ns, cause);
-                requests.fail(PendingId(token), connection, Outcome::Refused, activity);
+                requests.fail(PendingId(token), connection, Outcome::Refused, now_ns, activity);
             }
             Event::Unprocessed { token } if connection.is_leaving() => {
-                requests.resend(PendingId(token), connection, activity);
+                requests.resend(PendingId(token), connection, now_ns, activity);
             }
             Event::Unprocessed { token } => {
                 let cause = |_: &Connection| Cause::words("the server refused to process it as often as it was sent");
@@ -54,7 +72,7 @@ pub fn handle(
                 };
                 let request = requests.name_of(PendingId(token));
                 activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()).of(request));
-                requests.fail(PendingId(token), connection, Outcome::Malformed, activity);
+                requests.fail(PendingId(token), connection, Outcome::Malformed, now_ns, activity);
             }
             Event::GoAway { last, .. } => connection.go_away(last),
         }

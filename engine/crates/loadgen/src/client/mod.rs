@@ -13,6 +13,7 @@ mod pending;
 mod pool;
 mod requests;
 mod scenario;
+mod streams;
 mod tunnel;
 mod visitors;
 
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use redline_traffic::Outcome;
 use redline_wire::Heads;
 
-pub use self::activity::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure};
+pub use self::activity::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure, StreamProgress};
 use self::connection::Connection;
 use self::glimpse::{ended_early, unanswered};
 use self::http1::{AnswersRead, ReadEnd};
@@ -31,6 +32,7 @@ pub use self::pool::{ConnectResult, OpenError};
 use self::pool::{ConnectionState, OpeningProgress, Pool};
 use self::requests::Requests;
 use self::scenario::Scenario;
+use self::streams::StreamEnd;
 use crate::demand::{DueRequest, NEVER};
 use crate::first_failures::{OVER, in_words};
 use crate::ids::{ConnectionId, GlobalWorkerId, PendingId};
@@ -164,7 +166,7 @@ impl<I: Io> Client<I> {
         let opening_ns = self.pool.oldest_opening().map_or(NEVER, |(_, since_ns)| since_ns);
         let written_ns = self.requests.oldest().map_or(NEVER, |oldest| self.requests.written_ns(oldest));
         let expires_ns = opening_ns.min(written_ns).saturating_add(self.timeout_ns).max(self.expires_from_ns);
-        expires_ns.min(self.pool.next_opening_ns())
+        expires_ns.min(self.pool.next_opening_ns()).min(self.requests.streams().next_ns())
     }
 
     /// Give all that is in flight the whole timeout again: this worker stood still, and perhaps the server with it.
@@ -247,8 +249,12 @@ impl<I: Io> Client<I> {
         activity.events.push(ClientEvent::NotOpened(failure));
     }
 
-    /// End the requests and the openings that take longer than the timeout.
+    /// End the requests and the openings that take longer than the timeout, and the streams whose time is over.
+    #[inline]
     pub fn expire(&mut self, now_ns: u64, activity: &mut Activity) {
+        if !self.requests.streams().is_empty() {
+            self.expire_streams(now_ns, activity);
+        }
         if now_ns < self.expires_from_ns {
             return;
         }
@@ -266,25 +272,64 @@ impl<I: Io> Client<I> {
         }
     }
 
+    fn expire_streams(&mut self, now_ns: u64, activity: &mut Activity) {
+        while let Some((pending, end)) = self.requests.expired_stream(now_ns, self.expires_from_ns) {
+            match end {
+                StreamEnd::Lasted => self.end_stream(pending, now_ns, activity),
+                StreamEnd::Stalled(stall_ns) => {
+                    let events = self.requests.streams().get(pending).map_or(0, |progress| progress.so_far.events);
+                    let reason = format!("no event within {}, after {events} of them", in_words(stall_ns));
+                    self.cancel(pending, |_| reason, now_ns, activity);
+                }
+            }
+        }
+    }
+
+    /// A stream has lasted as long as it should. In HTTP/2 it is reset, in HTTP/1.1 its connection is closed.
+    fn end_stream(&mut self, pending: PendingId, now_ns: u64, activity: &mut Activity) {
+        let connection = self.requests.connection_of(pending);
+        let carrier = self.pool.connection_mut(connection);
+        let has_streams = carrier.cancel_stream(pending);
+        self.requests.end_stream(pending, carrier, now_ns, activity);
+        self.pool.answered(connection, now_ns);
+        if has_streams {
+            self.write(connection, now_ns, activity);
+            if self.pool.is_open(connection) {
+                self.pool.settle(connection);
+            }
+        } else {
+            self.pool.drop_socket(connection, true);
+        }
+    }
+
     /// End a request. In HTTP/2 its stream is cancelled; in HTTP/1.1 the requests after it on its connection cannot be answered
     /// before it, and end with it.
     fn time_out(&mut self, pending: PendingId, now_ns: u64, activity: &mut Activity) {
+        let time = format!("within {}", in_words(self.timeout_ns));
+        self.cancel(pending, |carrier| unanswered(carrier, &time), now_ns, activity);
+    }
+
+    fn cancel(
+        &mut self,
+        pending: PendingId,
+        reason: impl FnOnce(&Connection) -> String,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
         let connection = self.requests.connection_of(pending);
         let carrier = self.pool.connection_mut(connection);
-        let timeout_ns = self.timeout_ns;
         let request = self.requests.name_of(pending);
-        let why = || unanswered(carrier, &format!("within {}", in_words(timeout_ns)));
-        let reason = || carrier.cause(why(), None, &[]).of(request);
-        activity.failures.note(Outcome::Timeout, now_ns, reason);
+        let why = || carrier.cause(reason(carrier), None, &[]).of(request);
+        activity.failures.note(Outcome::Timeout, now_ns, why);
         if carrier.cancel_stream(pending) {
-            self.requests.fail(pending, carrier, Outcome::Timeout, activity);
+            self.requests.fail(pending, carrier, Outcome::Timeout, now_ns, activity);
             self.write(connection, now_ns, activity);
             if self.pool.is_open(connection) {
                 self.pool.settle(connection);
             }
             return;
         }
-        self.requests.fail_all(carrier, Outcome::Timeout, activity);
+        self.requests.fail_all(carrier, Outcome::Timeout, now_ns, activity);
         // This does not count against the peer: it may be slow, but it is there.
         self.pool.drop_socket(connection, true);
     }
@@ -296,7 +341,16 @@ impl<I: Io> Client<I> {
             let request = self.requests.name_of(pending);
             let reason = || carrier.cause(unanswered(carrier, OVER), None, &[]).of(request);
             activity.failures.note(Outcome::InFlight, now_ns, reason);
-            self.requests.fail(pending, carrier, Outcome::InFlight, activity);
+            self.requests.fail(pending, carrier, Outcome::InFlight, now_ns, activity);
+        }
+        while let Some(pending) = self.requests.streams().any() {
+            let events = self.requests.streams().get(pending).map_or(0, |progress| progress.so_far.events);
+            let carrier = self.pool.connection_mut(self.requests.connection_of(pending));
+            let request = self.requests.name_of(pending);
+            let why = || format!("the stream did not end {OVER}, after {events} events");
+            let reason = || carrier.cause(why(), None, &[]).of(request);
+            activity.failures.note(Outcome::InFlight, now_ns, reason);
+            self.requests.fail(pending, carrier, Outcome::InFlight, now_ns, activity);
         }
     }
 
@@ -401,6 +455,7 @@ impl<I: Io> Client<I> {
                 }
             }
             ReadEnd::LastAnswer => self.pool.lost(connection, reset, now_ns),
+            ReadEnd::StreamDone => self.pool.drop_socket(connection, true),
             ReadEnd::Idle => self.pool.ended_idle(connection, reset, now_ns),
             ReadEnd::WaitedTooLong | ReadEnd::CutOff => {
                 self.cut_off(connection, Outcome::Closed, ended_early, now_ns, activity);
@@ -497,7 +552,7 @@ impl<I: Io> Client<I> {
     /// flight are written again on another connection. This repeats only as often as answers precede the bytes.
     fn surplus(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         activity.events.push(ClientEvent::Surplus);
-        self.requests.resend_all(self.pool.connection_mut(connection), activity);
+        self.requests.resend_all(self.pool.connection_mut(connection), now_ns, activity);
         self.pool.lost(connection, true, now_ns);
     }
 
@@ -514,7 +569,7 @@ impl<I: Io> Client<I> {
         if let Some(first) = carrier.first_pending() {
             let request = self.requests.name_of(first);
             activity.failures.note(outcome, now_ns, || carrier.cause(reason(carrier), None, &[]).of(request));
-            self.requests.fail_all(carrier, outcome, activity);
+            self.requests.fail_all(carrier, outcome, now_ns, activity);
         }
         self.pool.lost(connection, true, now_ns);
     }

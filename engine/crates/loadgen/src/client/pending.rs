@@ -77,6 +77,29 @@ impl PendingRequests {
         }
     }
 
+    /// Remove a request from those that have an age: it never is the oldest again.
+    pub fn outlive(&mut self, pending: PendingId) {
+        self.leave_ages(pending);
+        self.all[pending.index()].older = pending;
+    }
+
+    /// Remove a request from the list by age, if it is in it.
+    #[inline]
+    fn leave_ages(&mut self, index: PendingId) {
+        let PendingRequest { older, newer, .. } = self.all[index.index()];
+        if older == index {
+            return;
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.all[older.index()].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.all[newer.index()].older = older,
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -137,15 +160,8 @@ impl PendingRequests {
     /// Remove a request. `queue` is the queue of its connection.
     #[inline]
     pub fn remove(&mut self, index: PendingId, queue: &mut PendingQueue) -> PendingRequest {
+        self.leave_ages(index);
         let pending = self.all[index.index()];
-        match pending.older {
-            NONE => self.oldest = pending.newer,
-            older => self.all[older.index()].newer = pending.newer,
-        }
-        match pending.newer {
-            NONE => self.newest = pending.older,
-            newer => self.all[newer.index()].older = pending.older,
-        }
         match pending.before {
             NONE => queue.first = pending.behind,
             before => self.all[before.index()].behind = pending.behind,

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use redline_traffic::Outcome;
-use redline_wire::{Answer, ReadOptions, Verdict};
+use redline_traffic::{Outcome, StreamNews};
+use redline_wire::{Answer, ReadOptions, StreamSoFar, Verdict};
 
-use super::activity::{Activity, ClientEvent, ClockReading, EndedRequest};
+use super::activity::{Activity, ClientEvent, ClockReading, EndedRequest, StreamProgress};
 use super::connection::Connection;
 use super::pending::{PendingRequest, PendingRequests};
 use super::scenario::{Scenario, Unwritable};
+use super::streams::{StreamEnd, Streams};
 use crate::demand::DueRequest;
 use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, PendingId};
@@ -24,11 +25,12 @@ const MOST_TRIES: u8 = 2;
 pub struct Requests {
     pending: PendingRequests,
     scenario: Scenario,
+    streams: Streams,
 }
 
 impl Requests {
     pub fn new(scenario: Scenario) -> Self {
-        Self { pending: PendingRequests::new(), scenario }
+        Self { pending: PendingRequests::new(), scenario, streams: Streams::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -39,12 +41,23 @@ impl Requests {
         self.pending.is_empty()
     }
 
+    /// The streams of events that have begun.
+    #[inline]
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// The next stream that has to be ended by now.
+    pub fn expired_stream(&mut self, now_ns: u64, expires_from_ns: u64) -> Option<(PendingId, StreamEnd)> {
+        self.streams.expired(now_ns, expires_from_ns)
+    }
+
     /// The values that a step of a journey has taken, by their names.
     pub fn taken(&self, due: &DueRequest) -> BTreeMap<String, String> {
         self.scenario.visitors().map_or_else(BTreeMap::new, |visitors| visitors.taken(due))
     }
 
-    /// The request that was written first.
+    /// The request that was written first, of those whose answer is no stream that has begun.
     pub fn oldest(&self) -> Option<PendingId> {
         self.pending.oldest()
     }
@@ -92,7 +105,7 @@ impl Requests {
                 }
                 Unwritable::Value(why) => why,
             };
-            (self.remove(pending, connection).due, why)
+            (self.pending.remove(pending, connection.queue_mut()).due, why)
         })
     }
 
@@ -101,10 +114,75 @@ impl Requests {
         self.pending.begin(pending, now_ns);
     }
 
+    /// More of a stream of events has arrived. Returns whether all of its events that count have. An answer with a wrong status
+    /// is no stream, and ends with its last byte.
+    pub fn follow(&mut self, pending: PendingId, so_far: StreamSoFar, now_ns: u64, activity: &mut Activity) -> bool {
+        let PendingRequest { due, request, .. } = *self.pending.get(pending);
+        let mut news = |news| {
+            activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
+        };
+        if self.streams.get(pending).is_none() {
+            let Some(stream) = self.scenario.stream(request as usize, so_far.status) else {
+                return false;
+            };
+            self.pending.begin(pending, now_ns);
+            // The timeout is that of the head: whether a stream takes too long is for its own limits to say.
+            self.pending.outlive(pending);
+            self.streams.begin(pending, stream, due.due_ns, so_far, now_ns);
+            news(StreamNews::Begun);
+        }
+        self.streams.follow(pending, so_far, now_ns, news)
+    }
+
+    /// A stream of events has ended as it should, before its last byte.
+    pub fn end_stream(
+        &mut self,
+        pending: PendingId,
+        connection: &mut Connection,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let Some(so_far) = self.streams.get(pending).map(|progress| progress.so_far) else {
+            return;
+        };
+        let PendingRequest { due, written_ns, first_ns, request, .. } =
+            self.remove(pending, connection, now_ns, activity);
+        let (status, body_bytes) = (so_far.status, so_far.body_length);
+        if let Some(record) = connection.take_any_record() {
+            let events = Some(so_far.events);
+            let answer = Answer {
+                status,
+                grpc_status: None,
+                body_length: body_bytes,
+                body_sha256: None,
+                events,
+                keep_alive: false,
+            };
+            activity.recorded = Some((answer, record));
+        }
+        let (written_ns, first_ns, status) = (Some(written_ns), Some(first_ns), Some(status));
+        let outcome = Outcome::Ok;
+        let ended = EndedRequest { due, request, written_ns, first_ns, outcome, status, grpc_status: None, body_bytes };
+        activity.events.push(ClientEvent::Ended(ended));
+    }
+
     /// Remove a request from those in flight: its answer is to be judged.
     #[inline]
-    pub fn remove(&mut self, pending: PendingId, connection: &mut Connection) -> PendingRequest {
-        self.pending.remove(pending, connection.queue_mut())
+    pub fn remove(
+        &mut self,
+        pending: PendingId,
+        connection: &mut Connection,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) -> PendingRequest {
+        let is_stalled = self.streams.remove(pending, now_ns).unwrap_or(false);
+        let removed = self.pending.remove(pending, connection.queue_mut());
+        if is_stalled {
+            let (due_ns, request) = (removed.due.due_ns, removed.request);
+            let news = StreamNews::Stall;
+            activity.events.push(ClientEvent::Stream(StreamProgress { due_ns, request, news }));
+        }
+        removed
     }
 
     /// Judge the answer to a request, and record its end. `head` has the fields of the answer, if they were kept. `cause` is
@@ -161,16 +239,23 @@ impl Requests {
     }
 
     /// A request ends without a complete answer.
-    pub fn fail(&mut self, pending: PendingId, connection: &mut Connection, outcome: Outcome, activity: &mut Activity) {
-        let PendingRequest { due, written_ns, request, .. } = self.remove(pending, connection);
+    pub fn fail(
+        &mut self,
+        pending: PendingId,
+        connection: &mut Connection,
+        outcome: Outcome,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let PendingRequest { due, written_ns, request, .. } = self.remove(pending, connection, now_ns, activity);
         let ended = EndedRequest::unanswered(due, request, Some(written_ns), outcome);
         activity.events.push(ClientEvent::Ended(ended));
     }
 
     /// All requests on a connection end with this outcome.
-    pub fn fail_all(&mut self, connection: &mut Connection, outcome: Outcome, activity: &mut Activity) {
+    pub fn fail_all(&mut self, connection: &mut Connection, outcome: Outcome, now_ns: u64, activity: &mut Activity) {
         while let Some(pending) = connection.first_pending() {
-            self.fail(pending, connection, outcome, activity);
+            self.fail(pending, connection, outcome, now_ns, activity);
         }
     }
 
@@ -205,24 +290,24 @@ impl Requests {
     ) {
         if !self.may_retry(pending) {
             activity.failures.note(outcome, now_ns, || cause(connection).of(self.name_of(pending)));
-            return self.fail(pending, connection, outcome, activity);
+            return self.fail(pending, connection, outcome, now_ns, activity);
         }
-        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection);
+        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection, now_ns, activity);
         let due = DueRequest { tries: due.tries + 1, written_ns: Some(written_ns), ..due };
         activity.events.push(ClientEvent::Retry(due));
     }
 
     /// Write a request again because its server announced that it would not process it. That never fails, however often it
     /// happens: such a connection has answered another request.
-    pub fn resend(&mut self, pending: PendingId, connection: &mut Connection, activity: &mut Activity) {
-        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection);
+    pub fn resend(&mut self, pending: PendingId, connection: &mut Connection, now_ns: u64, activity: &mut Activity) {
+        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection, now_ns, activity);
         activity.events.push(ClientEvent::Resend(DueRequest { written_ns: Some(written_ns), ..due }));
     }
 
     /// Write all requests on a connection again, as [`Self::resend`] does.
-    pub fn resend_all(&mut self, connection: &mut Connection, activity: &mut Activity) {
+    pub fn resend_all(&mut self, connection: &mut Connection, now_ns: u64, activity: &mut Activity) {
         while let Some(pending) = connection.first_pending() {
-            self.resend(pending, connection, activity);
+            self.resend(pending, connection, now_ns, activity);
         }
     }
 }

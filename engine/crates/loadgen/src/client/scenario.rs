@@ -10,7 +10,7 @@ use super::outbox::Tape;
 use super::visitors::{VisitorValues, Visitors};
 use crate::demand::DueRequest;
 use crate::ids::{GlobalWorkerId, PendingId, TapeId};
-use crate::job::Job;
+use crate::job::{Job, Stream};
 
 /// Separates the draws for placeholders from other draws with the same seed.
 const SALT: u64 = 0x7069_636b_0000_0000;
@@ -101,6 +101,12 @@ impl Scenario {
         self.job.requests[request].options
     }
 
+    /// The stream of events that the answer to a request is, unless it has another status.
+    pub fn stream(&self, request: usize, status: u16) -> Option<Stream> {
+        let request = &self.job.requests[request];
+        request.stream.filter(|_| request.expect.has_status(status))
+    }
+
     pub fn visitors(&self) -> Option<&Visitors> {
         self.visitors.as_deref()
     }
@@ -154,8 +160,8 @@ impl Scenario {
         pending: PendingId,
         http2: &mut redline_http2::Session,
     ) -> Result<(), Unwritable> {
-        let ReadOptions { hash, keep, fields, .. } = self.job.requests[request].options;
-        let options = redline_http2::BodyOptions { hash, keep, fields };
+        let ReadOptions { hash, keep, fields, events, .. } = self.job.requests[request].options;
+        let options = redline_http2::BodyOptions { hash, keep, fields, events };
         let template = &self.job.requests[request].template;
         let body = template.fixed_body().cloned();
         let opened = if let Some(fields) = template.fixed_fields() {

@@ -73,6 +73,7 @@ impl RawCheck {
         };
         for request in &mut requests {
             request.options.hash = true;
+            request.end_with_first_event();
         }
         Ok(Job {
             target,

@@ -7,14 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use redline_pacing::Weights;
 use redline_traffic::EngineError;
 use redline_wire::{
-    Body, BodyEscape, Expect, Field, Names, Part, Pointer, ReadOptions, Spec, Template, Timestamp, Unit,
+    Body, BodyEscape, EventKind, Expect, Field, Names, Part, Pointer, ReadOptions, Spec, StreamExpect, Template,
+    Timestamp, Unit,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::journey::{Journey, Keeps};
 use super::target::{Http, Target};
-use super::{bad, from_hex};
+use super::{LONGEST_NS, bad, from_hex};
 
 /// Lists that requests pick from, by their names.
 pub type Picks = BTreeMap<String, Vec<String>>;
@@ -37,6 +38,8 @@ pub struct RawRequest {
     expect: RawExpect,
     #[serde(default)]
     timestamp: Option<RawTimestamp>,
+    #[serde(default)]
+    stream: Option<RawStream>,
 }
 
 /// How values of a user are written in `body_text`.
@@ -86,6 +89,42 @@ struct RawTimestamp {
     unit: RawUnit,
 }
 
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStream {
+    events: RawEvents,
+    #[serde(default)]
+    until: Option<u64>,
+    #[serde(default)]
+    for_ns: Option<u64>,
+    #[serde(default)]
+    stall_ns: Option<u64>,
+    #[serde(default)]
+    stall_fails: bool,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawEvents {
+    Sse,
+    Ndjson,
+    Chunks,
+}
+
+/// An answer that is a stream of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    pub kind: EventKind,
+    /// After this many events the request is complete.
+    pub until: Option<u64>,
+    /// This long after its beginning the request is complete.
+    pub for_ns: Option<u64>,
+    /// A longer time without an event is a stall.
+    pub stall_ns: Option<u64>,
+    /// A stall ends the request as `timeout`.
+    pub stall_fails: bool,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum RawUnit {
@@ -101,6 +140,7 @@ pub struct Request {
     pub template: Template,
     pub expect: Expect,
     pub timestamp: Option<Timestamp>,
+    pub stream: Option<Stream>,
     /// What to keep of its answers.
     pub options: ReadOptions,
 }
@@ -200,11 +240,66 @@ impl RawRequest {
         })?;
         let expect = self.expect.check(&within("expect"))?;
         let timestamp = self.timestamp.map(|timestamp| timestamp.check(&within("timestamp"))).transpose()?;
+        let stream = self.stream.map(|stream| stream.check(&within("stream"))).transpose()?;
+        if stream.is_some() && journey.is_some() {
+            let message = "a step of a journey cannot be a stream of events";
+            return Err(bad(&within("stream"), message, "leave it out, or load the stream by itself"));
+        }
+        if stream.is_some() {
+            let is_whole = expect.body_length.is_some() || expect.body_sha256.is_some() || !expect.json.is_empty();
+            if is_head || is_whole || timestamp.is_some() {
+                let message = "the body of a stream of events is only counted";
+                let hint = "leave out what is expected of the body, the timestamp, and HEAD, or the stream";
+                return Err(bad(&within("stream"), message, hint));
+            }
+        }
+        let expect = Expect {
+            stream: stream.map(|Stream { kind, until, .. }| StreamExpect { kind, events: until.unwrap_or(0) }),
+            ..expect
+        };
         let options = expect.read_options(is_head);
         let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
         let keep = options.keep || timestamp.is_some() || keeps.body;
         let options = ReadOptions { keep, fields: keeps.fields, ..options };
-        Ok(Request { template, expect, timestamp, options })
+        Ok(Request { template, expect, timestamp, stream, options })
+    }
+}
+
+impl RawStream {
+    fn check(self, place: &str) -> Result<Stream, EngineError> {
+        let Self { events, until, for_ns, stall_ns, stall_fails } = self;
+        if until == Some(0) {
+            let message = "0 events are none to wait for";
+            return Err(bad(&format!("{place}.until"), message, "give a number, or null for the whole stream"));
+        }
+        for (field, ns) in [("for_ns", for_ns), ("stall_ns", stall_ns)] {
+            if ns.is_some_and(|ns| !(1..=LONGEST_NS).contains(&ns)) {
+                let message = format!("it is not between 1 and {LONGEST_NS}");
+                return Err(bad(&format!("{place}.{field}"), &message, "durations are in nanoseconds"));
+            }
+        }
+        if stall_fails && stall_ns.is_none() {
+            let message = "there is no stall_ns that says what a stall is";
+            return Err(bad(&format!("{place}.stall_fails"), message, "give it, or leave this out"));
+        }
+        let kind = match events {
+            RawEvents::Sse => EventKind::Sse,
+            RawEvents::Ndjson => EventKind::Ndjson,
+            RawEvents::Chunks => EventKind::Chunks,
+        };
+        Ok(Stream { kind, until, for_ns, stall_ns, stall_fails })
+    }
+}
+
+impl Request {
+    /// End a stream of events with its first event, which shows that it is one.
+    pub fn end_with_first_event(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            (stream.until, stream.for_ns) = (Some(1), None);
+        }
+        if let Some(stream) = &mut self.expect.stream {
+            stream.events = 1;
+        }
     }
 }
 
@@ -239,6 +334,7 @@ impl RawExpect {
             body_length: self.body_length,
             body_sha256: body_sha256.transpose()?,
             json: json.collect::<Result<_, EngineError>>()?,
+            stream: None,
         })
     }
 }

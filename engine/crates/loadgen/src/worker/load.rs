@@ -95,8 +95,8 @@ impl WorkerLoad {
                 unwritten: 0,
             },
         };
-        if count == Some(0) {
-            // Other workers have all requests.
+        if count == Some(0) || load.demand.walks().is_some_and(Walks::is_done) {
+            // Other workers have all requests, or all rows.
             load.end_at(measure_ns);
         }
         load
@@ -340,6 +340,7 @@ impl WorkerLoad {
             ClientEvent::Clock(ClockReading { due_ns, to_server_ns, from_server_ns }) => {
                 self.tally.one_way(*due_ns, *to_server_ns, *from_server_ns);
             }
+            ClientEvent::Stream(progress) => self.tally.stream(progress),
             ClientEvent::Handshake(handshake) => self.tally.handshake(handshake.ns, handshake.resumed),
             ClientEvent::Reconnected => self.tally.reconnected(),
             ClientEvent::Surplus => self.tally.surplus(),

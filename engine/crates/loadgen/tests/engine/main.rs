@@ -9,6 +9,7 @@ mod commands;
 mod duets;
 mod early;
 mod endings;
+mod event_streams;
 mod failures;
 mod fixed_work;
 mod idle;

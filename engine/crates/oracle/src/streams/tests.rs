@@ -70,7 +70,7 @@ impl Pair {
             (b"cookie", b"sid=s1"),
             (b"x-token", b"t"),
         ];
-        let options = BodyOptions { hash: false, keep: true };
+        let options = BodyOptions { keep: true, ..BodyOptions::default() };
         self.client.open(&fields, body.map(Into::into), options, token).expect("there is room");
     }
 

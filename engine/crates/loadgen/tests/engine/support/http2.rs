@@ -26,6 +26,8 @@ pub enum Act {
     Late(Duration),
     /// `hello`, the head and a part at once, the rest after this time.
     Pieces(Duration),
+    /// So many server-sent events, this far apart, after which the answer ends, or does not.
+    Events(u32, Duration, bool),
     /// A gRPC answer with this status in its trailers; without a status if it is empty.
     Grpc(&'static str),
     /// A gRPC answer without a body, with this status in its head.
@@ -155,6 +157,19 @@ async fn answer(
         sending.send_data("hel".into(), false)?;
         tokio::time::sleep(time).await;
         return sending.send_data("lo".into(), true);
+    }
+    if let Act::Events(events, gap, ends) = act {
+        let head = response.header("content-type", "text/event-stream").body(()).unwrap();
+        let mut sending = respond.send_response(head, false)?;
+        for _ in 0..events {
+            tokio::time::sleep(gap).await;
+            sending.send_data("data: x\n\n".into(), false)?;
+        }
+        if !ends {
+            std::future::poll_fn(|context| sending.poll_reset(context)).await?;
+            return Ok(());
+        }
+        return sending.send_data(bytes::Bytes::new(), true);
     }
     if let Act::GrpcHead(status) = act {
         return respond.send_response(grpc_head(status).body(()).unwrap(), true).map(drop);

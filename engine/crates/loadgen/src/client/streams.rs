@@ -1,0 +1,222 @@
+//! The streams of events that have begun: what arrived of them, and when they are to end.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use redline_traffic::StreamNews;
+use redline_wire::StreamSoFar;
+
+use crate::demand::NEVER;
+use crate::ids::PendingId;
+use crate::job::Stream;
+
+/// A stream that has begun.
+#[derive(Clone, Copy)]
+pub struct Progress {
+    /// Distinguishes it from other streams of the same [`PendingId`].
+    number: u64,
+    stream: Stream,
+    due_ns: u64,
+    begun_ns: u64,
+    /// When the last event came, or else the head.
+    last_ns: u64,
+    /// What has arrived of it; events past the last that counts are left out.
+    pub so_far: StreamSoFar,
+}
+
+/// Why a stream is to be ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// It has lasted as long as it should.
+    Lasted,
+    /// No event came for this long.
+    Stalled(u64),
+}
+
+impl Progress {
+    /// Whether all events that count have arrived.
+    fn is_complete(&self) -> bool {
+        self.stream.until.is_some_and(|until| self.so_far.events >= until)
+    }
+
+    /// Whether the time since the last event is too long.
+    fn is_stalled(&self, now_ns: u64) -> bool {
+        self.stream.stall_ns.is_some_and(|stall_ns| now_ns.saturating_sub(self.last_ns) > stall_ns)
+    }
+
+    /// When the stream is to be ended, and why. Nothing stalls before `expires_from_ns`.
+    fn end(&self, expires_from_ns: u64) -> Option<(u64, StreamEnd)> {
+        let lasted = self.stream.for_ns.map(|for_ns| (self.begun_ns.saturating_add(for_ns), StreamEnd::Lasted));
+        let stalled = self.stream.stall_ns.filter(|_| self.stream.stall_fails).map(|stall_ns| {
+            let at_ns = self.last_ns.saturating_add(stall_ns).saturating_add(1).max(expires_from_ns);
+            (at_ns, StreamEnd::Stalled(stall_ns))
+        });
+        lasted.into_iter().chain(stalled).min_by_key(|(at_ns, _)| *at_ns)
+    }
+}
+
+/// The streams of a worker that have begun and not ended.
+#[derive(Default)]
+pub struct Streams {
+    open: Vec<Option<Progress>>,
+    length: usize,
+    begun: u64,
+    /// When streams may have to be ended: never later than they have to.
+    timers: BinaryHeap<Reverse<(u64, u64, u32)>>,
+}
+
+impl Streams {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    pub fn get(&self, pending: PendingId) -> Option<&Progress> {
+        self.open.get(pending.index())?.as_ref()
+    }
+
+    /// A stream that has begun.
+    pub fn any(&self) -> Option<PendingId> {
+        let place = self.open.iter().position(Option::is_some)?;
+        Some(PendingId(place as u32))
+    }
+
+    /// The head of a stream has arrived.
+    pub fn begin(&mut self, pending: PendingId, stream: Stream, due_ns: u64, so_far: StreamSoFar, now_ns: u64) {
+        self.begun += 1;
+        self.length += 1;
+        let so_far = StreamSoFar { events: 0, ..so_far };
+        let progress = Progress { number: self.begun, stream, due_ns, begun_ns: now_ns, last_ns: now_ns, so_far };
+        if pending.index() >= self.open.len() {
+            self.open.resize(pending.index() + 1, None);
+        }
+        self.open[pending.index()] = Some(progress);
+        self.set_timer(pending, &progress, 0);
+    }
+
+    fn set_timer(&mut self, pending: PendingId, progress: &Progress, expires_from_ns: u64) {
+        if let Some((at_ns, _)) = progress.end(expires_from_ns) {
+            self.timers.push(Reverse((at_ns, progress.number, pending.0)));
+        }
+    }
+
+    /// More of a stream has arrived. Returns whether all events that count have, and passes what is new.
+    pub fn follow(
+        &mut self,
+        pending: PendingId,
+        so_far: StreamSoFar,
+        now_ns: u64,
+        mut news: impl FnMut(StreamNews),
+    ) -> bool {
+        let Some(progress) = self.open.get_mut(pending.index()).and_then(Option::as_mut) else {
+            return false;
+        };
+        let known = progress.so_far.events;
+        let events = so_far.events.min(progress.stream.until.unwrap_or(u64::MAX));
+        progress.so_far = StreamSoFar { events, ..so_far };
+        if events > known {
+            if progress.is_stalled(now_ns) {
+                news(StreamNews::Stall);
+            }
+            let is_first = known == 0;
+            let since_ns = now_ns.saturating_sub(if is_first { progress.due_ns } else { progress.last_ns });
+            news(StreamNews::Events { count: events - known, since_ns, is_first });
+            progress.last_ns = now_ns;
+        }
+        progress.is_complete()
+    }
+
+    /// A stream has ended. Returns whether it stalled before its end; `None` if it is not known.
+    #[inline]
+    pub fn remove(&mut self, pending: PendingId, now_ns: u64) -> Option<bool> {
+        if self.is_empty() {
+            return None;
+        }
+        let progress = self.open.get_mut(pending.index())?.take()?;
+        self.length -= 1;
+        if self.is_empty() {
+            self.timers.clear();
+        }
+        Some(progress.is_stalled(now_ns))
+    }
+
+    /// When a stream may have to be ended.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.timers.peek().map_or(NEVER, |Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// The next stream that has to be ended by now. It stays open until the caller removes it.
+    pub fn expired(&mut self, now_ns: u64, expires_from_ns: u64) -> Option<(PendingId, StreamEnd)> {
+        while let Some(Reverse((at_ns, number, pending))) = self.timers.peek().copied()
+            && at_ns <= now_ns
+        {
+            self.timers.pop();
+            let pending = PendingId(pending);
+            let Some(progress) = self.get(pending).filter(|progress| progress.number == number).copied() else {
+                continue; // It has ended.
+            };
+            match progress.end(expires_from_ns) {
+                Some((at_ns, end)) if at_ns <= now_ns => return Some((pending, end)),
+                // An event came since this time was set.
+                _ => self.set_timer(pending, &progress, expires_from_ns),
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redline_traffic::StreamNews;
+    use redline_wire::{EventKind, StreamSoFar};
+
+    use super::{StreamEnd, Streams};
+    use crate::ids::PendingId;
+    use crate::job::Stream;
+
+    const STREAM: Stream =
+        Stream { kind: EventKind::Sse, until: Some(5), for_ns: Some(1000), stall_ns: Some(100), stall_fails: true };
+    const ONE: PendingId = PendingId(3);
+
+    fn arrived(events: u64) -> StreamSoFar {
+        StreamSoFar { status: 200, body_length: events * 10, events }
+    }
+
+    fn news(streams: &mut Streams, events: u64, now_ns: u64) -> (bool, Vec<StreamNews>) {
+        let mut all = Vec::new();
+        let complete = streams.follow(ONE, arrived(events), now_ns, |news| all.push(news));
+        (complete, all)
+    }
+
+    #[test]
+    fn gaps_run_from_event_to_event_and_the_first_from_due() {
+        let mut streams = Streams::default();
+        streams.begin(ONE, STREAM, 10, arrived(0), 50);
+        let first = StreamNews::Events { count: 2, since_ns: 50, is_first: true };
+        assert_eq!(news(&mut streams, 2, 60), (false, vec![first]));
+        assert_eq!(news(&mut streams, 2, 70), (false, vec![]));
+        let later = StreamNews::Events { count: 1, since_ns: 110, is_first: false };
+        assert_eq!(news(&mut streams, 3, 170), (false, vec![StreamNews::Stall, later]));
+        let last = StreamNews::Events { count: 2, since_ns: 30, is_first: false };
+        assert_eq!(news(&mut streams, 9, 200), (true, vec![last]));
+        assert_eq!(streams.remove(ONE, 250), Some(false));
+        assert_eq!(streams.remove(ONE, 250), None);
+    }
+
+    #[test]
+    fn streams_end_after_their_time_or_when_they_stall() {
+        let mut streams = Streams::default();
+        streams.begin(ONE, STREAM, 0, arrived(0), 0);
+        assert_eq!(streams.next_ns(), 101);
+        news(&mut streams, 1, 90);
+        assert_eq!(streams.expired(101, 0), None);
+        assert_eq!(streams.next_ns(), 191);
+        assert_eq!(streams.expired(191, 500), None);
+        assert_eq!(streams.expired(500, 500), Some((ONE, StreamEnd::Stalled(100))));
+        assert_eq!(streams.remove(ONE, 500), Some(true));
+        assert_eq!(streams.next_ns(), u64::MAX);
+        streams.begin(ONE, Stream { stall_fails: false, ..STREAM }, 0, arrived(0), 1000);
+        assert_eq!(streams.expired(2000, 0), Some((ONE, StreamEnd::Lasted)));
+    }
+}
