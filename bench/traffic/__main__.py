@@ -6,8 +6,9 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,9 +25,25 @@ from redline.errors import RedlineError, UsageError
 
 GOAL = 1 / 3
 AT_MOST_PLAIN = 1.3
-CASES: dict[str, Callable[[], tuple[Send, ...]]] = {"plain": sends.plain, "mix": sends.mix, "journey": sends.journey}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is requested of an oracle with these arguments, and whether Redline reads the answers as events."""
+
+    requests: Sequence[Send]
+    oracle: tuple[str, ...] = ()
+    events: bool = False
+
+
+CASES: dict[str, Case] = {
+    "plain": Case(sends.plain()),
+    "mix": Case(sends.mix()),
+    "journey": Case(sends.journey(), ("--sessions",)),
+    "events": Case(sends.plain(), ("--events", "20", "--event-gap", "2ms"), events=True),
+}
 WITHOUT_GOAL = ("wrk", "h2load")
-"""They draw nothing, check no answer, and count by status alone: they bound what can be reached."""
+"""They show how little is possible."""
 
 
 def main() -> None:
@@ -42,29 +59,37 @@ def main() -> None:
         place = Place(tuple(cores), build_oracle(), Path(folder), flags.pairs, flags.seconds)
         tools = Tools(()) if flags.before else peers(Path(folder))
         heading = _heading(place, tools, flags.before)
-        if flags.before:
-            rows = list(_before(flags.before, place))
-        else:
-            rows = [each for name in flags.case or CASES for each in _case(name, place, tools)]
+        rows: list[Row] = []
+        below: list[str] = []
+        try:
+            if flags.before:
+                rows += _before(flags.before, place)
+            for name in () if flags.before else flags.case or CASES:
+                try:
+                    rows += _case(name, place, tools)
+                except (RedlineError, OSError, ValueError) as error:
+                    below.append(f"{name} was not run: {' '.join(str(error).split())}")
+        except KeyboardInterrupt:
+            below.append("Interrupted: what is missing was not run.")
     busy = [f"Before: {first}", f"During the bench: {busy_line(before, Use.now())}", ""]
-    print("\n".join([*heading, *busy, *table(rows)]))
+    print("\n".join([*heading, *busy, *table(rows), *(f"\n{each}" for each in below)]))
 
 
 def _case(name: str, place: Place, tools: Tools) -> Sequence[Row]:
     """Redline first, then each peer, and in the opposite order in every second round."""
     progress(f"{name}:")
-    requests = CASES[name]()
+    case, ours = CASES[name], redline()
+    requests = case.requests
     if any(send.takes for send in requests):
-        return _journey(name, requests, place, tools)
-    ours = redline()
-    with _oracle(place) as base:
-        samples = _in_rounds(dict.fromkeys((ours, *tools.found), base), requests, place)
+        return _journey(name, case, place, tools)
+    with _oracle(place, *case.oracle) as base:
+        samples = _in_rounds(dict.fromkeys((ours, *tools.found), base), case, place)
     samples.failed |= tools.missing
     lacking = {tool.name: tool.lacks for tool in tools.found if tool.lacks and any(send.body for send in requests)}
     rows = []
     for peer in (*(tool.name for tool in tools.found), *tools.missing):
-        case = f"{name}, without {lacking[peer]} by {peer}" if peer in lacking else name
-        rows.append(row(case, ours.name, peer, _goal(peer), samples))
+        shown = f"{name}, without {lacking[peer]} by {peer}" if peer in lacking else name
+        rows.append(row(shown, ours.name, peer, _goal(peer), samples))
     return rows
 
 
@@ -73,17 +98,17 @@ def _before(binary: Path, place: Place) -> Iterator[Row]:
     progress(f"plain requests, and those of {binary}:")
     with running(place.oracle, "null", cpu=place.server_core) as oracle:
         pairs = engines(engine_binary(), binary, oracle.endpoint.port, place.client_core)
-        samples = _in_rounds(dict.fromkeys([tool for pair in pairs for tool in pair], ""), sends.plain(), place)
+        samples = _in_rounds(dict.fromkeys([tool for pair in pairs for tool in pair], ""), CASES["plain"], place)
     for ours, theirs in pairs:
         yield row("plain", ours.name, theirs.name, AT_MOST_MORE, samples)
 
 
-def _journey(name: str, requests: Sequence[Send], place: Place, tools: Tools) -> Sequence[Row]:
+def _journey(name: str, case: Case, place: Place, tools: Tools) -> Sequence[Row]:
     """Tools that have journeys, and Redline with the same requests in no order, on a server that asks for no login."""
     ours, unlinked = redline(), redline("redline, no journey", sends.as_unlinked)
     able = [tool for tool in tools.found if tool.journeys]
-    with _oracle(place, "--sessions") as base, _oracle(place) as open_to_all:
-        samples = _in_rounds({ours: base, unlinked: open_to_all} | dict.fromkeys(able, base), requests, place)
+    with _oracle(place, *case.oracle) as base, _oracle(place) as open_to_all:
+        samples = _in_rounds({ours: base, unlinked: open_to_all} | dict.fromkeys(able, base), case, place)
     samples.failed |= tools.missing | {tool.name: "has no journeys" for tool in tools.found if not tool.journeys}
     peers = (*(tool.name for tool in tools.found), *tools.missing)
     rows = [row(name, ours.name, unlinked.name, AT_MOST_PLAIN, samples)]
@@ -94,9 +119,11 @@ def _goal(peer: str) -> float | None:
     return None if peer in WITHOUT_GOAL else GOAL
 
 
-def _in_rounds(bases: Mapping[Tool, str], requests: Sequence[Send], place: Place) -> Samples:
+def _in_rounds(bases: Mapping[Tool, str], case: Case, place: Place) -> Samples:
     """Each tool once a round on its server."""
-    wanted = {tool: Wanted(requests, base, place.seconds, place.scratch) for tool, base in bases.items()}
+    wanted = {
+        tool: Wanted(case.requests, base, place.seconds, place.scratch, case.events) for tool, base in bases.items()
+    }
     by_name = {tool.name: tool for tool in bases}
 
     def measure(client: Client) -> Sample:

@@ -24,12 +24,16 @@ _GLOBAL = re.compile(r"> Global\s*\|\s*[\d,]+\s*\|\s*([\d,]+)\s*\|\s*([\d,]+)")
 
 @dataclass(frozen=True)
 class Wanted:
-    """The requests that every user sends in turn, to the server of that URL; files go below `scratch`."""
+    """The requests that every user sends in turn, to the server of that URL; files go below `scratch`.
+
+    `events`: the answers are streams of them.
+    """
 
     requests: Sequence[Send]
     base: str
     seconds: float
     scratch: Path
+    events: bool = False
 
     @property
     def millis(self) -> int:
@@ -86,8 +90,10 @@ def redline(name: str = "redline", journeys: Callable[[Sequence[Send]], str] = s
     def call(wanted: Wanted) -> Called:
         written = journeys(wanted.requests) if wanted.journey else sends.as_list(wanted.requests)
         listed = wanted.file("requests.json", written)
-        flags = ["--requests", str(listed), "-c", str(USERS), "-d", f"{wanted.millis}ms", "--warmup", "0s", "--json"]
-        return Called([str(REDLINE), "load", wanted.base + "/", *flags], _read_redline)
+        path = wanted.requests[0].path if wanted.events else "/"
+        flags = ["--events", "sse"] if wanted.events else ["--requests", str(listed)]
+        flags += ["-c", str(USERS), "-d", f"{wanted.millis}ms", "--warmup", "0s", "--json"]
+        return Called([str(REDLINE), "load", wanted.base + path, *flags], _read_redline)
 
     return Tool(name, _first_line([str(REDLINE), "--version"]), call, journeys=True)
 
@@ -113,7 +119,7 @@ def peers(java: Path) -> Tools:
         try:
             found.append(in_java(java))
         except DriveError as error:
-            missing[name] = str(error)
+            missing[name] = " ".join(str(error).split())
     return Tools(tuple(found), missing)
 
 

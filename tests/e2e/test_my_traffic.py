@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.rig import running
+from redline.storage.runs import RunStore
 from redline.suite.urls import base_of
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.test_documented_commands import SHORT_AB, SHORT_LIMIT, SHORT_LOAD, TRAFFIC, replaced, with_servers
@@ -124,6 +126,26 @@ def test_what_is_no_file_of_requests_is_refused(redline: Redline, tmp_path: Path
     redline("load", "http://127.0.0.1:1/", "--requests", "text").refused(2, "text:1:1: this is not a list of requests")
 
 
+def test_the_suite_of_a_replay_is_one_that_runs(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    """It names the due times that its directory keeps, and not the log, which no suite reads."""
+    (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(30)))
+    with running(oracle, "null") as server:
+        url = server.url.removesuffix("/path0")
+        done = redline("load", url, "--replay", "access.log", "--speed", "2x", "-o", "out")
+        assert done.code == 0, done.err
+        (tmp_path / "access.log").unlink()
+        redline("run", "out/suite.yaml", "-o", "again")
+    suite = (tmp_path / "out" / "suite.yaml").read_text()
+    assert suite.startswith("# times.txt has the due times; it is in the directory of this run\n")
+    runs = [RunStore(tmp_path / name).run() for name in ("out", "again")]
+    loads = [[cell.load.shape for cell in run.manifest.plan.cells.values()] for run in runs]
+    assert loads[0] == loads[1]
+    assert runs[0].manifest.suite_text == suite
+    (recording,) = runs[1].recordings
+    assert recording.traffic is not None
+    assert recording.traffic.counts.due == 30
+
+
 def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(300)))
     command = shlex.join([str(oracle), "null", "--port", "{port}"])
@@ -132,3 +154,18 @@ def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, 
     assert "300 requests in 997 ms; the file has whole seconds, over which they are spread evenly" in done.err
     (cell, *_) = done.json["cells"]
     assert "300 replayed requests" in json.dumps(cell)
+
+
+def test_the_first_byte_of_every_request_is_measured(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    """The body of both requests takes 20 ms longer than the head; in one piece there is no such row."""
+    (tmp_path / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
+    asked = ("--requests", "shop.yaml", "-m", "mix", "-R", "100", "-d", "1s", "--warmup", "0s", "--json")
+    with running(oracle, "null", "--body-bytes", "4000", "--body-over", "20ms") as server:
+        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+    assert done.code == 0, done.err
+    for request in done.json["requests"]:
+        first, last = ({point["q"]: point["ns"] for point in request[key]} for key in ("first_byte", "response"))
+        assert last[0.5] > first[0.5] + 10_000_000
+    with running(oracle, "null") as server:
+        done = redline("load", f"http://{server.endpoint.host}:{server.endpoint.port}/", *asked)
+    assert [request.get("first_byte") for request in done.json["requests"]] == [None, None]

@@ -169,7 +169,7 @@ def test_names_versions_and_suites_are_as_flags_say(redline: Redline, tmp_path: 
         suite = loaded(redline, url, *trust, "--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-AES256-GCM-SHA384")
         newest = loaded(redline, url, *trust, "--tls-min", "1.3", "--ciphers", "TLS_CHACHA20_POLY1305_SHA256")
         done = redline("load", url, *trust, *SHORT, "--ciphers", "AES128-SHA")
-        done.refused(1, '"AES128-SHA" is not a cipher suite that the engine supports')
+        done.refused(2, "`AES128-SHA` is not a cipher suite that the engine has")
     assert suite.tls is not None
     assert newest.tls is not None
     assert suite.tls.cipher.endswith("ECDSA_WITH_AES_256_GCM_SHA384")
@@ -295,6 +295,8 @@ def test_the_documented_commands_work(redline: Redline, tmp_path: Path, authorit
         (("http+unix://%2Fa/", "--source", "127.0.0.2"), "a Unix socket has no addresses"),
         (("http://127.0.0.1/", "--source", "nowhere"), "`nowhere` is not an address"),
         (("https://127.0.0.1/", "--tls-min", "1.3", "--tls-max", "1.2"), "no version is left"),
+        (("https://127.0.0.1/", "--ciphers", "ECDHE-RSA-AES128-GCM-SHA256"), "one of TLS 1.3, which may be negotiated"),
+        (("http://127.0.0.1/", "--interface", "lo"), "use `--source ADDRESS`"),
         (("http://127.0.0.1/", "--sni", "a"), "--sni means nothing without TLS"),
     ],
 )

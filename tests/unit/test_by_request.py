@@ -7,6 +7,7 @@ import pytest
 
 from redline.analysis import build_report
 from redline.analysis.duet import Duet
+from redline.analysis.percentiles import LoadedRequests, request_reports
 from redline.model import (
     Counts,
     DuetRecording,
@@ -22,7 +23,7 @@ from redline.model import (
     Scenario,
     TargetTraffic,
 )
-from redline.report.document import Medium
+from redline.report.document import Medium, Table
 from redline.report.render import csvfile
 from redline.report.render import markdown as md
 from redline.report.sections.by_request import MOST_ROWS, request_tables
@@ -166,3 +167,25 @@ def test_a_duet_says_which_request_is_slower() -> None:
     assert duet.of_request(1, 0.9999) is None
     assert Duet((start(0, 1.5),)).of_request(0, 0.5) is None
     assert Duet((simulated_duet(0), simulated_duet(1), simulated_duet(2))).of_request(0, 0.5) is None
+
+
+def test_the_first_byte_of_a_request_is_shown_where_it_is_not_the_last() -> None:
+    whole, late, early = (Histogram.of([ms * 1e6] * 400) for ms in (1, 30, 4))
+    made = [
+        RequestTraffic(outcomes=Outcomes(ok=400), response=whole, first_byte=whole),
+        RequestTraffic(outcomes=Outcomes(ok=400), response=late, first_byte=early),
+        RequestTraffic(outcomes=Outcomes(ok=400), response=late),
+    ]
+    loads = [LoadedRequests((*made,), 1200, 2.0)] * 2
+    items, basket, unknown = request_reports(MIX, loads)
+    assert (items.first_byte, unknown.first_byte) == ((), ())
+    assert {point.ns for point in basket.first_byte} == {*early.quantiles_ns((0.5,))}
+    tables = [block for block in request_tables([items, basket, unknown]) if isinstance(block, Table)]
+    assert [table.rows[0][0] for table in tables if table.columns[0].title == "first byte of"] == [basket.request]
+
+
+def test_times_to_the_first_byte_are_known_only_where_every_load_counted_them() -> None:
+    times = Histogram.of([1e6] * 4)
+    known, old = RequestTraffic(response=times, first_byte=times), RequestTraffic(response=times)
+    assert RequestTraffic.merged([known, known]).first_byte == Histogram.merged([times, times])
+    assert RequestTraffic.merged([known, old]).first_byte is None

@@ -21,6 +21,7 @@ LAYOUT = {
     "_IN_ONE_LINE",
     "_JUDGING_SHARE",  # of the time, for what is shown on the way
     "_LEAST_REST",
+    "_MOST_ENCODED",  # lines about encoded answers
     "_LONGEST_S",  # what `redline selftest --seconds` takes
     "_LONGEST_WAIT_S",  # for whoever paints
     "_LOOK_S",  # how soon a question that is over gives the terminal back

@@ -50,6 +50,15 @@ def test_what_is_right_can_be_a_hash_or_values_of_json(tmp_path: Path) -> None:
     )
 
 
+def test_encodings_are_accepted_by_a_header_and_the_status_is_checked_under_load(tmp_path: Path) -> None:
+    written = "get: /x, accept: [gzip, br], expect: {json: {/a: 1}, under_load: status}"
+    request = scenario_of(tmp_path, written).request
+    assert request.headers == {"Accept-Encoding": "gzip, br"}
+    assert request.expect == Expected(json_values={"/a": 1}, under_load="status")
+    request = scenario_of(tmp_path, "get: /x, accept: gzip, expect: {body: a}").request
+    assert request.expect == Expected(body="a", under_load="status")
+
+
 def test_where_the_answer_gives_the_servers_clock(tmp_path: Path) -> None:
     field = scenario_of(tmp_path, "get: /a, timestamp: {pointer: /now, unit: ms}")
     assert field.request.timestamp == Timestamp(pointer="/now", unit="ms")
@@ -99,6 +108,13 @@ def test_every_method_has_its_key(tmp_path: Path) -> None:
         ("get: /a, expect: {json: {total: 3}}", "does not have the required form", "JSON Pointer"),
         ("get: /a, timestamp: {pointer: now, unit: ms}", "does not have the required form", "`body`"),
         ("get: /a, timestamp: {pointer: /now, unit: m}", "must be `s`, `ms`, `us` or `ns`", "did you mean"),
+        ("get: /a, accept: lzma", "must be `gzip`", "choose one of"),
+        ("get: /a, accept: gzip, headers: {accept-encoding: br}", "is the header `Accept-Encoding`", "leave out"),
+        ("get: /a, accept: gzip, timestamp: {pointer: /t, unit: s}", "cannot be read under load", "leave out"),
+        ("get: /a, accept: gzip, expect: {json: {/a: 1}}", "so `json` is not compared", "`under_load: status`"),
+        ("get: /a, accept: gzip, expect: {length: 1, under_load: length}", "so `under_load` is not", "decoded"),
+        ("get: /a, accept: gzip, stream: sse", "and not decoded", "leave out `accept` or `stream`"),
+        ("journey: {steps: [{get: /a, accept: gzip}]}", "and not decoded", "outside of a journey"),
         ("get: /a, timestamp: {pointer: /now}", "`unit` is missing", "`unit: ms`"),
     ],
 )

@@ -60,7 +60,7 @@ def by_request(*ok: int) -> dict[str, Any]:
 def test_what_was_counted_by_request_adds_up() -> None:
     traffic = Traffic.model_validate(by_request(30, 10))
     assert [request.outcomes.total for request in traffic.requests] == [30, 10]
-    assert traffic.requests[0].by_status(200) == {"200": 30}
+    assert traffic.requests[0].by_status([200]) == {"200": 30}
     lost = by_request(30, 10)
     lost["requests"][1]["outcomes"]["ok"] = 9
     with pytest.raises(ValidationError, match="by request do not add up"):

@@ -15,7 +15,7 @@ from redline.model import (
     StreamReport,
     StreamTraffic,
 )
-from redline.model.traffic import Requests, merged_requests
+from redline.model.traffic import Requests, earlier_first_byte, merged_requests
 from redline.stats import enough_beyond
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
@@ -82,6 +82,7 @@ def request_reports(
             path=request.path,
             rate_per_s=rate,
             response=percentiles(traffic.response),
+            first_byte=() if (early := earlier_first_byte([traffic])) is None else percentiles(early),
             outcomes=traffic.outcomes,
             answers=traffic.by_status(request.expect.statuses),
             body_bytes=traffic.body_bytes,

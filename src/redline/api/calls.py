@@ -38,7 +38,7 @@ Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 F = TypeVar("F", bound=Flags)
-_DESCRIBES = {"url", "method", "headers", "body", "status", "events"}
+_DESCRIBES = {"url", "method", "headers", "body", "compressed", "status", "events"}
 """The flags of a request, which a server of redline.yaml says itself."""
 
 
@@ -61,6 +61,7 @@ class RequestOptions(TypedDict, total=False):
     method: str
     headers: Mapping[str, str | Sequence[str]]
     body: str | Path
+    compressed: bool
     status: int
     events: str
     timeout: Time

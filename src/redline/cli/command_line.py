@@ -84,6 +84,7 @@ class RequestFlags(TelemetryFlags):
     headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
     method: str | None = flag("-X --method", "METHOD", "GET by default, POST with a body.")
     body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
+    compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")
     status: int | None = flag("--status", "N", "The expected status; 200 by default.")
     events: str | None = flag(
         "--events", "'sse until N'", "The answer is a stream: sse, ndjson or chunks; `for TIME`, `stall TIME`."

@@ -118,6 +118,10 @@ class LoadResult(Frozen):
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), description="by request, if there are several, in the order of the scenario"
     )
+    encoded: tuple[str, ...] = omitted_if_default(
+        (),
+        description="how encoded answers came before the load: `GET /: gzip, 1,234 bytes, 9,876 decoded`",
+    )
     journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     asked_again: str = omitted_if_default(
         "", "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"

@@ -30,6 +30,7 @@ from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
 
 _METHOD = "one trial: no interval"
+_MOST_ENCODED = 5
 _SAID = (0.5, 0.99)
 """The response times that are said beside the throughput."""
 
@@ -49,8 +50,19 @@ def _proxy(cell: Cell) -> str:
     return entry.way.proxy.text if isinstance(entry, AttachedServer) and entry.way.proxy else ""
 
 
+def _encodings(result: LoadResult) -> list[str]:
+    """How the answers came that may be encoded, the first few of them."""
+    more = len(result.encoded) - _MOST_ENCODED
+    return [*result.encoded[:_MOST_ENCODED], *([f"and {more} more"] if more > 0 else [])]
+
+
 def load_result(
-    url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = (), asked_again: str = ""
+    url: str,
+    cell: Cell,
+    recording: Recording,
+    objectives: tuple[Objective, ...] = (),
+    asked_again: str = "",
+    encoded: tuple[str, ...] = (),
 ) -> LoadResult:
     """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
@@ -89,6 +101,7 @@ def load_result(
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
+        encoded=encoded,
         journeys=journey_report(cell.scenario, [traffic.journeys], traffic.seconds),
         asked_again=asked_again,
         engine=traffic.engine,
@@ -114,7 +127,16 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     several = f"connections  in turn to {', '.join(result.addresses)}" if len(result.addresses) > 1 else ""
     streams = streams_text(result.streams) if shown and result.streams else ""
     tunnels = f"connections  through the proxy {result.proxy}" if result.proxy else ""
-    lines = (levels, streams, *others, agreed(result.tls) if result.tls else "", several, tunnels, answers)
+    lines = (
+        levels,
+        streams,
+        *others,
+        agreed(result.tls) if result.tls else "",
+        several,
+        tunnels,
+        *_encodings(result),
+        answers,
+    )
     outcomes = f"outcomes  {outcomes_text(result.counts)}"
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (

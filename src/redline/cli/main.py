@@ -11,6 +11,7 @@ import sys
 from typing import Any, NoReturn
 
 from redline.cli import exits, interrupts
+from redline.cli.curl_words import instead_of_curl
 from redline.cli.streams import LossyStream, VisibleStream
 
 _COMPLETES = "_REDLINE_COMPLETE"
@@ -86,5 +87,7 @@ def _usage_message(message: str, context: Any) -> str:
     message = message.replace("Value error, ", "").partition(", unable to parse")[0].rstrip(".")  # pydantic's words
     message = f"{message[:1].lower()}{message[1:]}"
     command = context.command_path if context is not None else "redline"
+    if instead := instead_of_curl(f"{command}: {message}"):
+        return f"redline: {message.partition(' (')[0]}\n  hint: {instead}\n"
     hints = (f"use `{new}`" for gone, new in _REPLACED.items() if f"{command}: {message}".startswith(gone))
     return f"redline: {message}\n  hint: {next(hints, f'see `{command} --help`')}\n"

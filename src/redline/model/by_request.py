@@ -18,6 +18,9 @@ class RequestReport(Frozen):
     path: str
     rate_per_s: float | None = Field(description="its part of the throughput; null in duets, which give no levels")
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
+    first_byte: tuple[Percentile, ...] = omitted_if_default(
+        (), "from when each request was due to the first byte of its answer; ns; absent where that is the last, too"
+    )
     outcomes: Outcomes
     answers: dict[str, int] = Field(default={}, description="complete answers by status")
     body_bytes: int = Field(description="bytes of the bodies of complete answers")

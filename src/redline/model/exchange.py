@@ -116,6 +116,12 @@ class Request(Frozen):
         return self.model_copy(update={"expect": expect})
 
     @property
+    def checked_for_status(self) -> "Request":
+        """The same request, with a check of the answer's status alone."""
+        expect = self.expect.model_copy(update={"under_load": "status"})
+        return self.model_copy(update={"expect": expect, "timestamp": None})
+
+    @property
     def header_lines(self) -> tuple[tuple[str, str], ...]:
         """Names and values of all header lines."""
         return tuple(

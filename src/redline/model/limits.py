@@ -119,6 +119,9 @@ class CurvePoint(Frozen):
     p90_ns: int | None
     p99_ns: int | None
     p999_ns: int | None
+    p75_ns: int | None = omitted_if_default(None)
+    p95_ns: int | None = omitted_if_default(None)
+    max_ns: int | None = omitted_if_default(None)
     overloaded: bool
 
 

@@ -296,11 +296,13 @@ class RequestTraffic(Frozen):
     status: dict[str, int] = Field(default={}, description="complete answers by class: 1xx to 5xx")
     outcomes: Outcomes = Outcomes()
     response: Histogram
+    first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
 
     @classmethod
     def merged(cls, parts: Sequence["RequestTraffic"]) -> Self:
         """The sums of the parts, which belong to the same request."""
+        first_bytes = [part.first_byte for part in parts if part.first_byte is not None]
         counts = Counts.merged(Counts(status=part.status, outcomes=part.outcomes) for part in parts)
         return cls(
             completed=sum(part.completed for part in parts),
@@ -308,6 +310,7 @@ class RequestTraffic(Frozen):
             status=counts.status,
             outcomes=counts.outcomes,
             response=Histogram.merged(part.response for part in parts),
+            first_byte=Histogram.merged(first_bytes) if len(first_bytes) == len(parts) else None,
             streams=StreamTraffic.merged(part.streams for part in parts),
         )
 
@@ -318,7 +321,7 @@ class RequestTraffic(Frozen):
 
     def timed_by(self, other: "RequestTraffic") -> "RequestTraffic":
         """The same counts with the response times of another load."""
-        return self.model_copy(update={"response": other.response})
+        return self.model_copy(update={"response": other.response, "first_byte": other.first_byte})
 
     def by_status(self, expected: Iterable[int]) -> dict[str, int]:
         """Complete answers by status, as `Counts.by_status` gives them; `expected` are the request's statuses."""

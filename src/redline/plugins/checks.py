@@ -1,5 +1,6 @@
 """A single request, sent by the engine as in a load. Readiness and verification use no other HTTP client."""
 
+import hashlib
 import json
 import os
 import select
@@ -64,6 +65,12 @@ class Checked(Frozen):
     def is_refusal(self) -> bool:
         """Whether the status says that the request was wrong, or failed."""
         return self.status is not None and self.status >= _FIRST_REFUSAL
+
+    def with_body(self, body: bytes) -> "Checked":
+        """The same answer with another whole body, such as that of an encoded answer."""
+        digest = hashlib.sha256(body).hexdigest()
+        changed = {"body_base64": body, "body_length": len(body), "body_sha256": digest}
+        return Checked.model_validate(dict(self) | changed)
 
     def header(self, name: str) -> str:
         """Return the first header of that name, in lower case; empty if there is none."""

@@ -63,6 +63,9 @@ def _point(probes: Sequence[LimitProbe]) -> CurvePoint:
         p90_ns=quantile_known(response, 0.9),
         p99_ns=quantile_known(response, 0.99),
         p999_ns=quantile_known(response, 0.999),
+        p75_ns=quantile_known(response, 0.75),
+        p95_ns=quantile_known(response, 0.95),
+        max_ns=response.max_ns,
         overloaded=probes[0].overloaded,
     )
 

@@ -52,6 +52,16 @@ impl ByJourney {
         job.journey.as_ref().map(|_| Box::new(Self::Journal(Journal::default())))
     }
 
+    /// Whether a journey counts that was due at this time. In a duet, the guard of a slice is no exception: users whose
+    /// journeys go on in it begin their next in it.
+    #[inline]
+    pub fn counts(&self, due_ns: u64, measure_ns: u64) -> bool {
+        match self {
+            Self::Sums(_) => due_ns >= measure_ns,
+            Self::Journal(_) => true,
+        }
+    }
+
     /// The mark of a journey that fell due where it is measured.
     pub fn mark(&self) -> Mark {
         match self {

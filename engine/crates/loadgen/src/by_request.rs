@@ -44,6 +44,8 @@ pub struct Entry {
     /// It was answered right within the window.
     completed: bool,
     response_ns: u64,
+    /// From due to the first byte of a complete answer.
+    first_ns: Option<u64>,
     body_bytes: u64,
 }
 
@@ -58,6 +60,7 @@ impl Entry {
             of_window,
             completed,
             response_ns,
+            first_ns: ended.first_ns.map(|first_ns| first_ns.saturating_sub(ended.due.due_ns)),
             body_bytes: ended.body_bytes,
         })
     }
@@ -68,7 +71,7 @@ impl Entry {
         tally.completed += u64::from(self.completed);
         if self.of_window {
             tally.outcomes.count(self.outcome);
-            tally.response.record(self.response_ns);
+            tally.record(self.first_ns, self.response_ns);
             tally.body_bytes += self.body_bytes;
             if let Some(status) = self.status {
                 tally.status.count(status);

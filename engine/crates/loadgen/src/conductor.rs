@@ -208,7 +208,7 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
         measure_end_ns: end_ns,
         clocks,
         failures,
-        requests,
+        requests: requests.into_iter().map(RequestTally::complete).collect(),
         journeys,
         slice,
     };

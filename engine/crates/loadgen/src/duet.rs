@@ -214,6 +214,9 @@ impl DuetRun<'_> {
                 }
             }
         }
+        for total in &mut totals {
+            total.requests = std::mem::take(&mut total.requests).into_iter().map(RequestTally::complete).collect();
+        }
         Ok(totals)
     }
 

@@ -424,7 +424,7 @@ impl Tally {
     #[inline]
     pub fn mark_of_journey(&self, due_ns: u64) -> Mark {
         match &self.by_journey {
-            Some(by_journey) if due_ns >= self.window.measure_ns => by_journey.mark(),
+            Some(by_journey) if by_journey.counts(due_ns, self.window.measure_ns) => by_journey.mark(),
             _ => 0,
         }
     }
@@ -433,7 +433,7 @@ impl Tally {
     #[inline]
     pub fn journey_due(&mut self, due_ns: u64) {
         if let Some(by_journey) = &mut self.by_journey
-            && due_ns >= self.window.measure_ns
+            && by_journey.counts(due_ns, self.window.measure_ns)
         {
             by_journey.due();
         }

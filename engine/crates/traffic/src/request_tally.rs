@@ -17,14 +17,41 @@ pub struct RequestTally {
     pub outcomes: Outcomes,
     /// From due to the last byte of the answer, or to when the outcome was known.
     pub response: SparseHistogram,
+    /// From due to the first byte of the answer, of complete answers. `None` until the first of them whose first byte was not
+    /// the last, or until [`Self::complete`]: it is that of `response`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte: Option<SparseHistogram>,
     /// The streams of events among the answers; `None` if its answers are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Box<StreamTally>>,
 }
 
 impl RequestTally {
+    /// Record the times of a request: to the first byte of its answer, if it has a complete one, and to the end.
+    #[inline]
+    pub fn record(&mut self, first_ns: Option<u64>, response_ns: u64) {
+        if self.first_byte.is_some() || first_ns != Some(response_ns) {
+            let first_byte = self.first_byte.get_or_insert_with(|| self.response.clone());
+            if let Some(first_ns) = first_ns {
+                first_byte.record(first_ns);
+            }
+        }
+        self.response.record(response_ns);
+    }
+
+    /// Write down the times to the first byte, also where they are the response times.
+    #[must_use]
+    pub fn complete(mut self) -> Self {
+        self.first_byte.get_or_insert_with(|| self.response.clone());
+        self
+    }
+
     /// Add all counts of another tally of the same request.
     pub fn add(&mut self, other: &Self) {
+        if self.first_byte.is_some() || other.first_byte.is_some() {
+            let first_byte = self.first_byte.get_or_insert_with(|| self.response.clone());
+            first_byte.add(other.first_byte.as_ref().unwrap_or(&other.response));
+        }
         self.completed += other.completed;
         self.body_bytes += other.body_bytes;
         self.status += other.status;

@@ -161,7 +161,7 @@ proptest! {
         let reason = "a".to_owned();
         failures.add(Failure { outcome: Outcome::InFlight, reason, at: None, from: Some(index), bytes_base64, request: None, time_ns: 1 });
         let mut tally = RequestTally { completed: index, ..RequestTally::default() };
-        tally.response.record(start_ns);
+        tally.record(Some(end_ns), start_ns);
         let requests = vec![tally, RequestTally::default()];
         let summary = Summary {
             ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), journeys: Some(journeys()), slice: &slice,
@@ -378,4 +378,27 @@ fn journeys() -> JourneyTally {
     JourneyTally::add_to(&mut sum, None);
     JourneyTally::add_to(&mut sum, Some(&JourneyTally { due: 1, unfinished: 1, ..JourneyTally::default() }));
     sum.unwrap()
+}
+
+/// Of the requests of two workers, those of one came in one piece; one of the other's had no answer.
+#[test]
+fn the_first_byte_of_a_request_is_that_of_complete_answers() {
+    let mut whole = RequestTally::default();
+    whole.record(Some(500), 500);
+    assert_eq!(whole.first_byte, None);
+    let mut pieces = whole.clone();
+    pieces.record(Some(100), 900);
+    pieces.record(None, 2000);
+    let [mut sum, mut other_way] = [whole.clone(), pieces.clone()];
+    sum.add(&pieces);
+    other_way.add(&whole);
+    assert_eq!(sum, other_way);
+    let counts = |histogram: &SparseHistogram| {
+        let histogram: Histogram = serde_json::from_value(serde_json::to_value(histogram).unwrap()).unwrap();
+        (histogram.count(), histogram.min_ns(), histogram.max_ns())
+    };
+    assert_eq!(counts(&sum.response), (4, 500, 2000));
+    assert_eq!(counts(sum.first_byte.as_ref().unwrap()), (3, 100, 500));
+    let whole = whole.complete();
+    assert_eq!(whole.first_byte.as_ref(), Some(&whole.response));
 }

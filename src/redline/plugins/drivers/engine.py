@@ -36,6 +36,8 @@ class EngineDriver:
 
     def __init__(self, engine: Path, *arguments: str) -> None:
         self._engine, self._arguments = engine, arguments
+        self.encoded: tuple[str, ...] = ()
+        """How the answers of the last `verify` were encoded, and how long they were."""
         self.cookies: tuple[str, ...] = ()
         """The cookies that the answers of the last `verify` set, by name."""
 
@@ -67,7 +69,7 @@ class EngineDriver:
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """Send each request once, as under load, and compare the whole answer. Raises DriveError."""
         verified = verify(self._engine, cell, endpoint)
-        self.cookies = verified.cookies
+        self.cookies, self.encoded = verified.cookies, verified.encoded
         return verified.wrong
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:

@@ -15,6 +15,7 @@ from redline.model.template import first_of
 from redline.model.way import AccessPoint
 from redline.plugins.checks import Checked, CheckProcess, checking
 from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check, check_journey
+from redline.plugins.encodings import EncodingError, codings_of, decoded
 from redline.ports import Endpoint
 from redline.quantities import clip, either
 
@@ -25,6 +26,7 @@ GRPC = "application/grpc"
 _REDIRECTION = 3
 _BEGUN = "bytes of it"
 _ENDLESS = "; it began and did not end: if it is a stream of events, say so (--events sse, or `stream: sse`)"
+_ENCODING = "content-encoding"
 _NO_TLS = "does not speak TLS"
 _SIGNS_OF_TLS = ("certificate", "the server sent the alert")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -32,10 +34,14 @@ _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 
 @dataclass
 class Verified:
-    """How a server answered: its first wrong answer in one line, or None, and the cookies that its answers set."""
+    """How a server answered: its first wrong answer in one line, or None.
+
+    `cookies` are the names of those that its answers set, `encoded` says how answers that may be encoded came.
+    """
 
     wrong: str | None = None
     cookies: tuple[str, ...] = ()
+    encoded: tuple[str, ...] = ()
 
 
 def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
@@ -45,6 +51,7 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     but that is at least 5 s and at most 30 s here.
     """
     cookies: list[str] = []
+    encoded: dict[str, None] = {}
     places = addresses_of(endpoint)
     if cell.scenario.journey is not None:
         for place in places:
@@ -56,13 +63,66 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     with checking(engine) as checks:
         for place, request in ((place, request) for place in places for request in cell.scenario.requests):
             answer = _ask(checks, cell, request, place, _compared_bytes(request))
+            if _is_decoded(request) and answer.body_length:
+                if why := _undecodable(request, answer):
+                    return Verified(f"{_request_line(cell, request)}: {why}")
+                encoded[f"{_request_line(cell, request)}: {_encoding_of(answer)}"] = None
+                answer = decoded_answer(answer)
             if (wrong := difference(request, answer)) is not None:
                 meant = _other_scheme(checks, cell, place, answer)
                 at = f" at {place}" if len(places) > 1 else ""
                 return Verified(f"{_request_line(cell, request)}{at}: {wrong}{meant and f'; {meant}'}")
             if not any(name.lower() == "cookie" for name, _ in request.header_lines):
                 cookies += _cookies_of(answer)
-    return Verified(None, tuple(dict.fromkeys(cookies)))
+    return Verified(None, tuple(dict.fromkeys(cookies)), tuple(encoded))
+
+
+def accepts(request: Request) -> tuple[str, ...]:
+    """The encodings that a request accepts; empty if it says nothing of them."""
+    lines = (value for name, value in request.header_lines if name.lower() == "accept-encoding")
+    named = (part.partition(";")[0].strip().lower() for line in lines for part in line.split(","))
+    return tuple(name for name in named if name not in {"", "identity"})
+
+
+def _is_decoded(request: Request) -> bool:
+    """Whether its answer is decoded and compared here: the engine compares bodies as they come."""
+    return bool(accepts(request)) and request.expect.under_load == "status"
+
+
+def _encoding_of(answer: Checked) -> str:
+    """How an answer came: `gzip, 1,234 bytes, 10,000 decoded`."""
+    if not (encoding := answer.header(_ENCODING)):
+        return f"not encoded, {answer.body_length:,} bytes"
+    return f"{encoding}, {answer.body_length:,} bytes, {decoded_answer(answer).body_length:,} decoded"
+
+
+def _undecodable(request: Request, answer: Checked) -> str | None:
+    """Say why an answer's encoding is wrong: it was not accepted, or does not fit the body; None if it is right."""
+    accepted, codings = accepts(request), codings_of(answer.header(_ENCODING))
+    if not accepted or not answer.body_length or not codings:
+        return None
+    if "*" not in accepted and (other := [coding for coding in codings if coding not in map(_plain_name, accepted)]):
+        return f"its body is encoded as {other[0]}, and the request accepts {', '.join(accepted)}"
+    if answer.body_length > len(answer.body):
+        return f"its body of {answer.body_length:,} encoded bytes is too long to be decoded"
+    try:
+        decoded(answer.body, codings)
+    except EncodingError as error:
+        return f"its body is not {answer.header(_ENCODING)}, as it says: {error}"
+    return None
+
+
+def _plain_name(coding: str) -> str:
+    return coding.removeprefix("x-")
+
+
+def decoded_answer(answer: Checked) -> Checked:
+    """The answer with its body decoded, which has to be whole. Raises EncodingError and UsageError."""
+    codings = codings_of(answer.header(_ENCODING))
+    if not codings or not answer.body_length:
+        return answer
+    body = decoded(answer.body, codings)
+    return answer.with_body(body)
 
 
 def addresses_of(endpoint: Endpoint) -> tuple[Endpoint, ...]:
@@ -163,6 +223,10 @@ def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[En
             for name, answer in answers:
                 if answer.status is None:
                     return f"{_request_line(cell, request)}: {name}: {answer.wrong}"
+                if (why := _undecodable(request, answer)) is not None:
+                    return f"{_request_line(cell, request)}: {name}: {why}"
+            if accepts(request):
+                answers = [(name, decoded_answer(answer)) for name, answer in answers]
             for name, answer in answers[1:]:
                 if (different := _first_difference((answers[0][0], name), answers[0][1], answer)) is not None:
                     return f"{_request_line(cell, request)}: {different}"
@@ -196,6 +260,8 @@ def verify_within_s(cell: Cell) -> float:
 
 def _compared_bytes(request: Request) -> int:
     """Return the bytes of the body to compare or show here: the engine compares its length and its SHA-256."""
+    if _is_decoded(request):
+        return MOST_KEPT
     return LONGEST_JSON if request.expect.json_values or request.timestamp else SHOWN_BYTES + 1
 
 
@@ -205,7 +271,8 @@ def _request_line(cell: Cell, request: Request) -> str:
 
 def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint, keep_bytes: int) -> Checked:
     """Return the answer, compared with all expectations."""
-    wanted = request.checked_entirely
+    # The engine does not decode: what it is to compare is compared here.
+    wanted = request.checked_for_status if _is_decoded(request) else request.checked_entirely
     timeout_ns = int(verify_within_s(cell) * 1e9)
     picks = cell.scenario.picks
     try:

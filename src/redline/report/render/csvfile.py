@@ -30,7 +30,7 @@ _PROBE = (
     *("phase", "fresh", "start", "rate_per_s", "seconds", "offered_per_s", "answered_per_s", "errors"),
     *("p50_ns", "p90_ns", "p99_ns", "p999_ns", "overloaded", "client"),
 )
-_MORE_TIMES = ("p75_ns", "p95_ns", "max_ns")
+_ADDED_LATER = ("p75_ns", "p95_ns", "max_ns", "aborted_by")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
@@ -38,7 +38,7 @@ SEARCH_COLUMNS = (
     *_LIMIT,
     *_RATIO,
     *_PROBE,
-    *_MORE_TIMES,
+    *_ADDED_LATER,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -80,7 +80,7 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         for limit in cell.limits:
             yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
         for probe in cell.probes:
-            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in (*_PROBE, *_MORE_TIMES)}
+            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER)}
         if not cell.limits:
             yield about | {"row": "limit", "reason": cell.reason}
     for comparison in report.comparisons:
@@ -138,10 +138,11 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
 def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
     """Yield what was counted by request: `throughput:GET /items`, `p99:GET /items`."""
     for request in cell.requests:
-        known = {point.q: point.ns for point in request.response}
+        known, first = ({point.q: point.ns for point in times} for times in (request.response, request.first_byte))
         numbers: list[tuple[str, str, Field]] = [
             (Metric.THROUGHPUT.value, Metric.THROUGHPUT.unit, request.rate_per_s),
             *((quantile_name(q), "ns", known.get(q)) for q in PERCENTILES),
+            *((f"first-byte-{quantile_name(q)}", "ns", first.get(q)) for q in PERCENTILES if first),
             ("requests", "1", request.outcomes.total),
             ("errors", "1", request.outcomes.errors),
             ("body", "B", request.body_bytes),

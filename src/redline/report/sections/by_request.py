@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from redline.model import CellReport, Report, RequestRatio, RequestReport
+from redline.model.percentile import Percentile
 from redline.report import format as fmt
 from redline.report.document import Block, Column, Fold, Medium, Prose, Section, Table, filled, line
 from redline.report.sections.by_journey import journey_tables
@@ -21,16 +22,21 @@ def request_tables(requests: Sequence[RequestReport], title: str = "") -> Iterat
     shown = sorted(requests, key=lambda request: -request.outcomes.total)[:MOST_ROWS]
     known = [q for q in QUANTILES if any(point.q == q for request in requests for point in request.response)]
     columns = (Column("request"), *_times_heads(known))
-    rows = tuple((request.request, *_times(request, known)) for request in shown)
+    rows = tuple((request.request, *_times(request.response, known)) for request in shown)
     yield Table(columns, rows, heading, on=Medium.TERMINAL)
     columns = (Column("request"), *_counts_heads())
     yield Table(columns, tuple((request.request, *_counts(request)) for request in shown), on=Medium.TERMINAL)
+    early = [request for request in shown if request.first_byte]
+    known_early = [q for q in QUANTILES if any(point.q == q for request in requests for point in request.first_byte)]
+    columns = (Column("first byte of"), *_times_heads(known_early))
+    rows = tuple((request.request, *_times(request.first_byte, known_early)) for request in early)
+    yield from [Table(columns, rows)] if rows else ()
     left = len(requests) - len(shown)
     more = f"{fmt.integer(left)} more came less often; Markdown, page, CSV and JSON have all of them."
     yield Prose.of([more] if left else (), "dim", on=Medium.TERMINAL)
     columns = (Column("request"), Column("sent as"), *_counts_heads(), *_times_heads(known))
     all_rows = tuple(
-        (request.request, f"{request.method} {request.path}", *_counts(request), *_times(request, known))
+        (request.request, f"{request.method} {request.path}", *_counts(request), *_times(request.response, known))
         for request in requests
     )
     yield Table(columns, all_rows, heading, on=Medium.WRITTEN)
@@ -67,9 +73,9 @@ def _times_heads(quantiles: Sequence[float]) -> Iterator[Column]:
     return (Column(fmt.quantile_name(q), "right") for q in quantiles)
 
 
-def _times(request: RequestReport, quantiles: Sequence[float]) -> Iterator[str]:
+def _times(points: Sequence[Percentile], quantiles: Sequence[float]) -> Iterator[str]:
     """The percentiles for which there are enough requests."""
-    known = {point.q: fmt.duration(point.ns) for point in request.response}
+    known = {point.q: fmt.duration(point.ns) for point in points}
     return (known.get(q, "") for q in quantiles)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -25,7 +26,7 @@ from redline.quantities import clip
 from redline.suite.schema.bodies import CONTENT_TYPES, FormField, form_template, json_template, texts_of
 from redline.suite.schema.load import MOST_CONNECTIONS, ThinkItem
 from redline.suite.schema.stream import StreamItem, stream_of
-from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size, one_or_several
+from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size, as_list, one_or_several
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 STEP_NAME = r"^[A-Za-z][A-Za-z0-9_-]*( [A-Za-z0-9_-]+)*$"
@@ -120,6 +121,13 @@ HeaderItem = Annotated[Annotated[HeaderText, PLAIN] | Annotated[HeaderTexts, LIS
 Headers = Annotated[dict[Annotated[str, AfterValidator(check_header_name)], HeaderItem], AfterValidator(_headers)]
 PathText = Annotated[
     str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^(/|[{]take:)[!"$-~]*$'})
+]
+
+
+Encodings = Annotated[
+    list[Literal["gzip", "br", "zstd", "deflate"]],
+    BeforeValidator(as_list),
+    one_or_several({"enum": ["gzip", "br", "zstd", "deflate"]}),
 ]
 
 
@@ -227,9 +235,9 @@ class ExpectedSchema(Schema):
             )
         return self
 
-    def expected(self) -> Expected:
-        """The value of the model."""
-        under_load = self.under_load or ("hash" if self.sha256 else "length")
+    def expected(self, *, by_status: bool = False) -> Expected:
+        """The value of the model; `by_status`: the engine compares nothing else under load."""
+        under_load = "status" if by_status else self.under_load or ("hash" if self.sha256 else "length")
         statuses = statuses_of(self.status)
         status = statuses if len(statuses) > 1 else statuses[0]
         return Expected.model_validate({**self.model_dump(), "status": status, "under_load": under_load})
@@ -266,6 +274,11 @@ class RequestSchema(Schema):
         default={},
         description="headers by name; values are texts, or lists of texts",
         examples=[{"Accept": "text/plain"}],
+    )
+    accept: Encodings = Field(
+        default=[],
+        description="encodings of the answer that are accepted, and decoded when it is checked before the load",
+        examples=[["gzip", "br", "zstd"]],
     )
     body: BodyItem | None = Field(
         default=None, description="the request's body: a text, or {size: 256}", examples=[{"size": 256}]
@@ -322,6 +335,27 @@ class RequestSchema(Schema):
         return self
 
     @model_validator(mode="after")
+    def _decoded_before_the_load(self) -> Self:
+        """Under load the engine compares bodies as they come, and does not decode them."""
+        if not self.accept:
+            return self
+        if any(name.lower() == "accept-encoding" for name in self.headers):
+            raise WrongValueError("`accept` is the header `Accept-Encoding`", "leave out the header", field="accept")
+        if self.stream is not None:
+            hint = "leave out `accept` or `stream`"
+            raise WrongValueError("events are counted as they come, and not decoded", hint, field="accept")
+        if self.timestamp is not None:
+            message = "the time in an encoded answer cannot be read under load"
+            raise WrongValueError(message, "leave out `accept` or `timestamp`", field="accept")
+        if self.expect.under_load in ("length", "hash") or self.expect.sha256 or self.expect.json_values:
+            key = "json" if self.expect.json_values else "sha256" if self.expect.sha256 else "under_load"
+            if self.expect.under_load == "status":
+                return self
+            hint = "write `under_load: status` under `expect`: the rest is compared before the load, decoded"
+            raise WrongValueError(f"encoded answers are not decoded under load, so `{key}` is not compared", hint)
+        return self
+
+    @model_validator(mode="after")
     def _stream_is_only_counted(self) -> Self:
         expected = {"body", "length", "sha256", "json_values"} & self.expect.model_fields_set
         if self.stream is not None and (expected or self.timestamp is not None):
@@ -343,14 +377,16 @@ class RequestSchema(Schema):
             path=path or "",
             headers=self._all_headers(),
             body=self._any_body(),
-            expect=self.expect.expected(),
+            expect=self.expect.expected(by_status=bool(self.accept)),
             timestamp=self.timestamp and self.timestamp.timestamp(),
             stream=stream_of(self.stream),
         )
 
     def _all_headers(self) -> dict[str, str | tuple[str, ...]]:
-        """The headers, with the kind of a body of JSON or of a form, unless they name it themselves."""
+        """The headers, with accepted encodings, and the kind of a body of JSON or of a form unless they name it."""
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
+        if self.accept:
+            given["Accept-Encoding"] = ", ".join(self.accept)
         kind = next((kind for field, kind in CONTENT_TYPES.items() if getattr(self, field) is not None), "")
         has_kind = any(name.lower() == "content-type" for name in given)
         return {**given, "Content-Type": kind} if kind and not has_kind else given
@@ -454,6 +490,15 @@ class StepSchema(OneRequestSchema):
     )
 
     @model_validator(mode="after")
+    def _not_encoded(self) -> Self:
+        if self.accept:
+            message = "the answers of steps are read as they come, and not decoded"
+            raise WrongValueError(
+                message, "leave out `accept`, or load that request outside of a journey", field="accept"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _no_stream(self) -> Self:
         if self.stream is not None:
             hint = "leave `stream` out, or load the stream by itself"
@@ -548,7 +593,9 @@ class ScenarioSchema(RequestSchema):
         names = [request.name for request in self.requests if request.name]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
-        outside = sorted({"headers", *_BODY_KEYS.values(), "expect", "timestamp", "stream"} & self.model_fields_set)
+        outside = sorted(
+            {"headers", "accept", *_BODY_KEYS.values(), "expect", "timestamp", "stream"} & self.model_fields_set
+        )
         if several and outside:
             message = f"`{outside[0].removesuffix('_body')}` cannot be combined with `{several}`"
             raise WrongValueError(message, f"write it in every {'step' if self.journey else 'request'}")

@@ -19,6 +19,7 @@ from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.variant import DIRECT
 from redline.model.way import Addresses
+from redline.suite.ciphers import check_ciphers
 from redline.suite.places import read_place, read_proxy, read_source
 from redline.suite.schema.abort_when import AbortRules
 from redline.suite.schema.container import ContainedSchema, PlacedSchema
@@ -101,6 +102,11 @@ class TlsSchema(Schema):
     def _key_of_a_certificate(self) -> Self:
         if self.key is not None and self.cert is None:
             raise WrongValueError("a key without its certificate", "write `cert` too", field="key")
+        return self
+
+    @model_validator(mode="after")
+    def _suites_of_its_versions(self) -> Self:
+        check_ciphers(self.ciphers, [str(version) for version in self.versions])
         return self
 
 

@@ -95,8 +95,8 @@ impl WorkerLoad {
                 unwritten: 0,
             },
         };
-        if count == Some(0) {
-            // Other workers have all requests.
+        if count == Some(0) || load.demand.walks().is_some_and(Walks::is_done) {
+            // Other workers have all requests, or all rows.
             load.end_at(measure_ns);
         }
         load

@@ -13,7 +13,7 @@ use crate::parts;
 use crate::support::engine::limit_open_files;
 use crate::support::http2::{Act, Http2Server, Received};
 use crate::support::server::{Request, Server};
-use crate::support::{Engine, Outcome, complete, histogram, job, open_job, run, with};
+use crate::support::{Engine, EngineOutput, Outcome, complete, histogram, job, open_job, run, with};
 
 type Record = Arc<Mutex<Vec<Request>>>;
 
@@ -267,17 +267,17 @@ fn steps_with_a_condition_are_skipped_without() {
 #[test]
 fn think_times_within_a_journey_are_kept_and_not_counted() {
     let shop = Shop::open(9);
-    let mut job = counted(shopping(job(shop.server.port), &["/slow", "/b"], "turn"), 10);
+    let mut job = counted(shopping(job(shop.server.port), &["/slow", "/b"], "turn"), 4);
     job["load"] = json!({"closed": {"users": 2}});
-    job["journey"]["steps"][2]["think"] = json!({"fixed_ns": 20_000_000});
+    job["journey"]["steps"][2]["think"] = json!({"fixed_ns": 300_000_000});
     let result = complete(&job);
     result.are_all("ok");
     adds_up(&result);
     let response = histogram(&result.event["journeys"], "response");
-    assert!((5_000_000..20_000_000).contains(&response.quantile_ns(0.5)), "{}", response.quantile_ns(0.5));
-    // Five journeys of a user, of 25 ms.
+    assert!((5_000_000..300_000_000).contains(&response.quantile_ns(0.5)), "{}", response.quantile_ns(0.5));
+    // At least two journeys of a user, of 305 ms.
     let took_ns = result.event["measure_end_ns"].as_u64().unwrap() - result.event["measure_start_ns"].as_u64().unwrap();
-    assert!(took_ns >= 125_000_000, "{took_ns}");
+    assert!(took_ns >= 610_000_000, "{took_ns}");
 }
 
 #[test]
@@ -285,12 +285,15 @@ fn rows_that_are_used_once_end_the_load() {
     let shop = Shop::open(9);
     let job = shopping(with(job(shop.server.port), "/load/closed/users", json!(3)), &["/a"], "unique");
     let job = with(with(job, "/warmup_ns", json!(0)), "/measure_ns", json!(20_000_000_000_u64));
-    let result = complete(&with(job, "/workers", json!(2)));
+    let result = complete(&with(job.clone(), "/workers", json!(2)));
     result.are_all("ok");
     adds_up(&result);
     assert_eq!((of(&result, "completed"), &result.event["journeys"]["rows_used_up"]), (40, &json!(true)));
     let names: HashSet<_> = shop.asked().into_iter().filter(|r| r.path == "/login").map(|r| r.body).collect();
     assert_eq!(names.len(), 40);
+    // A worker without rows ends as well.
+    let job = with(with(job, "/journey/rows/values", json!([["last"]])), "/workers", json!(2));
+    assert_eq!(of(&complete(&job), "completed"), 1);
 }
 
 #[test]
@@ -343,12 +346,12 @@ fn users_who_leave_end_their_journeys() {
 fn journeys_of_a_duet_go_on_from_slice_to_slice() {
     let (one, other) = (Shop::open(1000), Shop::open(1000));
     let mut job = member(with(job(one.server.port), "/load/closed/users", json!(2)), &["/a", "/b", "/c"]);
-    // Longer than a slice.
-    job["journey"]["steps"][1]["think"] = json!({"fixed_ns": 15_000_000});
+    // Much longer than a slice.
+    job["journey"]["steps"][1]["think"] = json!({"fixed_ns": 150_000_000});
     job["duet"] = json!({"targets": [{"host": "127.0.0.1", "port": other.server.port}], "slice_ns": 10_000_000,
                          "guard_ns": 1_000_000});
     job["warmup_ns"] = json!(100_000_000);
-    job["measure_ns"] = json!(600_000_000);
+    job["measure_ns"] = json!(1_500_000_000);
     let output = run(&job);
     let last = output.events.last().unwrap();
     assert_eq!((output.code, last["event"].as_str()), (Some(0), Some("duet")), "{last:#}");
@@ -356,9 +359,10 @@ fn journeys_of_a_duet_go_on_from_slice_to_slice() {
         let result = Outcome { event: target.clone() };
         adds_up(&result);
         assert_eq!(target["counts"]["outcomes"]["ok"], target["counts"]["due"]);
-        assert!(of(&result, "completed") >= 5, "{:#}", target["journeys"]);
+        // Slices in which a worker stood still do not count.
+        assert!(of(&result, "completed") >= 3, "{:#}", target["journeys"]);
         let response = histogram(&target["journeys"], "response");
-        assert!(response.quantile_ns(0.5) < 15_000_000, "{}", response.quantile_ns(0.5));
+        assert!(response.quantile_ns(0.5) < 150_000_000, "{}", response.quantile_ns(0.5));
     }
     assert_eq!((one.logins(), other.logins()), (2, 2));
 }
@@ -533,7 +537,7 @@ fn parts_and_processes_share_users_and_rows() {
     let job = with(with(job, "/warmup_ns", json!(0)), "/measure_ns", json!(20_000_000_000_u64));
     let mut engines = vec![parts::start(&parts::part(job.clone(), 0, 1, 3)), parts::start(&parts::part(job, 1, 2, 3))];
     parts::started(&mut engines);
-    let results: Vec<_> = parts::finished(engines).iter().map(|output| output.result()).collect();
+    let results: Vec<_> = parts::finished(engines).iter().map(EngineOutput::result).collect();
     results.iter().for_each(adds_up);
     // 40 rows for three workers.
     assert_eq!(results.iter().map(|result| of(result, "completed")).collect::<Vec<_>>(), [14, 26]);
@@ -586,8 +590,10 @@ fn open_journeys_of_a_duet_begin_at_the_same_times() {
         let results: Vec<_> =
             last["targets"].as_array().unwrap().iter().map(|event| Outcome { event: event.clone() }).collect();
         results.iter().for_each(adds_up);
-        assert!(results.iter().all(|result| of(result, "completed") > 20), "{last:#}");
-        assert_eq!(of(&results[0], "due"), of(&results[1], "due"));
+        assert!(results.iter().all(|result| of(result, "completed") >= 5), "{last:#}");
+        if last["paused_blocks"] == 0 {
+            assert_eq!(of(&results[0], "due"), of(&results[1], "due"));
+        }
     }
 }
 
