@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.rig import running
+from redline.storage.runs import RunStore
 from redline.suite.urls import base_of
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.test_documented_commands import SHORT_AB, SHORT_LIMIT, SHORT_LOAD, TRAFFIC, replaced, with_servers
@@ -66,7 +67,7 @@ def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Pa
     assert "Traceback" not in done.err
     assert done.out
     if args[0] == "import" and "-o" in args:
-        assert (tmp_path / args[args.index("-o") + 1]).read_text().startswith("# Requests of ")
+        assert (tmp_path / args[args.index("-o") + 1]).read_text().startswith(("# Requests of ", "# A journey of "))
 
 
 def test_the_guide_shows_what_import_prints(redline: Redline, tmp_path: Path) -> None:
@@ -123,6 +124,26 @@ def test_what_is_no_file_of_requests_is_refused(redline: Redline, tmp_path: Path
     redline("import", "none").refused(2, "there is no file none")
     redline("import", "text", "--most", "0").refused(2, "--most 0 is not possible")
     redline("load", "http://127.0.0.1:1/", "--requests", "text").refused(2, "text:1:1: this is not a list of requests")
+
+
+def test_the_suite_of_a_replay_is_one_that_runs(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    """It names the due times that its directory keeps, and not the log, which no suite reads."""
+    (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(30)))
+    with running(oracle, "null") as server:
+        url = server.url.removesuffix("/path0")
+        done = redline("load", url, "--replay", "access.log", "--speed", "2x", "-o", "out")
+        assert done.code == 0, done.err
+        (tmp_path / "access.log").unlink()
+        redline("run", "out/suite.yaml", "-o", "again")
+    suite = (tmp_path / "out" / "suite.yaml").read_text()
+    assert suite.startswith("# times.txt has the due times; it is in the directory of this run\n")
+    runs = [RunStore(tmp_path / name).run() for name in ("out", "again")]
+    loads = [[cell.load.shape for cell in run.manifest.plan.cells.values()] for run in runs]
+    assert loads[0] == loads[1]
+    assert runs[0].manifest.suite_text == suite
+    (recording,) = runs[1].recordings
+    assert recording.traffic is not None
+    assert recording.traffic.counts.due == 30
 
 
 def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, oracle: Path, tmp_path: Path) -> None:

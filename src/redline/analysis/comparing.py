@@ -3,6 +3,7 @@
 from redline.analysis.build import build_report
 from redline.analysis.compare import compare_runs, not_run
 from redline.analysis.environments import grave
+from redline.analysis.ratios_of_runs import compare_ratios
 from redline.errors import UsageError
 from redline.model import Finding, Report, Run
 from redline.model.compared import CompareResult
@@ -30,26 +31,28 @@ def compare_within(run: Run) -> CompareResult:
 def compare_two(base: Run, other: Run, *, anyway: bool) -> CompareResult:
     """Compare the cells that two runs have in common, `other` over `base`.
 
-    Raises UsageError where that says nothing; also if their environments differ gravely, unless `anyway`.
+    Runs with duets alone are compared by their ratios to the same baseline. Raises UsageError where that says nothing;
+    also if their environments differ gravely, unless `anyway`.
     """
     between = f"{base.manifest.name} and {other.manifest.name}"
-    for run in (base, other):
-        if not run.manifest.plan.trials:
-            raise UsageError(
-                f"{run.manifest.name} has duets alone, which give ratios and no levels to compare with another run",
-                hint="follow its ratios over several runs: redline history, with the folder above them",
-            )
+    alone = [run for run in (base, other) if not run.manifest.plan.trials]
+    if len(alone) == 1:
+        raise UsageError(
+            f"{alone[0].manifest.name} has duets alone, which give ratios and no levels to compare with another run",
+            hint="compare it with another run that has duets, against the same baseline",
+        )
     differing = grave(base.manifest.environment, other.manifest.environment)
     if differing and not anyway:
         raise UsageError(
             f"{between} come from environments that differ gravely: {'; '.join(map(str, differing))}",
             hint="measure both in one run, or both here and now; --anyway compares them nevertheless",
         )
-    compared = compare_runs(base, other)
+    compared = compare_ratios(base, other) if alone else compare_runs(base, other)
     if not compared.comparisons:
         raise UsageError(
             f"{between} have no cell in common",
-            hint="cells match when server, options, scenario, load, warm-up and timeout are the same",
+            hint="cells match when server, options, scenario, load, warm-up and timeout are the same; those of duets "
+            "by the names of server, scenario and load",
         )
     return CompareResult(
         base=base.manifest.name,
@@ -58,6 +61,7 @@ def compare_two(base: Run, other: Run, *, anyway: bool) -> CompareResult:
         unmatched=compared.unmatched,
         environment_differs=tuple(map(str, compared.environment_differs)),
         environment_grave=tuple(map(str, differing)),
+        by_ratios=bool(alone),
         findings=(*_findings(build_report(base)), *_findings(build_report(other))),
     )
 

@@ -105,7 +105,15 @@ class Duet:
     @property
     def build(self) -> str:
         """The build of the compared server; empty if there are several, or it is not known."""
-        builds = {facts.build for start in self.starts if start.servers and (facts := start.servers[self.target])}
+        return self._build_at(self.target)
+
+    @property
+    def baseline_build(self) -> str:
+        """The build of the baseline; empty if there are several, or it is not known."""
+        return self._build_at(BASELINE)
+
+    def _build_at(self, place: int) -> str:
+        builds = {facts.build for start in self.starts if start.servers and (facts := start.servers[place])}
         return builds.pop() if len(builds) == 1 else ""
 
     def control(self, metric: Metric) -> LogRatio | None:

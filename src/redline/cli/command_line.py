@@ -210,6 +210,10 @@ class ImportFlags(Flags):
     times: Path | None = flag(
         "--times", "FILE", "Write there when each of its requests was sent, as --replay reads it; with -o."
     )
+    journey: bool = switch(
+        "--journey", "Of a HAR: its requests in order as the steps of a journey, with values taken from answers."
+    )
+    all: bool = switch("--all", "Of a journey: also what pages load, such as pictures and scripts.")
     keep: list[str] = repeated(
         "--keep", "NAME,…", "Keep these secrets: headers, parameters, fields, sign-ins of OpenAPI."
     )

@@ -36,11 +36,24 @@ def read_recording(file: Path) -> Made | None:
         return None if known is None else read_requests(source, known, Wanted(times=True))
 
 
+TIMES_FILE = "times.txt"
+"""The due times of an imported recording, in the directory of its run."""
+
+
 class Recorded(NamedTuple):
     """The due times of an import, as a file of due times has them, and the last of them in nanoseconds."""
 
     times: str
     last_ns: int
+
+    def suite(self, text: str) -> str:
+        """The text of a suite with these times, for whoever copies it from a page."""
+        return f"# {TIMES_FILE} has the due times; it is in the directory of this run\n{text}"
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """What is kept beside the suite."""
+        return {TIMES_FILE: self.times}
 
 
 def times_of(made: Made) -> Recorded:

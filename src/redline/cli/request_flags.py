@@ -8,7 +8,7 @@ from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RequestFlags
 from redline.cli.flags import naming, split
-from redline.cli.imported import as_document, read_file, read_recording, summary, times_of, times_summary
+from redline.cli.imported import TIMES_FILE, as_document, read_file, read_recording, summary, times_of, times_summary
 from redline.cli.project_document import (
     first_of,
     folder_of,
@@ -217,7 +217,8 @@ def replayed(flags: LoadFlags | AbFlags, placed: Placed) -> Given | None:
     """Return the arrivals of --replay; None without it."""
     if flags.replay is None:
         return None
-    arrivals = {"replay": placed(str(flags.replay)), **settings(flags, "speed")}
+    file = placed(str(flags.replay)) if flags.recorded is None else TIMES_FILE
+    arrivals = {"replay": file, **settings(flags, "speed")}
     return Given(flags.written()["replay"], arrivals)
 
 
@@ -344,14 +345,13 @@ def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
         names_files = Path(project.document.file)
     beside = anywhere if names_files is None else referenced_files(names_files)
     placed = placed_here(flags)
-    replay = getattr(flags, "replay", None)
     named = {placed(str(file)) for flag in ("cacert", "cert", "key", "replay") if (file := getattr(flags, flag, None))}
 
     def files(name: str) -> Files:
         return anywhere if name in named else beside
 
     def text(name: str) -> str:
-        recorded = flags.recorded if replay is not None and name == placed(str(replay)) else None
+        recorded = flags.recorded if name == TIMES_FILE else None
         return files(name).text(name) if recorded is None else recorded.times
 
     return Files(text, lambda name: files(name).body(name), lambda name: files(name).place(name))

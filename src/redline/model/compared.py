@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.finding import Finding
 from redline.model.report import Comparison
 
@@ -16,6 +16,9 @@ class CompareResult(Frozen):
     base: str
     other: str
     comparisons: tuple[Comparison, ...]
+    by_ratios: bool = omitted_if_default(
+        default=False, description="the runs have duets alone: what is compared are their ratios to the same baseline"
+    )
     unmatched: tuple[str, ...] = Field(
         description="cells that only one of the two runs has; with one run, skipped cells"
     )

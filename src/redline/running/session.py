@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -95,12 +95,16 @@ class SessionListener(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """The origin of a session: the command line, the suite's file and text (empty for a URL), and its product."""
+    """The origin of a session: the command line, the suite's file and text (empty for a URL), and its product.
+
+    `kept` are the files that the suite's text names beside itself, which are kept with it: their texts by name.
+    """
 
     command: str
     file: str = ""
     text: str = ""
     kind: Kind = "run"
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class RunSession:
         listener.built(built)
         check_left(plan, "run", "`redline list` says what can be built here")
         name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
-        part.create(new_manifest(name, source, plan, bench))
+        part.create(new_manifest(name, source, plan, bench), source.kept)
         return cls(store, bench, unavailable, listener)
 
     @classmethod

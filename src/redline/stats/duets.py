@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, contrast_of, over_hosts
+from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, both_spreads, contrast_of, over_hosts
 from redline.stats.samples import BATCHES, Floats
 
 Ints = NDArray[np.int64]
@@ -50,8 +50,8 @@ class LogRatio:
     bias: float = 0.0
 
     @property
-    def contrast(self) -> Contrast:
-        """The ratio with its interval, and the spreads for tests of it."""
+    def spreads(self) -> dict[str, Spread]:
+        """Its spreads by chance, by the names of their methods."""
         spreads = {}
         if self.starts_sd is not None:
             spreads[METHOD_STARTS] = Spread(self.starts_sd**2 / self.starts, self.starts - 1)
@@ -59,7 +59,25 @@ class LogRatio:
             spreads[METHOD_WITHIN_STARTS] = Spread(self.batch_se**2 / self.starts, self.starts * (BATCHES - 1))
         if self.hosts is not None:
             spreads[METHOD_HOSTS] = self.hosts
-        return contrast_of(math.exp(self.value), spreads, self.starts, bias=self.bias)
+        return spreads
+
+    @property
+    def contrast(self) -> Contrast:
+        """The ratio with its interval, and the spreads for tests of it."""
+        return contrast_of(math.exp(self.value), self.spreads, self.starts, bias=self.bias)
+
+    def over(self, other: "LogRatio") -> Contrast:
+        """The ratio of two ratios to the same baseline, which were measured at different times.
+
+        Their starts are independent. What slows a server and its baseline alike is in neither.
+        """
+        ours, theirs = self.spreads, other.spreads
+        known = {name: both_spreads(spread, theirs.get(name)) for name, spread in ours.items()}
+        # Without the spread over starts of both, the scatter within starts would be too little.
+        whole = known.get(METHOD_STARTS) is not None
+        spreads = {f"{name}, of two runs": spread for name, spread in known.items() if spread is not None and whole}
+        starts, bias = min(self.starts, other.starts), self.bias + other.bias
+        return contrast_of(math.exp(self.value - other.value), spreads, starts, bias=bias)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -129,7 +129,7 @@ def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:
     return Spread(variance, freedom)
 
 
-def _both(ours: Spread | None, theirs: Spread | None) -> Spread | None:
+def both_spreads(ours: Spread | None, theirs: Spread | None) -> Spread | None:
     """The spread of the difference of two independent values; degrees of freedom by Welch and Satterthwaite."""
     if ours is None or theirs is None:
         return None
@@ -204,8 +204,8 @@ def unpaired(cell: Sample, baseline: Sample) -> Contrast | None:
     if isinstance(cell, Quantiles):
         logs = _logs(cell, baseline)
         return _of_middles(*logs, cell, baseline) if logs else None
-    trials = _both(over_trials(cell), over_trials(baseline))
-    known = {METHOD: trials, METHOD_WITHIN: _both(within_trials(cell), within_trials(baseline))}
+    trials = both_spreads(over_trials(cell), over_trials(baseline))
+    known = {METHOD: trials, METHOD_WITHIN: both_spreads(within_trials(cell), within_trials(baseline))}
     return _contrast(cell, baseline, known, UNPAIRED)
 
 
@@ -342,7 +342,7 @@ def _of_middles(
     """The ratio of percentiles from the middle of the trials' own: of the rounds' log ratios, or between two runs."""
     value = math.exp(middle(ours) if theirs is None else middle_shift(ours, theirs))
     n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
-    spread = _of_middle(ours) if theirs is None else _both(_of_middle(ours), _of_middle(theirs))
+    spread = _of_middle(ours) if theirs is None else both_spreads(_of_middle(ours), _of_middle(theirs))
     if spread is None:
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
     pairing = PAIRED if theirs is None else UNPAIRED

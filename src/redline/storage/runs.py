@@ -4,6 +4,7 @@ Layout, version 1 (docs/reference/run-directory.md):
 
     run.json                     the manifest: kind, plan, environment, command; written once, before the first trial
     suite.yaml                   the suite as it was given
+    times.txt                    the due times of a replay that its command imported
     recordings/0007-SLUG.json    one per trial, named by its position
     repeated/0007-SLUG.1.json    a trial or duet that was repeated because of steal; it is ignored
     lost/0007-SLUG.1.json        a trial that ended with its host and was repeated on others; it is ignored
@@ -24,6 +25,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -206,13 +208,18 @@ class RunStore:
             os.close(lock)
         return False
 
-    def create(self, manifest: Manifest) -> None:
-        """Create the directory, and write the manifest. Raises StoreError if it fails or the directory is not free."""
+    def create(self, manifest: Manifest, kept: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Create the directory, and write the manifest. Raises StoreError if it fails or the directory is not free.
+
+        `kept` are the files that the suite names beside itself: their texts by name.
+        """
         self.check_free()
         for name in ("logs", *_parts(manifest)):
             self.create_folder(name)
         if manifest.suite_text:
             self.write("suite.yaml", manifest.suite_text.encode())
+        for name, text in kept.items():
+            self.write(name, text.encode())
         self.write(self.manifest_file, stored_json(manifest))
 
     def check_parts(self) -> None:

@@ -112,7 +112,7 @@ class Folders:
             kind=glance.kind,
             begun=fmt.instant(glance.created_unix_ns).removesuffix(" UTC"),
             going=place.going,
-            compared=bool(glance.plan.trials) and glance.kind != "search" and place.is_begun,
+            compared=bool(glance.plan.trials or glance.plan.duets) and glance.kind != "search" and place.is_begun,
         )
         stamp, known = self._outcomes.get(place.key, ("", None))
         if stamp == place.stamp and known is not None and not place.going:

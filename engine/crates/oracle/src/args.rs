@@ -7,7 +7,7 @@ use crate::behaviour::Behaviour;
 use crate::content::{ClockText, Content};
 use crate::discipline::Discipline;
 use crate::endings::Endings;
-use crate::faults::{Faults, Resets};
+use crate::faults::{EventTimes, Faults, Resets};
 use crate::given::{self, Given, duration_ns, number, probability, time_ns};
 use crate::pauses::Pauses;
 use crate::queue::Queue;
@@ -72,6 +72,7 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
         first_byte_after_ns: given.take("--first-byte-after", duration_ns)?.unwrap_or(0),
         body_over_ns: given.take("--body-over", duration_ns)?.unwrap_or(0),
         rest_after_ns: given.take("--rest-after", duration_ns)?.unwrap_or(0),
+        events: event_times(given)?,
         bytewise: given.flag("--bytewise"),
         // A seed other than that of the service times.
         resets: Resets::new(reset_share, !seed),
@@ -81,7 +82,7 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
     let options = Options {
         behaviour: Behaviour {
             discipline,
-            content: content(given, seed)?,
+            content: content(given, seed, faults.events)?,
             faults,
             endings: endings(given)?,
             work: given.take("--work", number)?.unwrap_or(0),
@@ -98,6 +99,12 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
     }
     if options.behaviour.faults.body_over_ns > 0 && options.behaviour.faults.rest_after_ns > 0 {
         return Err("a body is sent either --body-over a time or its --rest-after one".into());
+    }
+    let is_slow = options.behaviour.faults.body_over_ns > 0 || options.behaviour.faults.rest_after_ns > 0;
+    if is_slow && options.behaviour.faults.events.is_some() {
+        return Err(
+            "a body of --events leaves event by event, so not --body-over a time or its --rest-after one".into()
+        );
     }
     if options.processes > 1 && options.connections_at_most.is_some() {
         return Err("--connections-at-most counts in one process, so not with --processes".into());
@@ -158,7 +165,27 @@ fn endings(given: &mut Given) -> Result<Endings, String> {
     Ok(Endings { after, silent })
 }
 
-fn content(given: &mut Given, seed: u64) -> Result<Content, String> {
+fn event_times(given: &mut Given) -> Result<Option<EventTimes>, String> {
+    let Some(count) = given.take("--events", given::count)? else {
+        return if given.has("--event-gap") { Err("--event-gap needs --events N".into()) } else { Ok(None) };
+    };
+    let gap_ns = given.need("--events", "--event-gap D", time_ns)?;
+    Ok(Some(EventTimes { count: count as u64, gap_ns }))
+}
+
+fn content(given: &mut Given, seed: u64, events: Option<EventTimes>) -> Result<Content, String> {
+    if let Some(events) = events {
+        let lines = given.flag("--ndjson");
+        for name in ["--body-bytes", "--server-time", "--sessions"] {
+            if given.has(name) {
+                return Err(format!("a body is either {name} or --events"));
+            }
+        }
+        return Ok(Content::events(events.count as usize, lines));
+    }
+    if given.has("--ndjson") {
+        return Err("--ndjson needs --events N".into());
+    }
     if given.flag("--sessions") {
         let most = given.take("--session-requests", given::ordinal)?.unwrap_or(u64::MAX);
         for name in ["--body-bytes", "--server-time"] {

@@ -181,7 +181,8 @@ mod tests {
 
     fn behaviour(discipline: Discipline, first_byte_after_ns: u64, body_over_ns: u64) -> Behaviour {
         let resets = Resets::new(0.0, 1);
-        let faults = Faults { first_byte_after_ns, body_over_ns, rest_after_ns: 0, bytewise: false, resets };
+        let faults =
+            Faults { first_byte_after_ns, body_over_ns, rest_after_ns: 0, events: None, bytewise: false, resets };
         Behaviour { discipline, content: Content::Name, faults, endings: Endings::default(), work: 0, report: None }
     }
 

@@ -13,6 +13,8 @@ pub enum Content {
     Name,
     /// These bytes.
     Bytes(Arc<[u8]>),
+    /// A stream of events with this Content-Type.
+    Events(&'static str, Arc<[u8]>),
     /// The server's clock.
     Time(ClockText),
     /// The name, to users who have logged in.
@@ -34,12 +36,20 @@ impl Content {
         Self::Bytes(vec![b'x'; length].into())
     }
 
+    /// This many events, all of the same length: server-sent events, or lines of JSON.
+    pub fn events(count: usize, lines: bool) -> Self {
+        let (content_type, event): (_, &[u8]) =
+            if lines { ("application/x-ndjson", b"{\"x\":1}\n") } else { ("text/event-stream", b"data: x\n\n") };
+        Self::Events(content_type, event.repeat(count).into())
+    }
+
     /// The answer to a request that has just arrived.
     #[inline]
     pub fn reply<'a>(&'a mut self, asked: Asked<'a>) -> Reply<'a> {
         match self {
             Self::Name => Reply::plain(200, asked.name),
             Self::Bytes(bytes) => Reply::plain(200, bytes),
+            Self::Events(content_type, body) => Reply { content_type, ..Reply::plain(200, body) },
             Self::Time(clock) => Reply::plain(200, clock.at(realtime_ns())),
             Self::Sessions(sessions) => sessions.reply(asked),
         }

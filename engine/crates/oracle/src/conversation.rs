@@ -266,7 +266,7 @@ impl Conversation {
     /// Adds an answer. Returns the length of its body.
     fn write(&mut self, reply: &Reply<'_>, close: bool) -> usize {
         let line: &[u8] = match reply.status {
-            200 => b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ",
+            200 => b"HTTP/1.1 200 OK\r\nContent-Type: ",
             401 => b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Session\r\nContent-Length: ",
             403 => b"HTTP/1.1 403 Forbidden\r\nContent-Length: ",
             413 => b"HTTP/1.1 413 Content Too Large\r\nContent-Length: ",
@@ -277,6 +277,10 @@ impl Conversation {
             _ => b"HTTP/1.1 400 Bad Request\r\nContent-Length: ",
         };
         self.answers.extend_from_slice(line);
+        if reply.status == 200 {
+            self.answers.extend_from_slice(reply.content_type.as_bytes());
+            self.answers.extend_from_slice(b"\r\nContent-Length: ");
+        }
         add_decimal(&mut self.answers, reply.body.len());
         if !reply.set_cookie.is_empty() {
             self.answers.extend_from_slice(b"\r\nSet-Cookie: ");

@@ -14,10 +14,21 @@ pub struct Faults {
     pub body_over_ns: u64,
     /// From the head and the first half of the body to the rest; not with `body_over_ns`.
     pub rest_after_ns: u64,
+    /// The body is so many events, and leaves one by one, each after this time; not with the other times of the body.
+    pub events: Option<EventTimes>,
     /// Send every byte with a write of its own.
     pub bytewise: bool,
     /// Which answers are resets.
     pub resets: Resets,
+}
+
+/// When the events of a body leave.
+#[derive(Debug, Clone, Copy)]
+pub struct EventTimes {
+    /// How many there are, at least 1.
+    pub count: u64,
+    /// From the head to the first, and from each to the next.
+    pub gap_ns: u64,
 }
 
 /// A piece of an answer.
@@ -34,15 +45,19 @@ pub struct Piece {
 impl Faults {
     /// Whether answers are sent later than they are ready.
     pub const fn delay(&self) -> bool {
-        self.first_byte_after_ns > 0 || self.body_over_ns > 0 || self.rest_after_ns > 0
+        self.first_byte_after_ns > 0 || self.body_over_ns > 0 || self.rest_after_ns > 0 || self.events.is_some()
     }
 
     /// How an answer is sent whose first byte is sent at `start_ns`: the head, and then piece i of n at i / n of the body's
-    /// time; or the head with half of the body, and then the rest. An answer without a body has no pieces.
+    /// time; or the head with half of the body, and then the rest; or the head, and then event by event. An answer without a body has no pieces.
     pub fn pieces(&self, start_ns: u64, head: usize, body: usize) -> impl Iterator<Item = Piece> + use<> {
-        let over_ns = self.body_over_ns + self.rest_after_ns;
+        let of_events = self.events.map_or(0, |events| events.count * events.gap_ns);
+        let over_ns = self.body_over_ns + self.rest_after_ns + of_events;
         let body = body as u64;
-        let (first, count) = if over_ns == 0 {
+        let (first, count) = if let Some(events) = self.events {
+            // What is no stream, such as a refusal, has no events.
+            if body.is_multiple_of(events.count) { (0, events.count.min(body)) } else { (body, 0) }
+        } else if over_ns == 0 {
             (body, 0)
         } else if self.rest_after_ns > 0 {
             (body / 2, body.min(1))
@@ -88,11 +103,18 @@ impl Resets {
 
 #[cfg(test)]
 mod tests {
-    use super::{Faults, Piece, Resets};
+    use super::{EventTimes, Faults, Piece, Resets};
     use proptest::prelude::*;
 
     fn faults(first_byte_after_ns: u64, body_over_ns: u64) -> Faults {
-        Faults { first_byte_after_ns, body_over_ns, rest_after_ns: 0, bytewise: false, resets: Resets::new(0.0, 1) }
+        Faults {
+            first_byte_after_ns,
+            body_over_ns,
+            rest_after_ns: 0,
+            events: None,
+            bytewise: false,
+            resets: Resets::new(0.0, 1),
+        }
     }
 
     #[test]
@@ -111,6 +133,16 @@ mod tests {
         assert_eq!(pieces, [Piece { at_ns: 7, length: 35, last: true }]);
         let empty: Vec<Piece> = faults(0, 100).pieces(7, 30, 0).collect();
         assert_eq!(empty, [Piece { at_ns: 7, length: 30, last: true }]);
+    }
+
+    #[test]
+    fn events_leave_one_by_one() {
+        let faults = Faults { events: Some(EventTimes { count: 3, gap_ns: 10 }), ..faults(0, 0) };
+        let pieces: Vec<(u64, usize, bool)> =
+            faults.pieces(7, 30, 27).map(|piece| (piece.at_ns, piece.length, piece.last)).collect();
+        assert_eq!(pieces, [(7, 30, false), (17, 9, false), (27, 9, false), (37, 9, true)]);
+        let refusal: Vec<Piece> = faults.pieces(7, 30, 0).collect();
+        assert_eq!(refusal, [Piece { at_ns: 7, length: 30, last: true }]);
     }
 
     proptest! {

@@ -29,6 +29,8 @@ pub struct Asked<'a> {
 pub struct Reply<'a> {
     /// Its status.
     pub status: u16,
+    /// Its Content-Type.
+    pub content_type: &'static str,
     /// The value of `Set-Cookie`; empty without it.
     pub set_cookie: &'a [u8],
     /// Its body.
@@ -37,10 +39,13 @@ pub struct Reply<'a> {
     pub user: &'a [u8],
 }
 
+/// The Content-Type of answers that are no streams of events.
+const PLAIN: &str = "text/plain";
+
 impl<'a> Reply<'a> {
     /// An answer of this status with a body, for nobody.
     pub const fn plain(status: u16, body: &'a [u8]) -> Self {
-        Self { status, set_cookie: b"", body, user: b"" }
+        Self { status, content_type: PLAIN, set_cookie: b"", body, user: b"" }
     }
 }
 
@@ -94,7 +99,7 @@ impl Sessions {
             let _ = write!(self.set_cookie, "sid={name}; Path=/; HttpOnly");
             let _ = write!(self.body, r#"{{"token":"{token}"}}"#);
             sessions.insert(name.into_bytes(), Session { user: asked.body.to_vec(), token, left: *most });
-            return Reply { status: 200, set_cookie: &self.set_cookie, body: &self.body, user: &self.user };
+            return Reply { set_cookie: &self.set_cookie, user: &self.user, ..Reply::plain(200, &self.body) };
         }
         let session = cookie(asked.cookie).and_then(|name| table.sessions.get_mut(name)).filter(|known| known.left > 0);
         let Some(session) = session else {

@@ -64,6 +64,7 @@ struct Stream {
 #[derive(Debug)]
 struct Answer {
     status: u16,
+    content_type: &'static str,
     set_cookie: Vec<u8>,
     body: Vec<u8>,
     released: usize,
@@ -167,9 +168,10 @@ impl Streams {
         let asked = Asked { name: &stream.name, body: &stream.kept, cookie: &stream.cookie, token: &stream.token };
         let too_long = stream.length > MOST_KEPT_BYTES && respondent.keeps_bodies();
         let reply = if too_long { Reply::plain(413, b"") } else { respondent.reply(asked) };
-        let (set_cookie, body) = (reply.set_cookie.to_vec(), reply.body.to_vec());
+        let (content_type, set_cookie, body) = (reply.content_type, reply.set_cookie.to_vec(), reply.body.to_vec());
         let length = body.len();
-        let answer = Answer { status: reply.status, set_cookie, body, released: 0, sent: 0, begun: false, resets };
+        let answer =
+            Answer { status: reply.status, content_type, set_cookie, body, released: 0, sent: 0, begun: false, resets };
         stream.answer = Some(answer);
         self.state_mut().streams.insert(id, stream);
         if respondent.release(id, 0, length) == Release::Now && self.release(id, length, true) {
@@ -198,7 +200,7 @@ impl Streams {
         let (status, length) = (answer.status.to_string(), answer.body.len().to_string());
         let mut fields = vec![
             field(b":status", status.as_bytes()),
-            field(b"content-type", b"text/plain"),
+            field(b"content-type", answer.content_type.as_bytes()),
             field(b"content-length", length.as_bytes()),
         ];
         if !answer.set_cookie.is_empty() {

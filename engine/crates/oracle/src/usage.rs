@@ -37,6 +37,9 @@ Answers: GET /X is answered with X, POST /X with X and the length of the body th
                         {\"token\":T}, both new (seed: --seed); all else is answered only with that cookie and `X-Token: T`:
                         without a session with 401, with a wrong token with 403
   --session-requests N  a session ends after N answers
+  --events N --event-gap D
+                        N server-sent events instead, each D after the one before it, the first D after the head
+  --ndjson              they are lines of JSON
   --close-after N       the Nth answer of a connection is its last, and says so: `Connection: close`, or GOAWAY
   --close-silently      it does not say so
 

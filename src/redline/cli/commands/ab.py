@@ -5,6 +5,7 @@ import shlex
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -96,6 +97,8 @@ def created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionVie
         RunStore(folder).check_free()
         build_servers(project, suite, console)
     source = Source(command_line(flags), text=text, kind="comparison")
+    if flags.recorded is not None:
+        source = replace(source, text=flags.recorded.suite(text), kept=flags.recorded.kept)
     return create(suite, source, folder, workplace, view, console, shows_plan=False)
 
 

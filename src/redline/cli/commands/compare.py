@@ -31,7 +31,7 @@ def execute(flags: CompareFlags) -> None:
     if flags.json:
         write_json(result)
     else:
-        show(pair_sections(result.comparisons, base=result.base, other=result.other))
+        show(pair_sections(result.comparisons, base=result.base, other=result.other, by_ratios=result.by_ratios))
     _warn(result)
     for folder in (flags.run, flags.other):
         if folder and RunStore(folder).is_being_written:

@@ -8,6 +8,7 @@ from pathlib import Path
 from redline.cli.command_line import ImportFlags
 from redline.cli.flags import at_least_one, split
 from redline.cli.imported import read_file, times_of, times_summary
+from redline.cli.imported_journey import import_journey
 from redline.cli.show import Terminal
 from redline.cli.written import as_yaml
 from redline.errors import UsageError
@@ -32,11 +33,10 @@ def execute(flags: ImportFlags) -> None:
     for output in (flags.output, flags.times):
         if output is not None and output.exists():
             raise UsageError(f"{output} exists already", hint="give another name, or remove it")
-    if flags.times is not None and flags.output is None:
-        hint = "add -o requests.yaml: the times name requests by their numbers in it"
-        raise UsageError(f"--times {flags.times} goes with a list", hint=hint)
-    if flags.times is not None and flags.output is not None and flags.times.resolve() == flags.output.resolve():
-        raise UsageError(f"--times {flags.times} is the file of -o", hint="give the list and its times two names")
+    if flags.journey:
+        import_journey(flags)
+        return
+    _check(flags)
     most = MOST_REQUESTS if flags.most is None else at_least_one("--most", flags.most)
     keep = frozenset(name.lower() for name in split(flags.keep))
     made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most, times=flags.times is not None))
@@ -52,6 +52,17 @@ def execute(flags: ImportFlags) -> None:
     _show(made, flags.file, console)
     for line in _next(made, flags):
         console.print(line, highlight=False, soft_wrap=True)
+
+
+def _check(flags: ImportFlags) -> None:
+    """Raise UsageError where flags of a list do not go together."""
+    if flags.all:
+        raise UsageError("--all is about --journey", hint="leave it out: a list has all requests, also what pages load")
+    if flags.times is not None and flags.output is None:
+        hint = "add -o requests.yaml: the times name requests by their numbers in it"
+        raise UsageError(f"--times {flags.times} goes with a list", hint=hint)
+    if flags.times is not None and flags.output is not None and flags.times.resolve() == flags.output.resolve():
+        raise UsageError(f"--times {flags.times} is the file of -o", hint="give the list and its times two names")
 
 
 def _show(made: Made, file: Path, console: Terminal) -> None:

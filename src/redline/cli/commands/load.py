@@ -2,7 +2,7 @@
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -112,7 +112,9 @@ def measure(
         build_servers(project, suite, outputs.console)
     bench, plan = workplace.bench(Path(), suite), make_plan(suite)
     source = Source(command_line(flags), text=text, kind="load")
-    store.create(new_manifest(folder.resolve().name, source, plan, bench))
+    if flags.recorded is not None:
+        source = replace(source, text=flags.recorded.suite(text), kept=flags.recorded.kept)
+    store.create(new_manifest(folder.resolve().name, source, plan, bench), source.kept)
     (cell,) = plan.cells.values()
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs.console, outputs.stream, outputs.meter)

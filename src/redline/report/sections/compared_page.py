@@ -8,7 +8,7 @@ from redline.model import Grade
 from redline.model.compared import CompareResult
 from redline.report import format as fmt
 from redline.report.document import Column, Figures, Head, Item, Items, Line, Page, Prose, Section, Table, line
-from redline.report.sections.comparison import pair_sections
+from redline.report.sections.comparison import BY_RATIOS, pair_sections
 
 _COLUMNS = (Column("metric"), Column("change", "right"), Column("95% interval", "right"), Column("verdict"))
 
@@ -18,7 +18,10 @@ def compared_page(result: CompareResult, notices: tuple[Line, ...] = ()) -> Page
     grave = [line(("! These environments differ gravely: ", Grade.WARN), "; ".join(result.environment_grave))]
     head = Head(
         f"{result.other} against {result.base}",
-        facts=("each a run of its own: trials are not paired", "intervals hold the true value with 95% confidence"),
+        facts=(
+            BY_RATIOS if result.by_ratios else "each a run of its own: trials are not paired",
+            "intervals hold the true value with 95% confidence",
+        ),
         notices=(*(grave if result.environment_grave else ()), *notices),
         footer="Two runs differ by all that changed between them, the machine included. What is compared in a single "
         "run, or better in a duet, differs by the servers alone.",

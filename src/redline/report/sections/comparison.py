@@ -11,12 +11,18 @@ from redline.report.sections.trials import lone_rounds_of
 _COLUMNS = (Column(""), Column("", "right"), Column("", "right"), Column(""))
 
 
-def pair_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
-    """A table per cell and baseline; `base` and `other` name the runs.
+BY_RATIOS = "These are ratios of ratios: how far each server is from the same baseline, which ran beside it."
+
+
+def pair_sections(
+    comparisons: Iterable[Comparison], *, base: str, other: str, by_ratios: bool = False
+) -> Iterator[Section]:
+    """A table per cell and baseline; `base` and `other` name the runs, `by_ratios` as in `CompareResult`.
 
     Metrics without a verdict are left out if they could not be compared.
     """
-    yield Section(f"{other} against {base}" if base != other else f"{base} against its baseline", ())
+    said = (Prose.of([BY_RATIOS], "dim"),) if by_ratios else ()
+    yield Section(f"{other} against {base}" if base != other else f"{base} against its baseline", said)
     by_pair: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in comparisons:
         if comparison.says_something:

@@ -39,7 +39,7 @@ _EXAMPLES = (
 _NOUNS = {Grade.NOTE: "note", Grade.WARN: "warning"}
 _FOOTER = (
     "Answers and findings are those that were stored with each run, until its page judges it by today's rules. Two "
-    "runs with trials can be compared; what has duets alone gives ratios, which the history follows."
+    "runs can be compared; those that have duets alone, by their ratios to the same baseline."
 )
 _FIGURES = Figures({}, ("listing.js",), styles=("listing.css",))
 _GOING: Line = line(

@@ -36,7 +36,7 @@ _OF_THE_BROWSER = frozenset({
     "pragma", "priority", "referer", "upgrade-insecure-requests",
 })  # fmt: skip
 """Conditional headers: with them the answer depends on the browser's cache. Redline has no cache."""
-_NOT_SENT = _OF_THE_CONNECTION | _OF_THE_BROWSER
+NOT_SENT = _OF_THE_CONNECTION | _OF_THE_BROWSER
 _ONE_REQUEST: TypeAdapter[OneRequestSchema] = TypeAdapter(OneRequestSchema)
 _SCHEMES = ("http", "https")
 
@@ -254,7 +254,7 @@ class Gathering:
         headers = list[tuple[str, str]]()
         for name, value in asked.headers:
             lower = name.lower()
-            if lower in _NOT_SENT or lower.startswith((":", "sec-")) or not value.strip():
+            if lower in NOT_SENT or lower.startswith((":", "sec-")) or not value.strip():
                 continue
             if is_secret_header(name, value) and lower not in keep:
                 secrets.add(f"the header {name.title()}")
@@ -322,14 +322,16 @@ def _named(requests: list[dict[str, Plain]], counts: list[int]) -> list[dict[str
     for request, weight in zip(requests, weights, strict=True):
         method = next(key for key in (*METHODS, "method") if key in request)
         path = str(request.get("path", request[method]))
-        name = _unused(str(request["name"]) or f"{'' if method == 'get' else method} {path.partition('?')[0]}", used)
+        name = unused_name(
+            str(request["name"]) or f"{'' if method == 'get' else method} {path.partition('?')[0]}", used
+        )
         used.add(name)
         weighted: dict[str, Plain] = {} if weight == 1 else {"weight": weight}
         named.append(request | {"name": name} | weighted)
     return named
 
 
-def _unused(text: str, used: set[str]) -> str:
+def unused_name(text: str, used: set[str]) -> str:
     """A unique name of letters, digits, - and _ that begins with a letter."""
     base = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-_")[:_NAME_LENGTH].strip("-_") or "root"
     base = base if base[0].isalpha() else f"r-{base}"

@@ -14,12 +14,18 @@ def is_har(value: object) -> bool:
     return isinstance(member(value, "log", "entries"), list)
 
 
-def read_har(source: RequestSource, into: Gathering) -> None:
-    """Read the requests of a recording. Raises UsageError."""
+def entries_of(source: RequestSource) -> list[object]:
+    """The entries of a recording. Raises UsageError."""
     value = source.json()
     if not is_har(value):
         raise source.wrong("`log.entries` is missing", "export the recording again, as HAR", field="log.entries")
-    for at, entry in enumerate(value["log"]["entries"]):
+    entries: list[object] = value["log"]["entries"]
+    return entries
+
+
+def read_har(source: RequestSource, into: Gathering) -> None:
+    """Read the requests of a recording. Raises UsageError."""
+    for at, entry in enumerate(entries_of(source)):
         request = member(entry, "request")
         url, method = text_at(request, "url"), text_at(request, "method")
         if not url or not method:
@@ -32,24 +38,25 @@ def read_har(source: RequestSource, into: Gathering) -> None:
         if text_at(entry, "_fromCache") or member(entry, "response", "_fromCache"):
             into.leave_out("answered by the browser's cache", example)
             continue
-        body, is_text = _body(request)
+        body, is_text = body_of(request)
         if not is_text:
             into.leave_out("whose body is not text", example)
             continue
         known = status if isinstance(status, int) and not isinstance(status, bool) else None
         at_ns = time_of(text_at(entry, "startedDateTime")) if into.wanted.times else None
         times = () if at_ns is None else (Sent(at_ns, len(into.times)),)
-        into.add_url(Asked(method, "", headers=_headers(request), body=body, status=known), url, times)
+        into.add_url(Asked(method, "", headers=headers_of(request), body=body, status=known), url, times)
 
 
-def _headers(request: object) -> tuple[tuple[str, str], ...]:
+def headers_of(request: object) -> tuple[tuple[str, str], ...]:
+    """The headers of a recorded request or answer that have names."""
     written = member(request, "headers")
     entries = written if isinstance(written, list) else []
     pairs = [(text_at(entry, "name"), text_at(entry, "value")) for entry in entries]
     return tuple((name, value) for name, value in pairs if name)
 
 
-def _body(request: object) -> tuple[str | None, bool]:
+def body_of(request: object) -> tuple[str | None, bool]:
     """The body, if any, and whether it is text. Browsers do not record the content of an upload."""
     posted = member(request, "postData")
     if not isinstance(posted, dict) or not posted:

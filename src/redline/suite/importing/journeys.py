@@ -1,0 +1,393 @@
+"""A recording of a browser as a journey: its requests in order, with think times and values of answers. Pure.
+
+Values that a user typed and that are secrets become columns of rows, which the user has to write.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from html import unescape
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from redline.model.template import as_literal
+from redline.quantities import clip
+from redline.suite.importing.gathering import NOT_SENT, ImportNote, Kind, unused_name
+from redline.suite.importing.har import body_of, entries_of, headers_of
+from redline.suite.importing.secrets import has_token, is_secret_header, is_secret_name, secret_in_path
+from redline.suite.importing.source import RequestSource, member, text_at
+from redline.suite.importing.times import time_of
+from redline.suite.schema.document import Plain
+from redline.suite.schema.scenario import METHODS, StepSchema
+from redline.suite.validate.checking import first_mistake
+
+FEWEST_CHARACTERS = 6
+"""Shorter values reappear by chance."""
+ROWS_FILE = "users.csv"
+_STEP_NS = 100_000_000
+_LONGEST_MS = 86_400_000
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FORM = "application/x-www-form-urlencoded"
+_USER = re.compile(r"(user|login|e?mail|account)([_-]?(name|id))?", re.IGNORECASE)
+_PASSWORD = re.compile(r"pass|pwd|pin|otp", re.IGNORECASE)
+_PARTS_OF_PAGES = frozenset(
+    {"image", "stylesheet", "script", "font", "media", "texttrack", "manifest", "ping", "preflight"}
+)
+_PART_CONTENT = re.compile(
+    r"(image|font|video|audio)/|text/css|[a-z]+/(x-)?javascript|application/(x-)?font", re.IGNORECASE
+)
+_LEFT_TO_REDLINE = frozenset({"accept-encoding", "accept-language", "cookie", "origin", "user-agent"}) | NOT_SENT
+_INPUT = re.compile(r"<(?:input|meta)\b[^>]{0,500}>", re.IGNORECASE)
+_SCHEME = re.compile(r"(Bearer|Token)\s+(\S+)$", re.IGNORECASE)
+_LOCATION: dict[str, Plain] = {"header": "Location"}
+_STEP: TypeAdapter[StepSchema] = TypeAdapter(StepSchema)
+
+
+class Found(NamedTuple):
+    """A value in an answer: the step that takes it, what it is called there, and its source, as a step writes it."""
+
+    step: int
+    name: str
+    source: dict[str, Plain]
+
+
+@dataclass(frozen=True)
+class MadeJourney:
+    """A journey as `--requests` reads it, and notes on what is left out. `columns` are those that its rows need."""
+
+    once: list[dict[str, Plain]]
+    steps: list[dict[str, Plain]]
+    columns: tuple[str, ...]
+    left_out: list[ImportNote]
+    host: str
+
+    @property
+    def document(self) -> dict[str, Plain]:
+        """The file."""
+        journey: dict[str, Plain] = {}
+        if self.columns:
+            journey["rows"] = {"file": ROWS_FILE, "use": "user"} if self.once else ROWS_FILE
+        if self.once:
+            journey |= {"once": [*self.once], "again_at": 401}
+        return {"journey": {**journey, "steps": [*self.steps]}}
+
+
+@dataclass
+class _Walk:
+    """The recording while it is read."""
+
+    keep: frozenset[str]
+    requests: list[dict[str, Plain]] = field(default_factory=list)
+    known: dict[str, Found] = field(default_factory=dict)
+    typed: set[str] = field(default_factory=set)
+    taken: dict[int, dict[str, Plain]] = field(default_factory=dict)
+    of_rows: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    paths: list[str] = field(default_factory=list)
+    columns: dict[str, None] = field(default_factory=dict)
+    logs_in: int = -1
+    left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
+
+    def leave_out(self, why: str, example: str, kind: Kind = "request") -> None:
+        count, first = self.left_out.get((kind, why), (0, clip(example)))
+        self.left_out[kind, why] = count + 1, first
+
+    def placed(self, value: str) -> str | None:
+        """The placeholder of a value that an earlier answer, or a row, had; None for any other value."""
+        if value in self.of_rows:
+            return self.of_rows[value]
+        found = self.known.get(value)
+        if found is None:
+            return None
+        name = self.names.get(value)
+        if name is None:
+            base = re.sub(r"^[^A-Za-z]+", "", found.name) or "value"
+            name = self.names[value] = unused_name(base, set(self.names.values()))
+        self.taken.setdefault(found.step, {})[name] = found.source
+        return f"{{take:{name}}}"
+
+    def row(self, name: str, value: str) -> str:
+        """The placeholder of a value that the user typed, or that is a secret."""
+        column = re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-.0123456789") or "secret"
+        self.columns[column] = None
+        if len(value) >= FEWEST_CHARACTERS:
+            self.of_rows[value] = f"{{row:{column}}}"
+        return f"{{row:{column}}}"
+
+    def filled(self, name: str, value: str) -> str:
+        """The template of a named value of a request."""
+        placed = self.placed(value)
+        if placed is None and name.lower() not in self.keep and (is_secret_name(name) or has_token(value)):
+            placed = self.row(name, value)
+        if placed is None:
+            self.typed.add(value)
+        return as_literal(value) if placed is None else placed
+
+
+def read_journey(
+    source: RequestSource, *, host: str | None = None, keep: frozenset[str] = frozenset(), whole: bool = False
+) -> MadeJourney:
+    """The journey of a recording. `whole`: with what pages load, such as pictures. Raises UsageError."""
+    entries = sorted(entries_of(source), key=lambda entry: time_of(text_at(entry, "startedDateTime")) or 0)
+    walk, ended_ns = _Walk(keep), None
+    base = _base(source, entries, host)
+    thinks = list[int]()
+    for entry in entries:
+        method, url = text_at(entry, "request", "method").upper(), text_at(entry, "request", "url")
+        if not base or not method or not _base_of(url):
+            walk.leave_out("whose URL cannot be requested", url.partition("?")[0])
+            continue
+        example = f"{method} {urlsplit(url).path}"
+        if why := _unfit(entry, url, base, whole=whole):
+            walk.leave_out(why, example)
+            continue
+        step, wrong = _step(walk, entry, method, url)
+        if wrong:
+            walk.leave_out(f"that cannot be sent: {wrong}", example)
+            continue
+        began_ns = time_of(text_at(entry, "startedDateTime")) or 0
+        thinks.append(0 if ended_ns is None else max(began_ns - ended_ns, 0))
+        took_ms = member(entry, "time")
+        took_ms = min(max(took_ms, 0), _LONGEST_MS) if isinstance(took_ms, int | float) else 0
+        ended_ns = max(ended_ns or 0, began_ns + round(took_ms * 1e6))
+        walk.requests.append(step)
+        walk.paths.append(urlsplit(url).path)
+        _learn(walk, entry, len(walk.requests) - 1)
+    if not walk.requests:
+        raise source.wrong("this recording has no request for a journey", "record the pages again, as HAR")
+    return _made(walk, thinks, base)
+
+
+def _base(source: RequestSource, entries: list[object], host: str | None) -> str:
+    """The scheme and the host of the journey: the wanted host, or that of the first request."""
+    bases = list(dict.fromkeys(filter(None, (_base_of(text_at(entry, "request", "url")) for entry in entries))))
+    if host is None:
+        return bases[0] if bases else ""
+    match = [base for base in bases if host.lower() in {base, base.rpartition("/")[2]}]
+    if not match:
+        raise source.wrong(f"there is no request to {host}", f"this file names {', '.join(bases[:10]) or 'no host'}")
+    return match[0]
+
+
+def _base_of(url: str) -> str:
+    """The scheme and the host of a URL; empty for a URL that cannot be read, or is not of http:// or https://."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}" if parts.scheme in {"http", "https"} else ""
+
+
+def _unfit(entry: object, url: str, base: str, *, whole: bool) -> str:
+    """Why a request is no step; empty if it is one."""
+    status, kind = member(entry, "response", "status"), text_at(entry, "_resourceType").lower()
+    content = text_at(entry, "response", "content", "mimeType")
+    is_cached = text_at(entry, "_fromCache") or member(entry, "response", "_fromCache")
+    is_part = kind in _PARTS_OF_PAGES or (not kind and _PART_CONTENT.match(content) is not None)
+    known = status if isinstance(status, int) else 0
+    for holds, why in (
+        (_base_of(url) != base, f"to {_base_of(url)}"),
+        (is_cached, "answered by the browser's cache"),
+        (known == 101, "of a WebSocket"),
+        (known < 200, "without an answer"),
+        (known >= 400, f"answered with status {status}"),
+        (is_part and not whole, "that a page loads, such as pictures and scripts (`--all` takes them)"),
+        (secret_in_path(urlsplit(url).path), "with a token in the path"),
+    ):
+        if holds:
+            return why
+    return ""
+
+
+def _step(walk: _Walk, entry: object, method: str, url: str) -> tuple[dict[str, Plain], str]:
+    """A step without its name and its think time, and why it cannot be sent."""
+    request = member(entry, "request")
+    body, is_text = body_of(request)
+    if not is_text:
+        return {}, "its body is not text"
+    path: Plain = _path(walk, url)
+    step: dict[str, Plain] = {method.lower(): path} if method.lower() in METHODS else {"method": method, "path": path}
+    kind = text_at(request, "postData", "mimeType").partition(";")[0].strip().lower()
+    if body is not None:
+        step |= _body(walk, body, kind)
+    headers = dict[str, Plain]()
+    for name, value in headers_of(request):
+        lower = name.lower()
+        is_set = lower == "content-type" and not {"json", "form"}.isdisjoint(step)
+        takes_any = lower == "accept" and "*/*" in value
+        if not (
+            takes_any or lower in _LEFT_TO_REDLINE or lower.startswith((":", "sec-")) or is_set or not value.strip()
+        ):
+            headers[name] = _header(walk, name, value.strip())
+    if headers:
+        step["headers"] = headers
+    status = member(entry, "response", "status")
+    if status not in {200, 304}:
+        step["expect"] = {"status": status}
+    if _SURROGATE.search(json.dumps(step, ensure_ascii=False)):
+        return {}, "half of a character stands in it"
+    try:
+        _STEP.validate_python(step)
+    except ValidationError as error:
+        return {}, first_mistake(error, StepSchema).message
+    return step, ""
+
+
+def _path(walk: _Walk, url: str) -> str:
+    parts = urlsplit(url)
+    target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    if (whole := walk.placed(target)) is not None:
+        return whole
+    segments = (walk.placed(unquote(segment)) or as_literal(segment) for segment in (parts.path or "/").split("/"))
+    pairs = list[str]()
+    for pair in parts.query.split("&") if parts.query else ():
+        name, equals, value = pair.partition("=")
+        filled = walk.filled(unquote(name), unquote(value)) if equals else ""
+        pairs.append(f"{name}{equals}{filled if filled.startswith('{') else as_literal(value)}")
+    path = "/".join(segments) + (f"?{'&'.join(pairs)}" if pairs else "")
+    return quote(path, safe="!#$%&'()*+,/:;=?@[]~{}|^`\\\"<>")
+
+
+def _header(walk: _Walk, name: str, value: str) -> str:
+    """The template of a header, whose value may be a token after the name of a scheme."""
+    if (whole := walk.placed(value)) is not None:
+        return whole
+    match = _SCHEME.fullmatch(value)
+    if match and (token := walk.placed(match[2])) is not None:
+        return f"{match[1]} {token}"
+    if is_secret_header(name, value) and name.lower() not in walk.keep:
+        return walk.row(name, value)
+    return as_literal(value)
+
+
+def _body(walk: _Walk, body: str, kind: str) -> dict[str, Plain]:
+    if kind == _FORM:
+        pairs = parse_qsl(body, keep_blank_values=True)
+        if len({name for name, _ in pairs}) == len(pairs) and _form(pairs) == body:
+            _note_login(walk, [name for name, _ in pairs])
+            names = [name for name, _ in pairs]
+            return {"form": {as_literal(name): _typed(walk, name, value, names) for name, value in pairs}}
+    if kind.endswith("json"):
+        try:
+            value = json.loads(body)
+            names = list(value) if isinstance(value, dict) else []
+            made = _in_json(value, lambda name, text: _typed(walk, name, text, names), "")
+        except (ValueError, RecursionError):
+            return {"body": as_literal(body)}
+        _note_login(walk, names)
+        return {"body": as_literal(body)} if made is None else {"json": made}
+    return {"body": as_literal(body)}
+
+
+def _form(pairs: list[tuple[str, str]]) -> str:
+    return "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in pairs)
+
+
+def _note_login(walk: _Walk, names: list[str]) -> None:
+    """Note that the request which is read logs in: it has a password."""
+    if any(map(_PASSWORD.search, names)):
+        walk.logs_in = len(walk.requests)
+
+
+def _typed(walk: _Walk, name: str, value: str, beside: list[str]) -> str:
+    """The template of a field; the name of the user beside a password belongs to the same row."""
+    if _USER.fullmatch(name) and any(map(_PASSWORD.search, beside)) and name.lower() not in walk.keep:
+        return walk.row(name, value)
+    return walk.filled(name, value)
+
+
+def _in_json(value: Plain, fill: Callable[[str, str], str], name: str) -> Plain:
+    """JSON with templates in place of its texts. Numbers stay: a value of an answer would become a text."""
+    if isinstance(value, dict):
+        return {as_literal(key): _in_json(inner, fill, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_in_json(inner, fill, name) for inner in value]
+    return fill(name, value) if isinstance(value, str) else value
+
+
+def _learn(walk: _Walk, entry: object, step: int) -> None:
+    """Remember the values of an answer that later requests may have. What the user typed is not the server's."""
+    for value, name, source in _values(entry):
+        if _SURROGATE.search(json.dumps([value, name, source], ensure_ascii=False)):
+            continue
+        if (len(value) >= FEWEST_CHARACTERS or source == _LOCATION) and value not in walk.typed:
+            walk.known[value] = Found(step, name, source)
+
+
+def _values(entry: object) -> Iterator[tuple[str, str, dict[str, Plain]]]:
+    """The values of an answer, with a name and a source for each; those that are taken most surely come last."""
+    response = member(entry, "response")
+    for name, value in headers_of(response):
+        lower = name.lower()
+        if not _TOKEN.fullmatch(name):
+            continue
+        if lower == "location":
+            target = ""
+            with suppress(ValueError):
+                target = urlsplit(value)._replace(scheme="", netloc="", fragment="").geturl()
+            if target:
+                yield target, "next", _LOCATION
+        elif lower.startswith("x-") or (is_secret_name(lower) and lower != "set-cookie"):
+            yield value, lower.removeprefix("x-"), {"header": name}
+        elif lower == "set-cookie":
+            cookie, _, rest = value.partition("=")
+            if not _TOKEN.fullmatch(cookie.strip()):
+                continue
+            yield unquote(rest.partition(";")[0]), cookie.strip(), {"cookie": cookie.strip()}
+    text, kind = text_at(entry, "response", "content", "text"), text_at(entry, "response", "content", "mimeType")
+    if text and not text_at(entry, "response", "content", "encoding"):
+        if "json" in kind:
+            with suppress(ValueError, RecursionError):
+                yield from _of_json(json.loads(text), "", "")
+        else:
+            yield from _of_page(text)
+
+
+def _of_json(value: Plain, pointer: str, name: str) -> Iterator[tuple[str, str, dict[str, Plain]]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _of_json(inner, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", key)
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _of_json(inner, f"{pointer}/{at}", name)
+    elif isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        yield str(value), name, {"json": pointer}
+
+
+def _of_page(text: str) -> Iterator[tuple[str, str, dict[str, Plain]]]:
+    """The fields of forms, and `meta` tags, which often hold a token against forged requests."""
+    for match in _INPUT.finditer(text):
+        tag = match[0]
+        name = re.search(r"""\bname\s*=\s*(["'])(.*?)\1""", tag)
+        value = re.search(r"""\b(?:value|content)\s*=\s*(["'])(.*?)\1""", tag)
+        if name and value and value[2]:
+            before = re.escape(tag[: value.start(2)])
+            yield unescape(value[2]), name[2], {"regex": f"{_plain(before)}([^{value[1]}]+)"}
+
+
+def _plain(pattern: str) -> str:
+    r"""A pattern without escapes that it does not need: `\ ` and `\-` are wrong in some dialects."""
+    return re.sub(r"\\([ \-\"'<>=/#&~:;,@!%])", r"\1", pattern)
+
+
+def _made(walk: _Walk, thinks: list[int], host: str) -> MadeJourney:
+    steps, used, cut = list[dict[str, Plain]](), set[str](), walk.logs_in + 1
+    cut = cut if cut < len(walk.requests) else 0
+    for at, (request, think_ns) in enumerate(zip(walk.requests, thinks, strict=True)):
+        method = next(key for key in (*METHODS, "method") if key in request)
+        path = re.sub(r"[{][^}]*[}]", "", str(request.get("path", request[method]))).partition("?")[0]
+        name = unused_name(f"{'' if method == 'get' else method} {path or walk.paths[at]}", used)
+        used.add(name)
+        step: dict[str, Plain] = {"name": name}
+        rounded_ns = (think_ns + _STEP_NS // 2) // _STEP_NS * _STEP_NS
+        if rounded_ns and at > max(cut, 0):
+            step["think"] = f"{rounded_ns // 1_000_000}ms"
+        taken: dict[str, Plain] = {"take": walk.taken[at]} if at in walk.taken else {}
+        steps.append(step | request | taken)
+    left = [ImportNote(count, why, example, kind) for (kind, why), (count, example) in walk.left_out.items()]
+    return MadeJourney(steps[:cut], steps[cut:], tuple(walk.columns), left, host)
