@@ -54,14 +54,18 @@ pub fn read(
         };
         let crossed = connection.may_have_crossed();
         let options = requests.read_options(pending);
-        let parsed = connection.parse(bytes, options, heads);
-        let is_done = options.events.is_some() && follow(pending, &parsed, connection, requests, now_ns, activity);
-        match parsed {
-            Ok(None) | Err(_) if is_done => {
-                requests.end_stream(pending, connection, now_ns, activity);
-                any = true;
-                break ReadEnd::StreamDone;
+        let parsed = if options.events.is_none() {
+            connection.parse(bytes, options, heads)
+        } else {
+            match read_stream(bytes, pending, connection, requests, heads, now_ns, activity) {
+                Some(parsed) => parsed,
+                None => {
+                    any = true;
+                    break ReadEnd::StreamDone;
+                }
             }
+        };
+        match parsed {
             Ok(None) => {
                 connection.glimpse(bytes);
                 if connection.has_begun() {
@@ -93,23 +97,32 @@ pub fn read(
     AnswersRead { any, end }
 }
 
-/// More of a stream of events may have arrived. Returns whether all of its events that count have.
-fn follow(
+/// Read an answer that may be a stream of events. Returns `None` once all of its events that count have arrived before its end,
+/// which ends its request.
+#[cold]
+fn read_stream(
+    bytes: &[u8],
     pending: PendingId,
-    parsed: &Result<Option<ParsedAnswer>, Malformed>,
-    connection: &Connection,
+    connection: &mut Connection,
     requests: &mut Requests,
+    heads: &mut Heads,
     now_ns: u64,
     activity: &mut Activity,
-) -> bool {
-    let so_far = match parsed {
+) -> Option<Result<Option<ParsedAnswer>, Malformed>> {
+    let parsed = connection.parse(bytes, requests.read_options(pending), heads);
+    let so_far = match &parsed {
         Ok(Some(ParsedAnswer { answer: Answer { status, body_length, events: Some(events), .. }, .. })) => {
             Some(StreamSoFar { status: *status, body_length: *body_length, events: *events })
         }
         Ok(Some(_)) => None,
         Ok(None) | Err(_) => connection.stream(),
     };
-    so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity))
+    let is_done = so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity));
+    if is_done && !matches!(parsed, Ok(Some(_))) {
+        requests.end_stream(pending, connection, now_ns, activity);
+        return None;
+    }
+    Some(parsed)
 }
 
 /// Whether an answer says that its server does not want the rest of its request, which is not yet written. The client then

@@ -175,14 +175,19 @@ impl Requests {
         now_ns: u64,
         activity: &mut Activity,
     ) -> PendingRequest {
-        let is_stalled = self.streams.remove(pending, now_ns).unwrap_or(false);
-        let removed = self.pending.remove(pending, connection.queue_mut());
-        if is_stalled {
-            let (due_ns, request) = (removed.due.due_ns, removed.request);
-            let news = StreamNews::Stall;
-            activity.events.push(ClientEvent::Stream(StreamProgress { due_ns, request, news }));
+        if !self.streams.is_empty() {
+            self.remove_stream(pending, now_ns, activity);
         }
-        removed
+        self.pending.remove(pending, connection.queue_mut())
+    }
+
+    #[cold]
+    fn remove_stream(&mut self, pending: PendingId, now_ns: u64, activity: &mut Activity) {
+        if self.streams.remove(pending, now_ns) == Some(true) {
+            let PendingRequest { due, request, .. } = *self.pending.get(pending);
+            let news = StreamNews::Stall;
+            activity.events.push(ClientEvent::Stream(StreamProgress { due_ns: due.due_ns, request, news }));
+        }
     }
 
     /// Judge the answer to a request, and record its end. `head` has the fields of the answer, if they were kept. `cause` is
@@ -217,15 +222,7 @@ impl Requests {
         };
         let mut why = None;
         if let Some(visitors) = self.scenario.visitors_mut() {
-            visitors.keep_cookies(&due, head, now_ns);
-            if visitors.asks_again(&due, answer) {
-                outcome = Outcome::Ok;
-            } else if outcome == Outcome::Ok
-                && let Err(missing) = visitors.take(&due, head, body, now_ns)
-            {
-                outcome = Outcome::UnexpectedBody;
-                why = Some(missing);
-            }
+            (outcome, why) = visitors.meet(&due, answer, outcome, head, body, now_ns);
         }
         if outcome != Outcome::Ok {
             let difference = || why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use redline_traffic::Outcome;
 use redline_visitor::Jar;
 use redline_wire::{Answer, Values, fields_in, values_in};
 
@@ -123,9 +124,33 @@ impl Visitors {
         (now_ns as i64 + self.unix_minus_mono_ns) / 1_000_000_000
     }
 
+    /// An answer came to a step, with this outcome. Returns the outcome for its user, and what is missing in the answer.
+    #[inline(never)]
+    pub fn meet(
+        &mut self,
+        due: &DueRequest,
+        answer: &Answer,
+        outcome: Outcome,
+        head: &[u8],
+        body: &[u8],
+        now_ns: u64,
+    ) -> (Outcome, Option<String>) {
+        self.keep_cookies(due, head, now_ns);
+        if self.asks_again(due, answer) {
+            return (Outcome::Ok, None);
+        }
+        match outcome {
+            Outcome::Ok => match self.take(due, head, body, now_ns) {
+                Ok(()) => (outcome, None),
+                Err(missing) => (Outcome::UnexpectedBody, Some(missing)),
+            },
+            _ => (outcome, None),
+        }
+    }
+
     /// An answer came to a step: keep its cookies.
     #[inline]
-    pub fn keep_cookies(&mut self, due: &DueRequest, head: &[u8], now_ns: u64) {
+    fn keep_cookies(&mut self, due: &DueRequest, head: &[u8], now_ns: u64) {
         if !self.journey.keeps_cookies || *head == *self.bare_head {
             return;
         }
@@ -144,7 +169,7 @@ impl Visitors {
 
     /// Whether an answer makes the user take `once` again.
     #[inline]
-    pub fn asks_again(&self, due: &DueRequest, answer: &Answer) -> bool {
+    fn asks_again(&self, due: &DueRequest, answer: &Answer) -> bool {
         due.kind != StepKind::Repeated && self.journey.asks_again(due.step, answer.status)
     }
 
@@ -153,7 +178,7 @@ impl Visitors {
     /// # Errors
     /// When it lacks a value.
     #[inline]
-    pub fn take(&mut self, due: &DueRequest, head: &[u8], body: &[u8], now_ns: u64) -> Result<(), String> {
+    fn take(&mut self, due: &DueRequest, head: &[u8], body: &[u8], now_ns: u64) -> Result<(), String> {
         let step = &self.journey.steps[due.step as usize];
         if step.takes.is_empty() {
             return Ok(());

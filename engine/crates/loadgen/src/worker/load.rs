@@ -259,6 +259,11 @@ impl WorkerLoad {
         if self.demand.walks().is_some() {
             return self.begin_journey(due_ns);
         }
+        self.count_down_request(due_ns, now_ns);
+    }
+
+    #[inline]
+    fn count_down_request(&mut self, due_ns: u64, now_ns: u64) {
         if let Some(left) = &mut self.count
             && due_ns >= self.measure_ns
         {
@@ -410,7 +415,7 @@ impl WorkerLoad {
             if due_ns < now_ns {
                 self.tally.waited(due_ns);
             }
-            self.count_down(due_ns, now_ns);
+            self.count_down_request(due_ns, now_ns);
         }
     }
 
