@@ -46,7 +46,6 @@ BELOW = {
     "docs/decisions/README": ["0*"],
     "docs/concepts/statistics": ["simulations"],
     "docs/concepts/limit": ["limit-simulations"],
-    "docs/reference/commands": ["way-in"],
     "ARCHITECTURE": ["bench/results"],
 }
 """Pages that README does not name, below the page that does."""
