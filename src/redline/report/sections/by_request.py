@@ -19,7 +19,9 @@ def request_tables(requests: Sequence[RequestReport], title: str = "") -> Iterat
     if not requests:
         return
     heading = line((title, "strong")) if title else ()
-    shown = sorted(requests, key=lambda request: -request.outcomes.total)[:MOST_ROWS]
+    most = sorted(request.outcomes.total for request in requests)[-MOST_ROWS:]
+    # In the order of the list, which is that of a journey's steps.
+    shown = [request for request in requests if request.outcomes.total >= most[0]][:MOST_ROWS]
     known = [q for q in QUANTILES if any(point.q == q for request in requests for point in request.response)]
     columns = (Column("request"), *_times_heads(known))
     rows = tuple((request.request, *_times(request.response, known)) for request in shown)
