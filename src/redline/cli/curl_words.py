@@ -12,7 +12,8 @@ _INSTEAD = {
     "-u --user --basic": "give -H 'Authorization: Basic …', with USER:PASSWORD in base64; `redline init curl -u …` "
     "writes it",
     "--oauth2-bearer": "give -H 'Authorization: Bearer TOKEN'",
-    "--digest --ntlm --negotiate --anyauth --aws-sigv4 -n --netrc --netrc-file": _SENDS_HEADERS,
+    "--digest --ntlm --negotiate --anyauth --aws-sigv4 --netrc --netrc-file": _SENDS_HEADERS,
+    "-n": "use `--count N` for a number of requests",
     "--data --data-raw --data-binary --data-ascii --data-urlencode -T --upload-file": _BODY,
     "-F --form --form-string": "`redline init curl -F …` makes the body of it; or use `--body @FILE`",
     "-G --get --url-query": "write the query into the URL",
