@@ -38,7 +38,7 @@ Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 F = TypeVar("F", bound=Flags)
-_DESCRIBES = {"url", "method", "headers", "body", "compressed", "status", "events"}
+_DESCRIBES = {"url", "method", "headers", "user", "oauth2_bearer", "body", "compressed", "status", "events"}
 """The flags of a request, which a server of redline.yaml says itself."""
 
 
@@ -49,17 +49,20 @@ _LISTS = ("connect_to", "resolve", "sources")
 class RequestOptions(TypedDict, total=False):
     """The request of `load`, `ab` and `limit`, and how its server is reached; all of it has a default.
 
-    `requests`: several, in place of `method`, `headers`, `body` (a text, or the path of a file), `status` and
-    `events`, which says that the answer is a stream of events: `sse until 20 stall 2s`.
-    `scenarios`: only those of these names. `timeout`: when a request is given up. `http2`: speak HTTP/2. `insecure`:
-    accept any certificate; `cacert`: one that is trusted; `cert` and `key`: the client's own. `target_is_mine`: hosts
-    that are yours to load. The others say how a running server is reached, as the flags of those names do.
+    `requests`: several, in place of `method`, `headers`, `user` (`NAME:PASSWORD`), `oauth2_bearer`, `body` (a text, or
+    the path of a file), `status` and `events`, which says that the answer is a stream of events: `sse until 20 stall
+    2s`. `scenarios`: only those of these names. `timeout`: when a request is given up. `http2`: speak HTTP/2.
+    `insecure`: accept any certificate; `cacert`: one that is trusted; `cert` and `key`: the client's own.
+    `target_is_mine`: hosts that are yours to load. The others say how a running server is reached, as the flags of
+    those names do.
     """
 
     requests: Requests
     scenarios: Sequence[str]
     method: str
     headers: Mapping[str, str | Sequence[str]]
+    user: str
+    oauth2_bearer: str
     body: str | Path
     compressed: bool
     status: int

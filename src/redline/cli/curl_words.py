@@ -9,9 +9,7 @@ _INSTEAD = {
     "-k": "use `--insecure`",
     "-L --location --location-trusted": "redirects are not followed under load; `redline load --follow` asks for what "
     "they lead to",
-    "-u --user --basic": "give -H 'Authorization: Basic …', with USER:PASSWORD in base64; `redline init curl -u …` "
-    "writes it",
-    "--oauth2-bearer": "give -H 'Authorization: Bearer TOKEN'",
+    "-u --basic": "use `--user NAME:PASSWORD`",
     "--digest --ntlm --negotiate --anyauth --aws-sigv4 --netrc --netrc-file": _SENDS_HEADERS,
     "-n": "use `--count N` for a number of requests",
     "--data --data-raw --data-binary --data-ascii --data-urlencode -T --upload-file": _BODY,

@@ -1,5 +1,6 @@
 """Turn the flags of `load`, `limit` and `ab` about servers and requests into parts of a suite document."""
 
+import base64
 import fnmatch
 import os
 import re
@@ -23,6 +24,8 @@ from redline.cli.show import Terminal
 from redline.cli.way_flags import Placed, check_ways_are_used, check_without_url, tls_of, way_to
 from redline.cli.written import Given
 from redline.errors import UsageError
+from redline.model.catalogue import passed_names
+from redline.plugins import secrets
 from redline.plugins.revisions import WORK_TREE
 from redline.suite import read_body, read_data, referenced_files
 from redline.suite.project import Project, has_journey
@@ -37,7 +40,7 @@ from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
-_REQUEST = {"method", "body", "headers", "compressed", "status", "events"}
+_REQUEST = {"method", "body", "headers", "user", "oauth2_bearer", "compressed", "status", "events"}
 """The flags that describe a request."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
@@ -262,8 +265,8 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
     asked: dict[str, object] = {method.lower(): path}
     if method.lower() not in METHODS:
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
-    if flags.headers:
-        asked["headers"] = _headers(flags.headers)
+    if headers := _headers(flags.headers) | _sign_in(flags):
+        asked["headers"] = headers
     if flags.compressed:
         asked["accept"] = Given("--compressed", ["gzip", "br", "zstd"])
     if flags.body is not None:
@@ -305,6 +308,29 @@ def _headers(lines: list[str]) -> dict[str, Given]:
         name: Given(" ".join(sources), values[0] if len(values) == 1 else values)
         for name, values, sources in read.values()
     }
+
+
+def _sign_in(flags: RequestFlags) -> dict[str, Given]:
+    """Return the header of --user or --oauth2-bearer, with a reference to what is secret. Raises UsageError."""
+    if flags.user is None and flags.oauth2_bearer is None:
+        return {}
+    if flags.user is not None and flags.oauth2_bearer is not None:
+        raise UsageError("--user and --oauth2-bearer are two sign-ins", hint="give either flag")
+    if any(line.partition(":")[0].strip().lower() == "authorization" for line in flags.headers):
+        raise UsageError("-H 'Authorization: …' is a sign-in of its own", hint="leave it out, or the flag")
+    if flags.oauth2_bearer is not None:
+        token = flags.oauth2_bearer
+        if not passed_names(token):
+            secrets.hide(token, "***")
+            token = secrets.hold("REDLINE_TOKEN", token)
+        return {"Authorization": Given("--oauth2-bearer", f"Bearer {token}")}
+    name, colon, password = (flags.user or "").partition(":")
+    if not colon:
+        raise UsageError("--user has no password", hint="write it like --user 'ann:${PASSWORD}', or 'ann:' for none")
+    secrets.hide(flags.user or "", f"{name}:***")
+    pair = secrets.with_secrets(f"{name}:{password}", "--user").encode(errors="surrogateescape")
+    reference = secrets.hold("REDLINE_BASIC", base64.b64encode(pair).decode())
+    return {"Authorization": Given(f"--user {name}:***", f"Basic {reference}")}
 
 
 def _body(text: str, placed: Placed) -> object:

@@ -1,4 +1,4 @@
-"""Secrets of loads, such as the password of a proxy: kept in memory alone, under the names by which suites have them.
+"""Secrets of loads, such as a proxy's password or a token in a header, which are kept in memory alone.
 
 A suite names a secret as `${NAME}`, a variable of the lab's environment. What a flag gives in plain text gets such a
 name here, so that suites, results and messages never hold it.
@@ -6,7 +6,7 @@ name here, so that suites, results and messages never hold it.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 from redline.errors import UsageError
@@ -41,13 +41,21 @@ def masked_call(text: str) -> str:
     return text
 
 
-def with_secrets(text: str, where: str) -> str:
-    """Fill in `${NAME}`. Raises UsageError, which names no value, for a variable that is not set."""
+def with_secrets(
+    text: str, where: str, *, literal: Callable[[str], str] = str, secret: Callable[[str], str] = str
+) -> str:
+    """Fill in `${NAME}`, with the secrets and the text around them as they are written there.
+
+    Raises UsageError, which names no value, for a variable that is not set.
+    """
     for name in passed_names(text):
         if name not in _held and name not in os.environ:
             hint = f"set it, as in `{name}=… redline …`"
             raise UsageError(f"{where}: the variable {name} is not set in the environment of redline", hint=hint)
-    return _REFERENCE.sub(lambda match: _held.get(match[1]) or os.environ[match[1]], text)
+    parts = _REFERENCE.split(text)
+    return "".join(
+        secret(_held.get(part) or os.environ[part]) if at % 2 else literal(part) for at, part in enumerate(parts)
+    )
 
 
 def _numbered(name: str) -> Iterator[str]:

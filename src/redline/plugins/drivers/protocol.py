@@ -278,12 +278,27 @@ def _request(request: Request) -> dict[str, Any]:
         weight=request.weight,
         method=request.method,
         path=for_engine(request.path),
-        headers=[[name, for_engine(value)] for name, value in request.header_lines],
+        headers=headers_of(request),
         **_body(request),
         expect=_expect(request.expect),
         timestamp=request.timestamp and request.timestamp.model_dump(),
         stream=request.stream and request.stream.model_dump(mode="json"),
     )
+
+
+def headers_of(request: Request) -> list[list[str]]:
+    """The headers of a request, with the secrets that they name as `${NAME}`, in which braces mean nothing.
+
+    Raises UsageError for a variable that is not set.
+    """
+    return [
+        [name, with_secrets(value, f"the header {name}", literal=for_engine, secret=_braces_doubled)]
+        for name, value in request.header_lines
+    ]
+
+
+def _braces_doubled(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _body(request: Request) -> dict[str, str]:
