@@ -58,6 +58,7 @@ def stream_report(parts: Iterable[StreamTraffic | None], seconds: float | None) 
     return StreamReport(
         begun=streams.begun,
         events=streams.events,
+        events_of_begun=streams.events_of_begun,
         events_per_s=streams.events / seconds if seconds else None,
         stalls=streams.stalls,
         first_event=percentiles(streams.first_event),

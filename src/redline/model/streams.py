@@ -56,6 +56,11 @@ class StreamTraffic(Frozen):
             gaps=Histogram.merged(part.gaps for part in known),
         )
 
+    @property
+    def events_of_begun(self) -> int:
+        """The events of the streams that began, whenever they arrived: first ones, and those after a gap."""
+        return self.first_event.count + self.gaps.count
+
     def with_events_of(self, window: "StreamTraffic | None") -> "StreamTraffic":
         """The same streams, with the events of a window alone."""
         return self.model_copy(update={"events": window.events if window else 0})
@@ -65,7 +70,8 @@ class StreamReport(Frozen):
     """Streams of events over the used trials, or over all starts of duets, whose slices give no rate."""
 
     begun: int = Field(description="streams that began")
-    events: int = Field(description="events that arrived in the measurement")
+    events: int = Field(description="events that arrived in the measurement, whenever their streams began")
+    events_of_begun: int = Field(description="events of the streams that began, also those after the measurement")
     events_per_s: float | None = Field(description="null in duets")
     stalls: int = Field(description="times without an event that were too long")
     first_event: tuple[Percentile, ...] = Field(description="from when a request was due to its first event; ns")

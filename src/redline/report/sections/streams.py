@@ -14,7 +14,8 @@ _COUNTS = ("streams", "events", "per second", "stalls")
 _HEADS = (*_COUNTS, *(f"first event {name}" for name in _NAMES), *(f"between events {name}" for name in _NAMES))
 _TEXT = (
     "Over all used trials together, or all starts of a duet, whose slices give no rate. The time to the first event "
-    "runs from when its request was due."
+    "runs from when its request was due. The events counted are those that arrived in the measurement, whenever their "
+    "streams began."
 )
 
 
@@ -49,10 +50,17 @@ def _tables(rows: Sequence[tuple[ServerCell, tuple[str, ...]]]) -> Iterator[Tabl
 
 
 def streams_text(streams: StreamReport) -> str:
-    """`streams  12, with 240 events, 80.0 /s, 3 stalls`."""
+    """`streams  12, with 240 events, 80.0 /s, 3 stalls`.
+
+    The rate is of the events in the measurement, so they are told apart where streams last longer than it.
+    """
     per_s = f", {fmt.rate(streams.events_per_s)}" if streams.events_per_s is not None else ""
     stalls = f", {fmt.count(streams.stalls, 'stall')}" if streams.stalls else ""
-    return f"streams  {fmt.integer(streams.begun)}, with {fmt.count(streams.events, 'event')}{per_s}{stalls}"
+    in_time = f"; {fmt.integer(streams.events)} arrived in the measurement" * (
+        streams.events != streams.events_of_begun
+    )
+    events = f"{fmt.count(streams.events_of_begun, 'event')}{in_time}"
+    return f"streams  {fmt.integer(streams.begun)}, with {events}{per_s}{stalls}"
 
 
 def _row(streams: StreamReport) -> Iterator[str]:
