@@ -2,11 +2,13 @@
 
 import base64
 import re
+import shlex
 import socket
 
 import pytest
 
 from tests.e2e.conftest import Redline
+from tests.e2e.test_documented_commands import SIGN_INS
 from tests.e2e.test_way_in import SHORT
 from tests.fakes import targets
 
@@ -50,10 +52,22 @@ def test_sign_ins_reach_the_server_and_no_file_and_no_message(redline: Redline) 
         assert not [file for file, content in kept.items() if secret.encode() in content]
 
 
+def test_the_commands_of_the_guide_sign_in(redline: Redline) -> None:
+    SAID.clear()
+    redline.environment |= {"TOKEN": TOKEN, "PASSWORD": PASSWORD, "API_KEY": KEY}
+    with targets.target(listening) as url:
+        for command in SIGN_INS:
+            done = redline(*shlex.split(command.replace("http://127.0.0.1:8080/items", url)), *SHORT)
+            assert done.code == 0, done.err
+    assert {f"Basic {BASIC}".encode(), f"Bearer {TOKEN}".encode(), KEY.encode()} == SAID
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (("--user", "ann"), "--user has no password"),
+        (("--oauth2-bearer", ""), "--oauth2-bearer has no token"),
+        (("--oauth2-bearer", "a\r\nX-Other: b"), "the header Authorization"),
         (("--user", "ann:a", "--oauth2-bearer", "b"), "--user and --oauth2-bearer are two sign-ins"),
         (("--user", "ann:a", "-H", "authorization: Basic x"), "is a sign-in of its own"),
         (("--oauth2-bearer", "${REDLINE_NO_SUCH}"), "the variable REDLINE_NO_SUCH is not set"),
@@ -68,7 +82,7 @@ def test_wrong_sign_ins_are_refused_before_anything_is_sent(
     (redline.folder / "x.yaml").write_text("- {name: own, get: /}\n")
     SAID.clear()
     with targets.target(listening) as url:
-        others = {"load": (), "ab": (url,), "limit": ("--objective", "p99 < 1s")}[command]
         asked = url.removesuffix("path0") if "--requests" in flags else url
+        others = {"load": (), "ab": (asked,), "limit": ("--objective", "p99 < 1s")}[command]
         redline(command, asked, *others, *flags).refused(2, message)
     assert not SAID

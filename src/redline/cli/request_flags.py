@@ -320,6 +320,8 @@ def _sign_in(flags: RequestFlags) -> dict[str, Given]:
         raise UsageError("-H 'Authorization: …' is a sign-in of its own", hint="leave it out, or the flag")
     if flags.oauth2_bearer is not None:
         token = flags.oauth2_bearer
+        if not token.strip():
+            raise UsageError("--oauth2-bearer has no token", hint="give the token, or '${NAME}' for a variable with it")
         if not passed_names(token):
             secrets.hide(token, "***")
             token = secrets.hold("REDLINE_TOKEN", token)

@@ -54,7 +54,8 @@ def with_secrets(
             raise UsageError(f"{where}: the variable {name} is not set in the environment of redline", hint=hint)
     parts = _REFERENCE.split(text)
     return "".join(
-        secret(_held.get(part) or os.environ[part]) if at % 2 else literal(part) for at, part in enumerate(parts)
+        secret(_held[part] if part in _held else os.environ[part]) if at % 2 else literal(part)
+        for at, part in enumerate(parts)
     )
 
 

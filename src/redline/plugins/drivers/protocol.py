@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from redline.errors import DriveError
+from redline.errors import DriveError, UsageError
 from redline.model import (
     Cell,
     Closed,
@@ -291,14 +291,19 @@ def headers_of(request: Request) -> list[list[str]]:
 
     Raises UsageError for a variable that is not set.
     """
-    return [
-        [name, with_secrets(value, f"the header {name}", literal=for_engine, secret=_braces_doubled)]
-        for name, value in request.header_lines
-    ]
+    return [[name, _header_value(name, value)] for name, value in request.header_lines]
 
 
-def _braces_doubled(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
+def _header_value(name: str, value: str) -> str:
+    where = f"the header {name}"
+
+    def written(secret: str) -> str:
+        if not secret.isprintable():
+            hint = "see whether a line break is at its end: `NAME=$(cat FILE)` leaves that out"
+            raise UsageError(f"{where}: its secret has a character that no header may have", hint=hint)
+        return secret.replace("{", "{{").replace("}", "}}")
+
+    return with_secrets(value, where, literal=for_engine, secret=written)
 
 
 def _body(request: Request) -> dict[str, str]:
