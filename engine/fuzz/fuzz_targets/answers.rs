@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use redline_wire::{
-    Answer, EventKind, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, ReadOptions, Timestamp,
-    Unit,
+    Answer, EventKind, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, ReadOptions,
+    Timestamp, Unit,
 };
 
 /// The result of a connection: answers with the bodies that were kept, how its bytes were used, and perhaps an error.

@@ -56,14 +56,11 @@ pub fn read(
         let options = requests.read_options(pending);
         let parsed = if options.events.is_none() {
             connection.parse(bytes, options, heads)
+        } else if let Some(parsed) = read_stream(bytes, pending, connection, requests, heads, now_ns, activity) {
+            parsed
         } else {
-            match read_stream(bytes, pending, connection, requests, heads, now_ns, activity) {
-                Some(parsed) => parsed,
-                None => {
-                    any = true;
-                    break ReadEnd::StreamDone;
-                }
-            }
+            any = true;
+            break ReadEnd::StreamDone;
         };
         match parsed {
             Ok(None) => {
