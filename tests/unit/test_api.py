@@ -249,8 +249,8 @@ def test_what_a_server_says_of_its_own_flags_stays() -> None:
 
 
 def test_an_argument_that_is_not_there_is_a_mistake_in_python() -> None:
-    with pytest.raises(TypeError, match=r"no argument 'threads': see help\(redline\.load\)"):
-        redline.load(URL, threads=4)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"no argument 'usr': see help\(redline\.load\)"):
+        redline.load(URL, usr=4)  # type: ignore[call-arg]
 
 
 def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
