@@ -111,6 +111,19 @@ def test_without_a_login_all_is_repeated_and_secrets_are_rows() -> None:
     assert made_of([entry(0, "/a?token=abcdef")], keep=frozenset({"token"})).columns == ()
 
 
+@pytest.mark.parametrize("name", ["pass", "passcode", "pw", "user_pass", "pin"])
+def test_a_password_is_one_whatever_its_field_is_called(name: str) -> None:
+    made = made_of([entry(0, "/login", "POST", 302, form=f"user=annabel&{name}=hunter2hunter2"), entry(900, "/shop")])
+    assert "hunter2" not in str(made.document)
+    assert made.columns == ("user", name)
+
+
+def test_a_field_whose_name_has_pin_in_it_is_no_password() -> None:
+    made = made_of([entry(0, "/shop"), entry(900, "/orders", "POST", 201, form="shipping=fast&compass=north")])
+    assert not made.columns
+    assert "fast" in str(made.document)
+
+
 def test_what_is_no_journey_is_refused() -> None:
     with pytest.raises(UsageError, match="has no request for a journey"):
         made_of([entry(0, "/a", status=500)])

@@ -180,7 +180,8 @@ def deadline_ns(drive: Drive) -> int:
     connect_ns = max(CONNECT_ALLOWANCE_NS, cell.timeout_ns) + cell.load.connections * OF_EACH_CONNECTION_NS
     if (journey := cell.scenario.journey) is not None:
         thinks_ns = sum(step.think.mean_ns for step in journey.once if step.think)
-        of_each_ns = cell.timeout_ns + cell.load.connections * OF_EACH_LOGIN_NS
+        users = max(cell.load.connections, journey.users or 0)
+        of_each_ns = cell.timeout_ns + users * OF_EACH_LOGIN_NS
         connect_ns += len(journey.once) * of_each_ns + THINKS_AT_MOST * thinks_ns
     return connect_ns + cell.warmup_ns + cell.load.duration_ns + _drain_ns(cell) + SLACK_NS
 

@@ -34,7 +34,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = "application/x-www-form-urlencoded"
 _USER = re.compile(r"(user|login|e?mail|account)([_-]?(name|id))?", re.IGNORECASE)
-_PASSWORD = re.compile(r"pass|pwd|pin|otp", re.IGNORECASE)
+_PASSWORD = re.compile(r"passw|passphrase|(^|[^a-z])(pass|passcode|pwd?|pin|otp)($|[^a-z])", re.IGNORECASE)
 _PARTS_OF_PAGES = frozenset(
     {"image", "stylesheet", "script", "font", "media", "texttrack", "manifest", "ping", "preflight"}
 )
@@ -298,6 +298,8 @@ def _typed(walk: _Walk, name: str, value: str, beside: list[str]) -> str:
     """The template of a field; the name of the user beside a password belongs to the same row."""
     if _USER.fullmatch(name) and any(map(_PASSWORD.search, beside)) and name.lower() not in walk.keep:
         return walk.row(name, value)
+    if _PASSWORD.search(name) and name.lower() not in walk.keep:
+        return walk.placed(value) or walk.row(name, value)
     return walk.filled(name, value)
 
 

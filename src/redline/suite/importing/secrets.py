@@ -12,7 +12,7 @@ _SECRET = re.compile(
     "privatekey|secret|sessid|sessionid|signature|token|xsrf"
 )
 """Words that mark a name as a secret's, in lower case and without separators."""
-_NAMES = frozenset({"auth", "key", "otp", "pin", "pwd", "session", "sid", "sig"})
+_NAMES = frozenset({"auth", "key", "otp", "pass", "passcode", "pin", "pw", "pwd", "session", "sid", "sig"})
 """Words that are a secret's name only as the whole name: `sort_key` is not a secret."""
 _HARMLESS_HEADERS = frozenset({"idempotency-key", "sec-websocket-key", "cache-key"})
 _BEARER = re.compile(r"(?:bearer|basic|digest|negotiate|token)\s+\S", re.IGNORECASE)
