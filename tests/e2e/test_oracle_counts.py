@@ -189,14 +189,23 @@ def test_no_byte_is_seen_before_it_was_sent(oracle: Path) -> None:
 @pytest.mark.upper_bound
 @pytest.mark.parametrize("http", VERSIONS)
 def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: HttpVersion) -> None:
-    """As a plain client sees them, within 20 us: what is left is the way, and the machine's sleep."""
-    before, ours, after = (
-        seen_by_a_socket(oracle, *IN_TWO_PARTS, http=http),
-        seen_by_the_engine(oracle, *IN_TWO_PARTS, http=http),
-        seen_by_a_socket(oracle, *IN_TWO_PARTS, http=http),
-    )
-    noise = max(abs(before.first - after.first), abs(before.last - after.last))
-    if noise > 10 * US:
-        pytest.skip(f"this machine is too noisy now: a plain client's own medians differ by {noise / US:.0f} us")
-    assert abs(ours.first - (before.first + after.first) / 2) <= 20 * US, (before, ours, after)
-    assert abs(ours.last - (before.last + after.last) / 2) <= 20 * US, (before, ours, after)
+    """As a plain client sees them, within 20 us: what is left is the way, and the machine's sleep.
+
+    In one of three tries, because the machine may do something else meanwhile.
+    """
+    wrong = list[tuple[Gaps, Gaps, Gaps]]()
+    for _ in range(3):
+        before, ours, after = (
+            seen_by_a_socket(oracle, *IN_TWO_PARTS, http=http),
+            seen_by_the_engine(oracle, *IN_TWO_PARTS, http=http),
+            seen_by_a_socket(oracle, *IN_TWO_PARTS, http=http),
+        )
+        if max(abs(before.first - after.first), abs(before.last - after.last)) > 10 * US:
+            continue
+        first, last = ours.first - (before.first + after.first) / 2, ours.last - (before.last + after.last) / 2
+        if abs(first) <= 20 * US and abs(last) <= 20 * US:
+            return
+        wrong.append((before, ours, after))
+    if not wrong:
+        pytest.skip("this machine is too noisy now: a plain client's own medians differ by more than 10 us")
+    pytest.fail(f"not within 20 us: {wrong}")
