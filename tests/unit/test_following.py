@@ -27,7 +27,7 @@ SOCKET = "http+unix://%2Frun%2Fapp.sock"
     ],
 )
 def test_a_redirect_on_the_same_host_is_followed(url: str, location: str, leads_to: str) -> None:
-    assert _next(url, location, 302) == leads_to
+    assert _next(url, location, 302, has_secrets=False) == leads_to
 
 
 @pytest.mark.parametrize(
@@ -41,27 +41,34 @@ def test_a_redirect_on_the_same_host_is_followed(url: str, location: str, leads_
 )
 def test_a_redirect_to_elsewhere_is_refused(url: str, location: str) -> None:
     with pytest.raises(UsageError, match=r"leads to another host \(302 to ") as caught:
-        _next(url, location, 302)
+        _next(url, location, 302, has_secrets=False)
     assert caught.value.hint
 
 
 @pytest.mark.parametrize(
-    ("location", "leads_to", "refused"),
+    ("location", "signed_in", "leads_to", "refused"),
     [
-        ("/b?x=1", "https://127.0.0.1:8443/b?x=1", ""),
-        ("https://127.0.0.1:9443/b", "https://127.0.0.1:9443/b", ""),
-        ("http://127.0.0.1:8080/b", "", "leads to a URL without TLS"),
-        ("https://other.example/b", "", "leads to another host"),
+        ("/b?x=1", (), "https://127.0.0.1:8443/b?x=1", ""),
+        ("/b?x=1", ("Authorization: Basic x",), "https://127.0.0.1:8443/b?x=1", ""),
+        ("https://127.0.0.1:9443/b", ("Accept: a/b",), "https://127.0.0.1:9443/b", ""),
+        ("https://127.0.0.1:9443/b", ("Cookie: a=b",), "", "leads to another port, which would get the sign-in"),
+        ("https://127.0.0.1:9443/b", ("X-Own: ${TOKEN}",), "", "leads to another port, which would get the sign-in"),
+        ("http://127.0.0.1:8080/b", (), "", "leads to a URL without TLS"),
+        ("https://other.example/b", (), "", "leads to another host"),
     ],
 )
-def test_redirects(monkeypatch: pytest.MonkeyPatch, location: str, leads_to: str, refused: str) -> None:
+def test_redirects(
+    monkeypatch: pytest.MonkeyPatch, location: str, signed_in: tuple[str, ...], leads_to: str, refused: str
+) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+
     def answer(cell: Cell) -> Checked:
         if not cell.scenario.request.path.startswith("/a"):
             return checked()
         return checked(status=302).model_copy(update={"headers": (("location", location),)})
 
     monkeypatch.setattr(following, "_asked", answer)
-    flags = LoadFlags(url="https://127.0.0.1:8443/a", connections=1, duration="1s")
+    flags = LoadFlags(url="https://127.0.0.1:8443/a", headers=[*signed_in], connections=1, duration="1s")
     if refused:
         with pytest.raises(UsageError, match=refused):
             following.followed(flags, Console(quiet=True))

@@ -11,12 +11,14 @@ from redline.cli.load_flags import load_suite
 from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import AttachedServer, Cell
+from redline.model.catalogue import passed_names
 from redline.model.template import as_literal
 from redline.plugins.checks import Checked, checking
 from redline.plugins.drivers.protocol import check
 from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint
 from redline.suite import make_plan
+from redline.suite.importing.secrets import is_secret_header
 from redline.suite.urls import UNIX, is_secure, is_url, read_url
 
 _MOST = 10
@@ -42,7 +44,7 @@ def followed(flags: LoadFlags, console: Console) -> LoadFlags:
         location = answer.header("location")
         if answer.status not in _REDIRECTS or not location:
             return flags
-        url = _next(str(flags.url), location, answer.status)
+        url = _next(str(flags.url), location, answer.status, has_secrets=_has_secrets(cell))
         console.print(f"{answer.status}: {flags.url} leads to {url}", highlight=False, markup=False, soft_wrap=True)
         flags = copy.copy(flags)
         vars(flags)["url"] = url
@@ -64,10 +66,16 @@ def _asked(cell: Cell) -> Checked:
         return checks.ask(asked)
 
 
-def _next(url: str, location: str, status: int) -> str:
+def _has_secrets(cell: Cell) -> bool:
+    """Whether the headers of the request have what only its server should get."""
+    lines = [line for request in cell.scenario.requests for line in request.header_lines]
+    return any(is_secret_header(name, value) or passed_names(value) for name, value in lines)
+
+
+def _next(url: str, location: str, status: int, *, has_secrets: bool) -> str:
     """The URL of a redirect on the same host, or at the same socket.
 
-    Raises UsageError for another host, and for a URL that leaves TLS.
+    Raises UsageError for another host, for a URL that leaves TLS, and with secrets for another port too.
     """
     scheme, _, rest = (url if is_url(url) else f"http://{url}").partition("://")
     socket, slash, path = rest.partition("/") if scheme.lower() == UNIX else ("", "", "")
@@ -83,4 +91,7 @@ def _next(url: str, location: str, status: int) -> str:
     if is_secure(url) and not is_secure(meant):
         message = f"--follow: {url} leads to a URL without TLS ({status} to {meant})"
         raise UsageError(message, hint="headers would be sent in plain text; if you mean that, give the URL")
+    if has_secrets and server.port != before.port:
+        message = f"--follow: {url} leads to another port, which would get the sign-in ({status} to {meant})"
+        raise UsageError(message, hint="if that is what you mean, give its URL")
     return meant
