@@ -102,10 +102,12 @@ def test_help_is_a_command_too(line: str, says: str) -> None:
     [
         ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
         ("load u --userz 3", "no such option: --userz (Possible options: --seed, --user, --users)"),
+        ("ab a b --limit p99<5ms", "no such option: --limit\n  hint: use `redline limit A B`"),
         (
-            "ab a b --limit p99<5ms",
-            "no such option: --limit (Possible options: --git, --timeout, --tls-min)\n  hint: use `redline limit A B`",
+            "limit u --replay a.log",
+            "no such option: --replay\n  hint: a search looks for a rate, and sends no recording",
         ),
+        ("limit u --speed 2x", "no such option: --speed\n  hint: a search looks for a rate, and sends no recording"),
         ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
         ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),
         ("run a.yaml --trials 2 --trials=2", "--trials is given twice\n"),

@@ -16,8 +16,15 @@ from redline.cli.streams import LossyStream, VisibleStream
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The variable that the shell sets to ask for completions."""
-_REPLACED = {"redline ab: no such option: --limit": "redline limit A B"}
-"""The replacements of removed flags, by the start of typer's message."""
+_NO_REPLAYS = (
+    "a search looks for a rate, and sends no recording as it was: use `redline load --replay`, or `--requests`"
+)
+_INSTEAD = {
+    "redline ab: no such option: --limit": "use `redline limit A B`",
+    "redline limit: no such option: --replay": _NO_REPLAYS,
+    "redline limit: no such option: --speed": _NO_REPLAYS,
+}
+"""What is said of flags that other commands have, by the start of typer's message."""
 _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
@@ -87,7 +94,8 @@ def _usage_message(message: str, context: Any) -> str:
     message = message.replace("Value error, ", "").partition(", unable to parse")[0].rstrip(".")  # pydantic's words
     message = f"{message[:1].lower()}{message[1:]}"
     command = context.command_path if context is not None else "redline"
-    if instead := instead_of_curl(f"{command}: {message}"):
+    full = f"{command}: {message}"
+    instead = next((hint for start, hint in _INSTEAD.items() if full.startswith(start)), "") or instead_of_curl(full)
+    if instead:
         return f"redline: {message.partition(' (')[0]}\n  hint: {instead}\n"
-    hints = (f"use `{new}`" for gone, new in _REPLACED.items() if f"{command}: {message}".startswith(gone))
-    return f"redline: {message}\n  hint: {next(hints, f'see `{command} --help`')}\n"
+    return f"redline: {message}\n  hint: see `{command} --help`\n"
