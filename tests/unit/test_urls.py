@@ -44,7 +44,7 @@ def _interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://[fe80::1%eth0]:1/", "fe80::1%eth0", 1, "/"),
         ("http://[fe80::1%252]:1/", "fe80::1%2", 1, "/"),
         ("http://[fe80::1%2]:1/", "fe80::1%2", 1, "/"),
-        ("http://[::1%25lo]:1/", "::1%lo", 1, "/"),
+        ("http://[::1%25lo]:1/", "::1", 1, "/"),
     ],
 )
 def test_what_is_read(url: str, host: str, port: int, path: str) -> None:

@@ -166,7 +166,10 @@ def _name(url: str, host: str) -> str:
 
 
 def _address(url: str, inner: str) -> str:
-    """An IPv6 address with its zone: `%eth0`, or `%25eth0` as RFC 6874 writes it."""
+    """An IPv6 address with its zone: `%eth0`, or `%25eth0` as RFC 6874 writes it.
+
+    Addresses that are not link-local are the same in every zone, and resolvers refuse them with a zone.
+    """
     text, percent, zone = inner.partition("%")
     if not _is_ipv6(text):
         raise UsageError(f"{url}: `{clip(text)}` is not an IPv6 address", hint=_IPV6_HINT)
@@ -182,7 +185,7 @@ def _address(url: str, inner: str) -> str:
         raise UsageError(
             f"{url}: there is no network interface `{clip(name)}`", hint=f"this machine has {', '.join(known)}"
         )
-    return f"{text}%{name}"
+    return f"{text}%{name}" if IPv6Address(text).is_link_local else text
 
 
 def _is_ipv6(text: str) -> bool:
