@@ -118,6 +118,14 @@ def test_a_password_is_one_whatever_its_field_is_called(name: str) -> None:
     assert made.columns == ("user", name)
 
 
+def test_a_changed_password_is_another_cell() -> None:
+    change = entry(900, "/change", "POST", 302, form="old=geheim123&password=hunter2hunter2")
+    made = made_of([entry(0, "/login", "POST", 302, form="user=annabel&password=geheim123"), change])
+    assert "hunter2" not in str(made.document)
+    assert made.columns == ("user", "password", "password-2")
+    assert [*made.once, *made.steps][-1]["form"] == {"old": "{row:password}", "password": "{row:password-2}"}
+
+
 def test_a_field_whose_name_has_pin_in_it_is_no_password() -> None:
     made = made_of([entry(0, "/shop"), entry(900, "/orders", "POST", 201, form="shipping=fast&compass=north")])
     assert not made.columns

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import unescape
+from itertools import count
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
@@ -89,7 +90,7 @@ class _Walk:
     of_rows: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
-    columns: dict[str, None] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
     logs_in: int = -1
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
 
@@ -113,8 +114,12 @@ class _Walk:
 
     def row(self, name: str, value: str) -> str:
         """The placeholder of a value that the user typed, or that is a secret."""
-        column = re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-.0123456789") or "secret"
-        self.columns[column] = None
+        column = base = re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-.0123456789") or "secret"
+        # Another value under the same name, as of a password that is changed, is another cell.
+        for number in count(2):
+            if self.columns.setdefault(column, value) == value:
+                break
+            column = f"{base}-{number}"
         if len(value) >= FEWEST_CHARACTERS:
             self.of_rows[value] = f"{{row:{column}}}"
         return f"{{row:{column}}}"
