@@ -131,6 +131,32 @@ def test_results_are_by_step(tmp_path: Path) -> None:
     assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
 
 
+CHAIN = """\
+servers: [{{name: own, url: "http://127.0.0.1:8099"}}]
+scenarios:
+  - name: Chain
+    journey:
+      steps:
+        - {{name: list, get: /list, expect: {{status: [200, 304]}}}}
+        - {{name: item, when: {{list: 200}}, get: /item, take: {{id: {{json: /id}}}}}}
+        - {{name: buy, when: {{item: 200}}, get: "/buy/{{take:id}}"}}
+        - {{name: last, {when}get: "/last/{{take:id}}"}}
+loads: {{users: {{closed: {{users: 2}}, for: 2s}}}}
+"""
+
+
+@pytest.mark.parametrize("when", ["when: {item: 200}, ", "when: {list: 200}, ", "when: {buy: 200}, "])
+def test_a_value_of_a_step_with_a_condition_is_known_behind_it(when: str, tmp_path: Path) -> None:
+    assert read(tmp_path, CHAIN.format(when=when)).scenarios[0].journey is not None
+
+
+@pytest.mark.parametrize("when", ["", "when: {list: 304}, "])
+def test_a_value_of_a_step_that_may_be_left_out_is_not_known(when: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="`id` is not known if the step that takes it is left out") as refused:
+        read(tmp_path, CHAIN.format(when=when))
+    assert "`when: {item: 200}`" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("written", "instead", "field", "says", "hint"),
     [

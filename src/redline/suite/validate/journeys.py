@@ -83,11 +83,16 @@ def _check_names(sheet: Sheet, path: Path, written: JourneySchema) -> None:
 
 
 def _check_takes(sheet: Sheet, path: Path, written: JourneySchema) -> None:
-    """Note values that are used and never taken, or taken too late."""
-    known, all_names = set[str](), {name for _, step in _every(path, written) for name in step.take}
+    """Note values that are used and never taken, taken too late, or perhaps not taken."""
+    known, all_names = dict[str, list[StepSchema]](), {name for _, step in _every(path, written) for name in step.take}
+    named = dict[str, StepSchema]()
     for where, step in _every(path, written):
         for name in [name for text in step.request().texts for name in taken(text)]:
             if name in known:
+                if not any(_is_surely_sent(source, step, named) for source in known[name]):
+                    source = known[name][0].name or "NAME"
+                    hint = f"give this step the same `when`, or one about that step, such as `when: {{{source}: 200}}`"
+                    sheet.wrong(where, f"`{clip(name)}` is not known if the step that takes it is left out", hint)
                 continue
             if name not in all_names:
                 hint = suggest(name, sorted(all_names), "the steps take")
@@ -97,7 +102,21 @@ def _check_takes(sheet: Sheet, path: Path, written: JourneySchema) -> None:
                 sheet.wrong(where, f"`{clip(name)}` is taken from this step's answer, so the step cannot send it", hint)
             else:
                 sheet.wrong(where, f"`{clip(name)}` is used before it is taken", "move the step that takes it up")
-        known |= step.take.keys()
+        for name in step.take:
+            known.setdefault(name, []).append(step)
+        if step.name:
+            named.setdefault(step.name, step)
+
+
+def _is_surely_sent(source: StepSchema, user: StepSchema | None, named: Mapping[str, StepSchema]) -> bool:
+    """Whether a step that takes a value was sent wherever a later step is sent that uses it."""
+    if not source.when:
+        return True
+    while user is not None and user is not source:
+        if user.when == source.when:
+            return True
+        user = next((named.get(name) for name in user.when or {}), None)
+    return user is source
 
 
 def _check_again(sheet: Sheet, path: Path, written: JourneySchema) -> None:
