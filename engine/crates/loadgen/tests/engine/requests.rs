@@ -310,8 +310,8 @@ fn paths(record: &Record) -> Vec<String> {
 }
 
 /// A replay of these requests, 10 ms apart.
-fn replay(order: &[usize], connections: u32) -> Value {
-    let offsets: Vec<u64> = (0..order.len() as u64).map(|i| i * 10_000_000).collect();
+fn replay(order: &[usize], gap_ms: u64, connections: u32) -> Value {
+    let offsets: Vec<u64> = (0..order.len() as u64).map(|i| i * gap_ms * 1_000_000).collect();
     json!({"open": {"arrivals": {"replayed": {"due_ns": offsets, "requests": order}}, "connections": connections}})
 }
 
@@ -321,7 +321,9 @@ fn a_replay_sends_the_recorded_request_at_its_time() {
     let (server, record) = recorder();
     for workers in [1, 2] {
         let job = with(job(server.port), "/requests", json!([get("/0", 1.0), get("/1", 1.0), get("/2", 0.0)]));
-        let job = with(with(job, "/load", replay(&order, workers)), "/workers", json!(workers));
+        // Two workers are two threads: the gaps are longer than a busy machine makes one of them wait.
+        let job = with(with(job, "/load", replay(&order, 60, workers)), "/workers", json!(workers));
+        let job = with(job, "/measure_ns", json!(800_000_000));
         complete(&job).are_all("ok");
         let expected: Vec<_> = order.iter().map(|request| format!("/{request}")).collect();
         assert_eq!(paths(&record), expected, "{workers} workers");
@@ -336,7 +338,7 @@ fn the_targets_of_a_duet_get_the_same_recorded_requests() {
     let targets = json!([{"host": "127.0.0.1", "port": b.port}]);
     // The whole windows of 50 ms are seven, after which they begin again.
     let duet = json!({"targets": targets, "slice_ns": 50_000_000, "guard_ns": 2_000_000});
-    let job = with(with(job, "/load", replay(&order, 1)), "/duet", duet);
+    let job = with(with(job, "/load", replay(&order, 10, 1)), "/duet", duet);
     let job = with(with(job, "/measure_ns", json!(1_000_000_000)), "/warmup_ns", json!(0));
     let output = run(&job);
     assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
