@@ -191,21 +191,19 @@ def test_no_byte_is_seen_before_it_was_sent(oracle: Path) -> None:
 def test_first_and_last_bytes_are_seen_when_they_were_sent(oracle: Path, http: HttpVersion) -> None:
     """As a plain client sees them, within 20 us: what is left is the way, and the machine's sleep.
 
-    In one of three tries, because the machine may do something else meanwhile.
+    The medians of three tries are judged, because the machine may do something else during one of them.
     """
-    wrong = list[tuple[Gaps, Gaps, Gaps]]()
+    first, last = list[float](), list[float]()
     for _ in range(3):
         before, ours, after = (
             seen_by_a_socket(oracle, *IN_TWO_PARTS, http=http),
             seen_by_the_engine(oracle, *IN_TWO_PARTS, http=http),
             seen_by_a_socket(oracle, *IN_TWO_PARTS, http=http),
         )
-        if max(abs(before.first - after.first), abs(before.last - after.last)) > 10 * US:
-            continue
-        first, last = ours.first - (before.first + after.first) / 2, ours.last - (before.last + after.last) / 2
-        if abs(first) <= 20 * US and abs(last) <= 20 * US:
-            return
-        wrong.append((before, ours, after))
-    if not wrong:
+        if max(abs(before.first - after.first), abs(before.last - after.last)) <= 10 * US:
+            first.append(ours.first - (before.first + after.first) / 2)
+            last.append(ours.last - (before.last + after.last) / 2)
+    if not first:
         pytest.skip("this machine is too noisy now: a plain client's own medians differ by more than 10 us")
-    pytest.fail(f"not within 20 us: {wrong}")
+    assert abs(statistics.median(first)) <= 20 * US, first
+    assert abs(statistics.median(last)) <= 20 * US, last
