@@ -331,7 +331,7 @@ def test_what_has_no_levels_is_compared_by_ratios_to_a_baseline_that_is_known(tm
     site = Site([tmp_path], TOKEN)
     assert text(site, "").count('type="checkbox"') == 2
     said = text(site, chosen(site, ["run-00", "run-01"]).fields["Location"])
-    assert "have duets alone, and nothing tells whether the baseline A was the same in both" in said
+    assert "have duets alone, and their baseline A may not be the same: Redline does not know its build in both" in said
     assert "anyway/" not in said
     assert "search has no levels to compare" in text(site, chosen(site, ["run-00", "search"]).fields["Location"])
 

@@ -69,8 +69,8 @@ def _check_baselines(base: Run, theirs: Duet, other: Run, ours: Duet) -> None:
         )
     if not theirs.baseline_build or not ours.baseline_build:
         raise UsageError(
-            f"{between} have duets alone, and nothing tells whether the baseline {name} was the same in both: Redline "
-            "knows its build in one of them at most",
+            f"{between} have duets alone, and their baseline {name} may not be the same: Redline does not know its "
+            "build in both",
             hint=f"let Redline start the baseline, by a command or a revision; or {_HISTORY}",
         )
     if theirs.baseline_build != ours.baseline_build:

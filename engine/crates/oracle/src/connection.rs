@@ -24,7 +24,7 @@ pub struct Connection {
     readable: bool,
     /// Whether the peer's end follows the unread bytes.
     hung_up: bool,
-    /// Whether the peer was told that nothing more is sent.
+    /// Whether the end of the connection was announced to the peer.
     finished: bool,
 }
 

@@ -253,7 +253,7 @@ def _proxy(proxy: Proxy) -> dict[str, Any]:
 
 
 def authorization_of(proxy: Proxy) -> str | None:
-    """What the proxy is told of the user; None without a user. Raises UsageError for a variable that is not set."""
+    """The proxy's `Proxy-Authorization`; None without a user. Raises UsageError for a variable that is not set."""
     if not proxy.user and not proxy.password:
         return None
     user, password = (with_secrets(text, f"the proxy {proxy.text}") for text in (proxy.user, proxy.password))

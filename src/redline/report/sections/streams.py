@@ -52,7 +52,7 @@ def _tables(rows: Sequence[tuple[ServerCell, tuple[str, ...]]]) -> Iterator[Tabl
 def streams_text(streams: StreamReport) -> str:
     """`streams  12, with 240 events, 80.0 /s, 3 stalls`.
 
-    The rate is of the events in the measurement, so they are told apart where streams last longer than it.
+    The rate is of the events in the measurement, so both counts are shown where streams last longer than it.
     """
     per_s = f", {fmt.rate(streams.events_per_s)}" if streams.events_per_s is not None else ""
     stalls = f", {fmt.count(streams.stalls, 'stall')}" if streams.stalls else ""
