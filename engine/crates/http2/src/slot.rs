@@ -146,7 +146,9 @@ impl Slot {
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
         let body = self.kept.take().map(Vec::into_boxed_slice);
         let counted = self.reader.as_mut().map(|reader| {
+            let before = reader.events();
             reader.end();
+            self.has_news |= reader.events() > before;
             reader.events()
         });
         let fields = self.fields.take().map(Vec::into_boxed_slice);
