@@ -11,6 +11,7 @@ mod rule;
 mod session;
 mod slot;
 mod streams;
+mod watch;
 
 pub use event::{BodyOptions, Error, Event};
 pub use rule::{Rule, code_name};

@@ -1,8 +1,6 @@
 //! Validates an answer as HTTP (RFC 9113, section 8.1). nghttp2 could do so too, but ends the whole connection, with every
 //! other request on it, over a malformed answer.
 
-use redline_wire::{BodyKind, EventKind};
-
 use crate::rule::Rule;
 use crate::{MOST_FIELDS, MOST_HEAD_BYTES};
 
@@ -36,8 +34,6 @@ pub struct Message {
     body_length: u64,
     /// Whether this is a gRPC answer, which has a status of its own.
     is_grpc: bool,
-    /// What the head says of the body, which is sent in frames.
-    body: BodyKind,
     grpc_status: Option<u32>,
 }
 
@@ -68,11 +64,6 @@ impl Message {
         if self.is_grpc { self.grpc_status.or(Some(GRPC_UNKNOWN)) } else { self.grpc_status }
     }
 
-    /// Whether the answer is a stream of these events, once its head is complete.
-    pub fn is_stream(&self, kind: EventKind) -> bool {
-        BodyKind { is_chunked: true, ..self.body }.is(kind)
-    }
-
     pub fn body_length(&self) -> u64 {
         self.body_length
     }
@@ -81,7 +72,7 @@ impl Message {
     pub fn begin_head(&mut self) {
         (self.head_bytes, self.fields, self.coming) = (0, 0, 0);
         if self.status == 0 {
-            (self.content_length, self.body) = (None, BodyKind::default());
+            self.content_length = None;
         }
     }
 
@@ -113,11 +104,6 @@ impl Message {
             }
             b"content-type" if self.status == 0 => {
                 self.is_grpc = value.starts_with(b"application/grpc");
-                self.body.content_type(value);
-                Verdict::Fine
-            }
-            b"content-encoding" if self.status == 0 => {
-                self.body.content_encoding(value);
                 Verdict::Fine
             }
             b"grpc-status" => {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use redline_wire::{EventKind, EventReader, StreamSoFar};
+use redline_wire::StreamSoFar;
 use sha2::{Digest, Sha256};
 
 use crate::MOST_KEPT_BYTES;
 use crate::event::{BodyOptions, Event};
 use crate::message::{Message, Verdict};
 use crate::rule::Rule;
+use crate::watch::Watch;
 
 /// An open request, until its stream is closed.
 #[derive(Debug, Default)]
@@ -19,15 +20,8 @@ pub struct Slot {
     pub message: Message,
     hash: Option<Sha256>,
     kept: Option<Vec<u8>>,
-    /// The events to count, and their reader once the head says that they come.
-    kind: Option<EventKind>,
-    reader: Option<EventReader>,
-    /// What arrived of the stream was not yet reported.
-    has_news: bool,
-    /// The present DATA frame has data.
-    has_data: bool,
-    /// The fields of the head, as lines.
-    fields: Option<Vec<u8>>,
+    /// What else is kept of the answer: mostly nothing.
+    watch: Option<Box<Watch>>,
     /// The body, and how much of it was sent.
     body: Option<Arc<[u8]>>,
     sent: usize,
@@ -37,9 +31,8 @@ impl Slot {
     pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, options: BodyOptions) -> Self {
         let hash = options.hash.then(Sha256::new);
         let kept = options.keep.then(Vec::new);
-        let fields = options.fields.then(Vec::new);
         let message = Message::new(head_only);
-        Self { token, message, hash, kept, fields, kind: options.events, body, ..Self::default() }
+        Self { token, message, hash, kept, watch: Watch::of(options), body, ..Self::default() }
     }
 
     /// The token, if an outcome may still be reported.
@@ -61,59 +54,50 @@ impl Slot {
         self.reported = true;
         self.hash = None;
         self.kept = None;
-        self.reader = None;
-        self.fields = None;
+        self.watch = None;
     }
 
     /// The head of the answer is complete, which may begin a stream whose events are counted.
     pub fn begin_stream(&mut self) {
-        self.reader = self.kind.filter(|kind| self.message.is_stream(*kind)).map(EventReader::new);
-        self.has_news = self.reader.is_some();
+        if let Some(watch) = &mut self.watch {
+            watch.begin_stream();
+        }
     }
 
     /// A DATA frame is complete.
     pub fn end_frame(&mut self) {
-        if let Some(reader) = &mut self.reader
-            && std::mem::take(&mut self.has_data)
-        {
-            reader.data(&[], true);
-            self.has_news = true;
+        if let Some(watch) = &mut self.watch {
+            watch.end_frame();
         }
     }
 
     /// Whether more of a stream has arrived that was not yet reported.
     pub fn has_news(&self) -> bool {
-        self.has_news
+        self.watch.as_ref().is_some_and(|watch| watch.has_news())
     }
 
     /// Report how much of a stream has arrived, if there are news. `is_last`: its outcome follows.
     pub fn report_stream(&mut self, events: &mut Vec<Event>, is_last: bool) {
-        if let Some(reader) = &self.reader
-            && std::mem::take(&mut self.has_news)
-        {
+        if let Some(counted) = self.watch.as_mut().and_then(|watch| watch.take_news()) {
             let (status, body_length) = (self.message.status(), self.message.body_length());
-            let so_far = StreamSoFar { status, body_length, events: reader.events() };
+            let so_far = StreamSoFar { status, body_length, events: counted };
             events.push(Event::Stream { token: self.token, so_far, is_last });
         }
     }
 
     /// A valid field of the head or of the trailers arrived.
     pub fn field(&mut self, name: &[u8], value: &[u8]) {
-        if let Some(fields) = &mut self.fields
+        if let Some(watch) = &mut self.watch
             && self.message.status() == 0
-            && !name.starts_with(b":")
         {
-            fields.extend_from_slice(name);
-            fields.extend_from_slice(b": ");
-            fields.extend_from_slice(value);
-            fields.push(b'\n');
+            watch.field(name, value);
         }
     }
 
     /// An interim answer's head is complete: its fields are not those of the answer.
     pub fn pass_over(&mut self) {
-        if let Some(fields) = &mut self.fields {
-            fields.clear();
+        if let Some(watch) = &mut self.watch {
+            watch.pass_over();
         }
     }
 
@@ -126,9 +110,8 @@ impl Slot {
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
         }
-        if let Some(reader) = &mut self.reader {
-            reader.data(bytes, false);
-            (self.has_news, self.has_data) = (true, true);
+        if let Some(watch) = &mut self.watch {
+            watch.data(bytes);
         }
         if let Some(kept) = &mut self.kept {
             if kept.len() + bytes.len() > MOST_KEPT_BYTES {
@@ -145,11 +128,7 @@ impl Slot {
         let grpc_status = self.message.grpc_status();
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
         let body = self.kept.take().map(Vec::into_boxed_slice);
-        let counted = self.reader.as_mut().map(|reader| {
-            reader.end();
-            reader.events()
-        });
-        let fields = self.fields.take().map(Vec::into_boxed_slice);
+        let (counted, fields) = self.watch.as_mut().map_or((None, None), |watch| watch.end());
         self.report(events, |token| Event::Answer {
             token,
             status,

@@ -123,6 +123,7 @@ impl Streams {
         self.slot(place).message.begin_head();
     }
 
+    #[inline]
     pub fn field(&mut self, place: Place, name: &[u8], value: &[u8]) -> Verdict {
         let slot = self.slot(place);
         let verdict = slot.message.field(name, value);
@@ -140,6 +141,7 @@ impl Streams {
         verdict
     }
 
+    #[inline]
     pub fn end_head(&mut self, place: Place, last: bool) -> Verdict {
         let slot = &mut self.slots[place.0 as usize].1;
         let is_answer = slot.message.status() == 0;
@@ -165,6 +167,7 @@ impl Streams {
         self.judged(place, verdict)
     }
 
+    #[inline]
     pub fn data(&mut self, place: Place, bytes: &[u8]) -> Verdict {
         let slot = self.slot(place);
         let had_news = slot.has_news();
@@ -179,6 +182,7 @@ impl Streams {
     }
 
     /// A DATA frame is complete.
+    #[inline]
     pub fn end_frame(&mut self, place: Place) {
         let slot = self.slot(place);
         let had_news = slot.has_news();
@@ -201,6 +205,7 @@ impl Streams {
     }
 
     /// The peer has ended its side.
+    #[inline]
     pub fn answered(&mut self, place: Place) -> Answered {
         let slot = &mut self.slots[place.0 as usize].1;
         if let Verdict::Malformed(rule) = slot.message.end() {

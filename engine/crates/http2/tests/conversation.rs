@@ -340,6 +340,11 @@ fn the_events_of_a_stream_are_counted_as_they_arrive() {
     let (news, outcome) = so_far(EventKind::Chunks, &[], &[(b"a", 0), (b"", 0), (b"bc", END_STREAM)]);
     assert_eq!(news.last(), Some(&(2, true)));
     assert!(matches!(outcome, Event::Answer { events: Some(2), .. }), "{outcome:?}");
+    // The end of the stream ends a last line.
+    let ndjson = [("content-type", "application/x-ndjson")];
+    let (news, outcome) = so_far(EventKind::Ndjson, &ndjson, &[(b"{}\n{}", 0), (b"", END_STREAM)]);
+    assert_eq!(news, [(0, false), (1, false), (2, true)]);
+    assert!(matches!(outcome, Event::Answer { events: Some(2), .. }), "{outcome:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Values of a visitor in a request: which, and how they are written where they stand.
 
+use memchr::memchr;
+
 use crate::request::{Part, Unsendable};
 use crate::text::{Names, Unfit, Values, shown};
 
@@ -56,7 +58,7 @@ pub(crate) enum Escape {
     HeaderEdge,
     /// In a request target: what may not stand there is percent-encoded.
     Path,
-    /// The beginning of a request target. An absolute URL of this scheme and authority becomes its path.
+    /// The beginning of a request target. An absolute URL of this scheme and authority becomes its path, without a fragment.
     Target(Box<[u8]>),
 }
 
@@ -82,6 +84,8 @@ impl Escape {
             }
             Self::Path => append_encoded(value, out, may_stand_in_target),
             Self::Target(origin) => {
+                // A fragment is not sent (RFC 9110, section 7.1).
+                let value = &value[..memchr(b'#', value).unwrap_or(value.len())];
                 let path = value.strip_prefix(&**origin).unwrap_or(value);
                 if path.is_empty() && !value.is_empty() {
                     out.push(b'/');
@@ -96,7 +100,7 @@ impl Escape {
     }
 }
 
-/// A fragment is not sent (RFC 9110, section 7.1).
+/// A number sign would begin a fragment.
 fn may_stand_in_target(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'#'
 }

@@ -23,6 +23,15 @@ pub struct StreamSoFar {
     pub events: u64,
 }
 
+impl StreamSoFar {
+    /// All of a stream whose end has arrived; `None` if the answer is no stream whose events are counted.
+    #[must_use]
+    pub fn of(answer: &Answer) -> Option<Self> {
+        let Answer { status, body_length, events, .. } = *answer;
+        events.map(|events| Self { status, body_length, events })
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum State {
     Head,

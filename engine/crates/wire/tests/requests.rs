@@ -330,11 +330,16 @@ fn values_of_a_visitor_are_written_so_that_the_message_stays_intact() {
 #[test]
 fn a_target_may_be_taken_from_an_answer() {
     let target = |token| written(get("{take:token}"), &mut visitor(token, ""));
-    for (taken, path) in [("/a b?c", "/a%20b?c"), ("http://example.org:8080/x", "/x"), ("http://example.org:8080", "/")]
-    {
+    for (taken, path) in [
+        ("/a b?c", "/a%20b?c"),
+        ("http://example.org:8080/x", "/x"),
+        ("http://example.org:8080", "/"),
+        ("/a?b#top", "/a?b"),
+        ("http://example.org:8080#top", "/"),
+    ] {
         assert!(target(taken.as_bytes()).unwrap().starts_with(&format!("GET {path} HTTP/1.1\r\n")), "{taken}");
     }
-    for other in ["", "x", "http://example.com/x", "//example.com/x", "http://example.org:80801/x"] {
+    for other in ["", "x", "#top", "http://example.com/x", "//example.com/x", "http://example.org:80801/x"] {
         assert_eq!(target(other.as_bytes()), Err(Unfit::Path), "{other}");
     }
 }

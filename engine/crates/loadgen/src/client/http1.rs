@@ -1,7 +1,7 @@
 //! HTTP/1.1: assigns received bytes to the requests of a connection, which are answered in order.
 
 use redline_traffic::Outcome;
-use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, StreamSoFar};
+use redline_wire::{Answer, Heads, ParsedAnswer, StreamSoFar};
 
 use super::activity::Activity;
 use super::connection::Connection;
@@ -54,14 +54,20 @@ pub fn read(
         };
         let crossed = connection.may_have_crossed();
         let options = requests.read_options(pending);
-        let parsed = if options.events.is_none() {
-            connection.parse(bytes, options, heads)
-        } else if let Some(parsed) = read_stream(bytes, pending, connection, requests, heads, now_ns, activity) {
-            parsed
-        } else {
-            any = true;
-            break ReadEnd::StreamDone;
-        };
+        let parsed = connection.parse(bytes, options, heads);
+        if options.events.is_some() {
+            let so_far = match &parsed {
+                Ok(Some(ParsedAnswer { answer, .. })) => StreamSoFar::of(answer),
+                Ok(None) | Err(_) => connection.stream(),
+            };
+            let is_done = so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity));
+            if is_done && !matches!(parsed, Ok(Some(_))) {
+                // The rest of the answer does not count.
+                requests.end_stream(pending, connection, now_ns, activity);
+                any = true;
+                break ReadEnd::StreamDone;
+            }
+        }
         match parsed {
             Ok(None) => {
                 connection.glimpse(bytes);
@@ -94,34 +100,6 @@ pub fn read(
     AnswersRead { any, end }
 }
 
-/// Read an answer that may be a stream of events. Returns `None` once all of its events that count have arrived before its end,
-/// which ends its request.
-#[cold]
-fn read_stream(
-    bytes: &[u8],
-    pending: PendingId,
-    connection: &mut Connection,
-    requests: &mut Requests,
-    heads: &mut Heads,
-    now_ns: u64,
-    activity: &mut Activity,
-) -> Option<Result<Option<ParsedAnswer>, Malformed>> {
-    let parsed = connection.parse(bytes, requests.read_options(pending), heads);
-    let so_far = match &parsed {
-        Ok(Some(ParsedAnswer { answer: Answer { status, body_length, events: Some(events), .. }, .. })) => {
-            Some(StreamSoFar { status: *status, body_length: *body_length, events: *events })
-        }
-        Ok(Some(_)) => None,
-        Ok(None) | Err(_) => connection.stream(),
-    };
-    let is_done = so_far.is_some_and(|so_far| requests.follow(pending, so_far, now_ns, activity));
-    if is_done && !matches!(parsed, Ok(Some(_))) {
-        requests.end_stream(pending, connection, now_ns, activity);
-        return None;
-    }
-    Some(parsed)
-}
-
 /// Whether an answer says that its server does not want the rest of its request, which is not yet written. The client then
 /// writes no more and closes the connection (RFC 9112, section 9.5).
 #[inline]
@@ -148,8 +126,8 @@ pub fn read_end(
     let Some(answer) = connection.parse_end(requests.read_options(pending)) else {
         return AnswersRead { any: false, end: ReadEnd::CutOff };
     };
-    if let Answer { status, body_length, events: Some(events), .. } = answer {
-        requests.follow(pending, StreamSoFar { status, body_length, events }, now_ns, activity);
+    if let Some(so_far) = StreamSoFar::of(&answer) {
+        requests.follow(pending, so_far, now_ns, activity);
     }
     let last = Answer { keep_alive: false, ..answer };
     take(pending, &last, &[], connection, requests, now_ns, activity);

@@ -222,7 +222,7 @@ impl Requests {
         };
         let mut why = None;
         if let Some(visitors) = self.scenario.visitors_mut() {
-            (outcome, why) = visitors.meet(&due, answer, outcome, head, body, now_ns);
+            (outcome, why) = visitors.meet(&pending.due, answer, outcome, head, body, now_ns);
         }
         if outcome != Outcome::Ok {
             let difference = || why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));

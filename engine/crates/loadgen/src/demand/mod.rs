@@ -85,6 +85,8 @@ pub struct Demand {
     end_ns: u64,
 }
 
+// A byte tells which it is: computed from another field, it costs a hundredth of what a request does.
+#[repr(u8)]
 enum Kind {
     Closed(Closed),
     Open(Open),

@@ -179,3 +179,20 @@ fn when_begins_are_over_the_journeys_under_way_end() {
     }
     assert!(demand.walks().unwrap().is_done());
 }
+
+#[test]
+fn users_who_have_left_take_no_further_step() {
+    let mut walks = Walks::new(rules(journey(1, 2, 0), false));
+    for user in 0..3 {
+        walks.begin();
+        walks.set_off(DueRequest::new(0, user));
+    }
+    let mut after = |user, step, status| {
+        let due = DueRequest { step, ..DueRequest::new(0, user) };
+        (walks.ended(&ended(due, status), 10, NEVER, false), walks.takes_again())
+    };
+    assert_eq!(after(0, 1, 200), (AfterStep::Over(JourneyEnd::Unfinished), false));
+    assert_eq!(after(1, 2, 401), (AfterStep::Over(JourneyEnd::Unfinished), false));
+    // The last step was under way when the user left.
+    assert_eq!(after(2, 2, 200), (AfterStep::Over(JourneyEnd::Completed(10)), false));
+}

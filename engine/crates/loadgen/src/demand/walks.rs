@@ -340,18 +340,8 @@ impl Walks {
             self.close(user);
             return AfterStep::Over(end_of(ended.outcome, step));
         }
-        if !is_present {
-            self.close(user);
-            return AfterStep::Over(JourneyEnd::Unfinished);
-        }
         let is_again = kind != StepKind::Repeated && self.rules.journey.asks_again(step, status);
-        let (next, kind) = if is_again {
-            self.all[user as usize].resume = step;
-            self.takes_again = true;
-            (Some(0), StepKind::Again)
-        } else {
-            self.following(user, step)
-        };
+        let (next, kind) = if is_again { (Some(0), StepKind::Again) } else { self.following(user, step) };
         let Some(next) = next else {
             if let Purpose::Once { left } = &mut self.purpose {
                 *left -= 1;
@@ -361,6 +351,14 @@ impl Walks {
             self.close(user);
             return AfterStep::Over(JourneyEnd::Completed(spent_ns));
         };
+        if !is_present {
+            self.close(user);
+            return AfterStep::Over(JourneyEnd::Unfinished);
+        }
+        if is_again {
+            self.all[user as usize].resume = step;
+            self.takes_again = true;
+        }
         self.set_next(user, next, kind, now_ns, end_ns)
     }
 
