@@ -227,6 +227,14 @@ def test_a_header_takes_no_control_characters(tmp_path: Path) -> None:
         read(tmp_path, text, 'name,password\nann,x\nbob,"y\tz"\n')
 
 
+def test_a_value_of_a_row_may_have_line_breaks_of_any_kind(tmp_path: Path) -> None:
+    lines, separators = "ann\r\nlee", "x\x0cy\u2028z"
+    (tmp_path / "users.csv").write_bytes(f'name,password\r\n"{lines}",{separators}\r\nbob,y\r\n'.encode())
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    suite = load_suite(tmp_path / "suite.yaml", Catalogue())
+    assert job(drive_of(suite))["journey"]["rows"]["values"] == [[lines, separators], ["bob", "y"]]
+
+
 def test_only_journeys_take_values(tmp_path: Path) -> None:
     text = SUITE[: SUITE.index("    journey:")] + '    get: "/{take:x}"\n' + SUITE[SUITE.index("loads:") :]
     with pytest.raises(UsageError, match=r"`\{take:x\}` is known in a journey alone"):

@@ -42,7 +42,7 @@ def _rows(rows: Rows) -> dict[str, Any]:
     """Read rows, which no recording holds. Raises DriveError if they are not those that were planned."""
     again = "begin anew: what is measured belongs to one set of rows"
     try:
-        table = read_table(Path(rows.file).read_text(encoding="utf-8-sig"))
+        table = read_table(Path(rows.file).read_bytes().decode("utf-8-sig"))
         values = columns_of(table, rows.columns)
         shown = columns_of(table, rows.shown)
     except (OSError, UnicodeDecodeError) as error:
