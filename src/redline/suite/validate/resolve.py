@@ -164,6 +164,9 @@ def _check_journeys(sheet: Sheet, loads: Loads, scenarios: Sequence[Scenario]) -
     by = sheet.document.at(("warmup_by",))
     if isinstance(by, dict) and (warming := sheet.sound(WarmUpLoadSchema, ("warmup_by",))):
         given.append((("warmup_by",), warming.load))
+    if by is not None and (once := next((scenario.name for scenario in scenarios if scenario.takes_rows_once), None)):
+        message = f"`{once}` takes no row twice, and a load to warm up would take them first"
+        sheet.wrong(("warmup_by",), message, "remove it, or write `use: turn`")
     for (path, load), scenario in product(given, scenarios):
         if wrong := conflict(scenario, load):
             kind = () if path == ("warmup_by",) else (load.shape.kind,)
@@ -183,7 +186,7 @@ def _check_duets_of_journeys(sheet: Sheet, schema: SuiteSchema, scenarios: Seque
         if schema.same_answers:
             message = f"`{scenario.name}` is a journey, whose answers have values of each server's own"
             sheet.wrong(("same_answers",), message, "remove it, or compare requests that need no answers of others")
-        if journey.rows is not None and journey.rows.use == "unique":
+        if scenario.takes_rows_once:
             at = ("scenarios",) if schema.design is None else ("design",)
             hint = "write `use: turn`" + ("" if schema.budget else ", or `design: interleaved`")
             message = f"`{scenario.name}` takes no row twice, and in duets all servers get the same rows"
