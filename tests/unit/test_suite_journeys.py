@@ -286,7 +286,7 @@ def test_no_row_is_taken_by_the_check_and_by_the_load(tmp_path: Path) -> None:
     ("more", "rows", "says"),
     [
         ("", "name\nann\n", "the check before the load takes the only row"),
-        ("warmup_by: {closed: {users: 2}}\n", ROWS, "a load to warm up would take them first"),
+        ("warmup_by: {users: 2}\n", ROWS, "a load to warm up would take them first"),
     ],
 )
 def test_rows_that_are_taken_once_serve_a_single_load(tmp_path: Path, more: str, rows: str, says: str) -> None:

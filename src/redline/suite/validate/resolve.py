@@ -55,6 +55,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     loads = check_loads(sheet)
     replayed = _replayed(sheet, loads, scenarios, files)
     _check_journeys(sheet, loads, scenarios)
+    _check_streams(sheet, loads, scenarios, variants)
     ceiling = read_ceiling(sheet, names)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
     if schema is not None and schema.budget is not None and schema.baseline is None and variants:
@@ -175,6 +176,22 @@ def _check_journeys(sheet: Sheet, loads: Loads, scenarios: Sequence[Scenario]) -
     if driver is not None and (journey := next((scenario.name for scenario in scenarios if scenario.journey), None)):
         message = f"`{journey}` is a journey, which only redline-engine takes"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests that need no answers of others")
+
+
+def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:
+    """Note loads that pipeline requests behind streams of events, and a driver, which does not count events."""
+    requests = [request for scenario in scenarios for request in scenario.requests if request.stream is not None]
+    if not requests:
+        return
+    stream = f"{requests[0].method} {requests[0].path} is a stream of events"
+    pipelines = any(variant.http == "1.1" for variant in variants)
+    for name, load in loads.items() if pipelines else ():
+        if load is not None and (shape := load.load("load", Replay((0,))).shape).depth > 1:
+            message = f"{stream}, and requests that are pipelined behind it would wait for its end"
+            sheet.wrong(("loads", name, shape.kind, "depth"), message, "remove `depth`, or load it over HTTP/2")
+    if sheet.document.at(("driver",)) is not None:
+        message = f"{stream}, whose events only redline-engine counts"
+        sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
 
 
 def _check_duets_of_journeys(sheet: Sheet, schema: SuiteSchema, scenarios: Sequence[Scenario]) -> None:
