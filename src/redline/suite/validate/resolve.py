@@ -9,7 +9,7 @@ from pathlib import PurePath
 from redline.errors import UsageError, WrongValueError
 from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
 from redline.model.load import Replay
-from redline.quantities import clip
+from redline.quantities import clip, duration
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
@@ -56,6 +56,8 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     replayed = _replayed(sheet, loads, scenarios, files)
     _check_journeys(sheet, loads, scenarios)
     _check_streams(sheet, loads, scenarios, variants)
+    if schema is not None and schema.budget is None:
+        _check_rules_can_hold(sheet, schema, loads)
     ceiling = read_ceiling(sheet, names)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
     if schema is not None and schema.budget is not None and schema.baseline is None and variants:
@@ -192,6 +194,18 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
     if sheet.document.at(("driver",)) is not None:
         message = f"{stream}, whose events only redline-engine counts"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
+
+
+def _check_rules_can_hold(sheet: Sheet, schema: SuiteSchema, loads: Loads) -> None:
+    """Note a condition of `abort_when` that has to hold for longer than any load lasts."""
+    known = [load for load in loads.values() if load is not None and load.duration is not None]
+    if len(known) < len(loads) or not known:
+        return
+    longest_ns = max(load.duration or 0 for load in known)
+    for rule in schema.abort_when:
+        if rule.for_ns > longest_ns:
+            message = f"`{rule.text}` cannot end a load of {duration(longest_ns)}"
+            sheet.wrong(("abort_when",), message, "shorten its time, or measure for longer")
 
 
 def _check_duets_of_journeys(sheet: Sheet, schema: SuiteSchema, scenarios: Sequence[Scenario]) -> None:
