@@ -164,7 +164,7 @@ def test_what_was_measured_is_kept_and_says_why(monkeypatch: pytest.MonkeyPatch)
 def test_a_comparison_in_duets_refuses_a_percentile_by_name() -> None:
     text = (
         "servers: [{name: a, url: 'http://127.0.0.1:1'}, {name: b, url: 'http://127.0.0.1:2'}]\nbaseline: a\n"
-        "scenarios: [{name: get, get: /}]\nloads: {some: {closed: {users: 2}, for: 1s}}\n"
+        "scenarios: [{name: get, get: /}]\nloads: {some: {closed: {users: 2}, for: 3s}}\n"
     )
     for more in ("budget: 60s\n", "design: duet\n"):
         with pytest.raises(UsageError, match="`p99 > 1s for 2s`: servers are compared in duets"):
@@ -174,6 +174,16 @@ def test_a_comparison_in_duets_refuses_a_percentile_by_name() -> None:
     assert read_suite(
         f"{text}design: interleaved\nabort_when: p99 > 1s for 2s\n", "f.yaml", Catalogue(), Overrides()
     ).abort_when
+
+
+def test_a_condition_that_no_load_is_long_enough_for_is_refused() -> None:
+    text = (
+        "servers: [{name: a, url: 'http://127.0.0.1:1'}]\nscenarios: [{name: get, get: /}]\n"
+        "loads: {short: {closed: {users: 2}, for: 1s}, long: {closed: {users: 2}, for: 3s}}\nabort_when: "
+    )
+    assert read_suite(f"{text}p99 > 1s for 3s\n", "f.yaml", Catalogue(), Overrides()).abort_when
+    with pytest.raises(UsageError, match=r"f.yaml:4:13: abort_when: `p99 > 1s for 4s` cannot end a load of 3.00 s"):
+        read_suite(f"{text}[errors > 5% for 1s, p99 > 1s for 4s]\n", "f.yaml", Catalogue(), Overrides())
 
 
 def aborted_probe(engine: subprocess.Popen[bytes]) -> ProbeRecording:

@@ -59,7 +59,7 @@ def test_what_other_hosts_cannot_have_is_refused_with_what_to_do(server: str, me
 
 def test_no_condition_ends_a_load_on_other_hosts() -> None:
     with pytest.raises(UsageError, match="conditions that end a load early"):
-        check_for_hosts(suite_of("{url: 'http://10.0.0.1:80'}", "abort_when: errors > 5% for 3s\n"))
+        check_for_hosts(suite_of("{url: 'http://10.0.0.1:80'}", "abort_when: errors > 5% for 1s\n"))
 
 
 def starts(*positions: int) -> list[tuple[PlannedTrial]]:

@@ -111,6 +111,28 @@ def test_without_a_login_all_is_repeated_and_secrets_are_rows() -> None:
     assert made_of([entry(0, "/a?token=abcdef")], keep=frozenset({"token"})).columns == ()
 
 
+def test_a_query_keeps_its_escapes(tmp_path: Path) -> None:
+    query = "filter=%7B%22q%22%3A%22a%26b%2Bc%22%7D&{a}=1&{seq}=%7Bseq%7D"
+    made = made_of([entry(0, f"/a?{query}")])
+    check_is_read(made, tmp_path)
+    (step,) = made.steps
+    assert step["get"] == f"/a?{query.replace('{seq}', '{{seq}}')}"
+
+
+@pytest.mark.parametrize(
+    ("page", "regex"),
+    [
+        ("<input name='q' value='abcdef'><input name='t' value='c1b2a3f4'>", "<input name='t' value='([^']+)"),
+        ("<input value='abcdef' name='q'><input value='c1b2a3f4' name='t'>", "<input value='([^']+)' name='t'>"),
+        ("<input value='abcdef' name='t'><input value='c1b2a3f4' name='t'>", None),
+        ("<input name='t' value='c1b2a3&#102;4'>", None),
+    ],
+)
+def test_a_value_of_a_page_is_taken_from_its_own_field(page: str, regex: str | None) -> None:
+    made = made_of([entry(0, "/", kind="text/html", answer=page), entry(1, "/t/c1b2a3f4")])
+    assert made.steps[0].get("take") == (regex and {"t": {"regex": regex}})
+
+
 @pytest.mark.parametrize("name", ["pass", "passcode", "pw", "user_pass", "pin"])
 def test_a_password_is_one_whatever_its_field_is_called(name: str) -> None:
     made = made_of([entry(0, "/login", "POST", 302, form=f"user=annabel&{name}=hunter2hunter2"), entry(900, "/shop")])

@@ -195,6 +195,19 @@ def test_what_means_nothing_is_refused(redline: Run, flags: tuple[str, ...], say
     assert says in str(done.exception)
 
 
+@pytest.mark.parametrize(
+    "flag",
+    [
+        *("-H A:b", "--user ann:pw", "--oauth2-bearer t0ken", "-X PUT", "--body x", "--compressed", "--status 201"),
+        "--events sse",
+    ],
+)
+def test_a_suite_says_itself_what_is_asked(flag: str) -> None:
+    done = CliRunner().invoke(app, ["limit", "suite.yaml", *flag.split()])
+    assert isinstance(done.exception, UsageError), done.exception
+    assert "suite.yaml is a suite, which says itself what is asked how, and takes no" in str(done.exception)
+
+
 def test_running_servers_have_no_fresh_starts(redline: Run) -> None:
     done = redline(Servers(), "--trials", "3", of=(URL_A, URL_B))
     assert "is not started" in str(done.exception)

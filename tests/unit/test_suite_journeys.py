@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from redline.cli.command_line import app
 from redline.errors import DriveError, UsageError
 from redline.model import Journey, Scenario, Suite
-from redline.plugins.drivers.protocol import deadline_ns, job, told
+from redline.plugins.drivers.protocol import check_journey, deadline_ns, job, told
 from redline.ports import Drive, Endpoint
 from redline.suite import Catalogue, load_suite, make_plan, referenced_files
 from redline.suite.project import read_project
@@ -253,6 +255,14 @@ def test_a_header_takes_no_control_characters(tmp_path: Path) -> None:
         read(tmp_path, text, 'name,password\nann,x\nbob,"y\tz"\n')
 
 
+def test_a_value_of_a_row_may_have_line_breaks_of_any_kind(tmp_path: Path) -> None:
+    lines, separators = "ann\r\nlee", "x\x0cy\u2028z"
+    (tmp_path / "users.csv").write_bytes(f'name,password\r\n"{lines}",{separators}\r\nbob,y\r\n'.encode())
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    suite = load_suite(tmp_path / "suite.yaml", Catalogue())
+    assert job(drive_of(suite))["journey"]["rows"]["values"] == [[lines, separators], ["bob", "y"]]
+
+
 def test_only_journeys_take_values(tmp_path: Path) -> None:
     text = SUITE[: SUITE.index("    journey:")] + '    get: "/{take:x}"\n' + SUITE[SUITE.index("loads:") :]
     with pytest.raises(UsageError, match=r"`\{take:x\}` is known in a journey alone"):
@@ -279,6 +289,42 @@ def test_duets_take_no_unique_rows_and_no_same_answers(tmp_path: Path) -> None:
     assert journey_of(read(tmp_path, f"{text}design: interleaved\n")).rows is not None
     with pytest.raises(UsageError, match="values of each server's own"):
         read(tmp_path, text.replace("unique", "turn") + "same_answers: true\n")
+
+
+ONCE_EACH = f"""\
+{SUITE[: SUITE.index("    journey:")]}\
+    journey: {{rows: {{file: users.csv, use: unique}}, steps: [{{get: "/{{row:name}}"}}]}}
+loads: {{users: {{closed: {{users: 2}}, for: 2s}}}}
+"""
+
+
+def test_no_row_is_taken_by_the_check_and_by_the_load(tmp_path: Path) -> None:
+    drive = drive_of(read(tmp_path, ONCE_EACH, f"{ROWS}eve,x,3\n"))
+    checked = check_journey(drive.cell, drive.endpoint, timeout_ns=1, keep_bytes=1)
+    assert checked["journey"]["rows"]["values"] == [["eve"]]
+    assert job(drive)["journey"]["rows"]["values"] == [["ann"], ["bob"]]
+    drive = drive_of(read(tmp_path, ONCE_EACH.replace("unique", "turn")))
+    checked = check_journey(drive.cell, drive.endpoint, timeout_ns=1, keep_bytes=1)
+    assert checked["journey"]["rows"] == job(drive)["journey"]["rows"]
+
+
+@pytest.mark.parametrize(
+    ("more", "rows", "says"),
+    [
+        ("", "name\nann\n", "the check before the load takes the only row"),
+        ("warmup_by: {users: 2}\n", ROWS, "a load to warm up would take them first"),
+    ],
+)
+def test_rows_that_are_taken_once_serve_a_single_load(tmp_path: Path, more: str, rows: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read(tmp_path, ONCE_EACH + more, rows)
+
+
+def test_a_search_takes_no_rows_that_are_taken_once(tmp_path: Path) -> None:
+    read(tmp_path, ONCE_EACH.replace("closed: {users: 2}", "open: {rate: 9}"))
+    done = CliRunner().invoke(app, ["limit", str(tmp_path / "suite.yaml"), "--objective", "p99 < 1s"])
+    assert isinstance(done.exception, UsageError), done.exception
+    assert "takes no row twice, and every probe of a search begins with the first" in str(done.exception)
 
 
 PROJECT = "start: ./server --port {port}\n"

@@ -22,7 +22,7 @@ from redline.cli.declaring import Flags
 from redline.cli.experiment import search
 from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.request_flags import is_command, path_of, take_recording
+from redline.cli.request_flags import OF_REQUEST, is_command, path_of, take_recording
 from redline.cli.request_flags import scenarios as asked_of
 from redline.cli.session_view import SessionView
 from redline.cli.written import as_yaml, plain
@@ -38,7 +38,7 @@ Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 F = TypeVar("F", bound=Flags)
-_DESCRIBES = {"url", "method", "headers", "user", "oauth2_bearer", "body", "compressed", "status", "events"}
+_DESCRIBES = {"url", *OF_REQUEST}
 """The flags of a request, which a server of redline.yaml says itself."""
 
 

@@ -287,11 +287,17 @@ def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
 
 
 def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
-    """Raise UsageError for a scenario and load without a condition, or a rule that lasts longer than a probe."""
+    """Raise UsageError for what no search can do.
+
+    That is a scenario and load without a condition, rows that are taken once, or a rule that lasts longer than a probe.
+    """
     shortest_ns = min(load.duration_ns for load in suite.loads)
     if long := next((rule for rule in suite.abort_when if rule.for_ns > shortest_ns), None):
         message = f"`{long.text}` cannot end a probe of {duration(shortest_ns)}"
         raise UsageError(message, hint="shorten its time, or make probes longer")
+    if once := next((scenario.name for scenario in suite.scenarios if scenario.takes_rows_once), None):
+        message = f"`{once}` takes no row twice, and every probe of a search begins with the first"
+        raise UsageError(message, hint="write `use: turn`")
     conditions = [condition for given in sets.values() for condition in given]
     for scenario in suite.scenarios:
         for load in suite.loads:

@@ -40,7 +40,7 @@ from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
-_REQUEST = {"method", "body", "headers", "user", "oauth2_bearer", "compressed", "status", "events"}
+OF_REQUEST = frozenset({"method", "body", "headers", "user", "oauth2_bearer", "compressed", "status", "events"})
 """The flags that describe a request."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
@@ -100,7 +100,7 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
     Without flags, the requests are those of the file. Raises UsageError.
     """
     written, path = project.written.servers or (), getattr(flags, "path", None)
-    described = flags.given(among=_REQUEST)
+    described = flags.given(among=OF_REQUEST)
     if described and path is None and flags.requests is None and flags.listed is None:
         other = "--path" if hasattr(flags, "path") else "the URL of a server"
         message = f"{described[0]}: {project.document.file} says what is requested"
@@ -133,7 +133,7 @@ def _entries(written: object) -> Mapping[str, object]:
 
 def describes_requests(flags: RequestFlags) -> bool:
     """Whether flags describe the requests, rather than a redline.yaml."""
-    given = flags.given(among=_REQUEST | {"requests", "path"})
+    given = flags.given(among=OF_REQUEST | {"requests", "path"})
     return flags.listed is not None or bool(given)
 
 
@@ -162,7 +162,7 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
 
     `path` is the requested path, from a URL or a flag.
     """
-    described = list(flags.given(among=_REQUEST))
+    described = list(flags.given(among=OF_REQUEST))
     if flags.requests is None and flags.listed is None:
         if not described and not path:
             return []

@@ -176,6 +176,11 @@ class Scenario(Frozen):
         return 0 if self.journey is None else len(self.journey.once)
 
     @property
+    def takes_rows_once(self) -> bool:
+        """Whether it is a journey that takes no row twice, so that another load would need others."""
+        return self.journey is not None and self.journey.rows is not None and self.journey.rows.use == "unique"
+
+    @property
     def told_apart(self) -> tuple[str, ...]:
         """The labels of several requests; empty for a single request, whose measurements are the scenario's."""
         return self.labels if self.others else ()

@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import json
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -118,7 +119,7 @@ class TableError(WrongValueError):
 def read_table(text: str) -> RowTable:
     """Parse a CSV file (RFC 4180) whose first line names the columns; empty lines are left out. Raises TableError."""
     csv.field_size_limit(_LONGEST_FIELD)
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     columns, values, lines = tuple[str, ...](), list[tuple[str, ...]](), list[int]()
     try:
         for row in reader:

@@ -15,7 +15,7 @@ from redline.cli.limit_flags import AskedSearch, is_suite, read_servers_search, 
 from redline.cli.origins import FromRepository, project_here, read_project_file
 from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_named, build_servers
-from redline.cli.request_flags import check_targets_are_whole
+from redline.cli.request_flags import OF_REQUEST, check_targets_are_whole
 from redline.cli.search_view import show_search_plan
 from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
@@ -29,7 +29,7 @@ from redline.running.searching import SearchSession
 from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE, Project
 
-_OF_REQUESTS = {"headers", "method", "body", "status", "events", "requests", "path", "http2", *OF_WAYS}
+_OF_REQUESTS = {*OF_REQUEST, "requests", "path", "http2", *OF_WAYS}
 _OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "loads", "options", "quick", "on"}
 _WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json", *WHILE_IT_RUNS}

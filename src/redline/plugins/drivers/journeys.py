@@ -14,7 +14,10 @@ def with_values(**keys: Any) -> dict[str, Any]:
 
 
 def journey_keys(scenario: Scenario, load: Load | None = None) -> dict[str, Any] | None:
-    """Return the steps of a scenario's journey, whose rows are read now; None without a journey. Raises DriveError."""
+    """Return the steps of a scenario's journey, whose rows are read now; None without a journey. Raises DriveError.
+
+    Without a load they are for the check before one. It takes the last of rows that are taken once, the load the rest.
+    """
     journey = scenario.journey
     if journey is None:
         return None
@@ -23,7 +26,7 @@ def journey_keys(scenario: Scenario, load: Load | None = None) -> dict[str, Any]
         once=[_step(at, step) for at, step in enumerate(journey.once)],
         again_at=list(journey.again_at),
         steps=[_step(at, step) for at, step in enumerate(journey.steps, start=len(journey.once))],
-        rows=None if journey.rows is None else _rows(journey.rows),
+        rows=None if journey.rows is None else _rows(journey.rows, is_check=load is None),
         cookies=journey.cookies,
         users=journey.users if has_users else None,
     )
@@ -38,11 +41,11 @@ def _step(request: int, step: JourneyStep) -> dict[str, Any]:
     )
 
 
-def _rows(rows: Rows) -> dict[str, Any]:
+def _rows(rows: Rows, *, is_check: bool) -> dict[str, Any]:
     """Read rows, which no recording holds. Raises DriveError if they are not those that were planned."""
     again = "begin anew: what is measured belongs to one set of rows"
     try:
-        table = read_table(Path(rows.file).read_text(encoding="utf-8-sig"))
+        table = read_table(Path(rows.file).read_bytes().decode("utf-8-sig"))
         values = columns_of(table, rows.columns)
         shown = columns_of(table, rows.shown)
     except (OSError, UnicodeDecodeError) as error:
@@ -55,6 +58,8 @@ def _rows(rows: Rows) -> dict[str, Any]:
         raise DriveError(f"{rows.file} has other columns than when this was planned", hint=again) from None
     if len(values) != rows.count or sha256_of_rows(shown) != rows.sha256:
         raise DriveError(f"{rows.file} has other rows than when this was planned", hint=again)
+    if rows.use == "unique":
+        values = values[-1:] if is_check else values[:-1]
     return {"columns": list(rows.columns), "values": [list(row) for row in values], "use": rows.use}
 
 

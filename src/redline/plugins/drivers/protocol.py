@@ -65,7 +65,6 @@ def job(drive: Drive) -> dict[str, Any]:
     cell = drive.cell
     for request in cell.scenario.requests:
         _check_grpc(cell.variant, request)
-    _check_streams(cell)
     return with_values(
         format=JOB_FORMAT,
         target=_target(cell.variant, drive.endpoint),
@@ -184,18 +183,6 @@ def deadline_ns(drive: Drive) -> int:
         of_each_ns = cell.timeout_ns + users * OF_EACH_LOGIN_NS
         connect_ns += len(journey.once) * of_each_ns + THINKS_AT_MOST * thinks_ns
     return connect_ns + cell.warmup_ns + cell.load.duration_ns + _drain_ns(cell) + SLACK_NS
-
-
-def _check_streams(cell: Cell) -> None:
-    """Raise DriveError for streams of events on connections where requests wait behind them."""
-    if cell.variant.http == "1.1" and cell.load.shape.depth > 1:
-        for request in cell.scenario.requests:
-            if request.stream is not None:
-                raise DriveError(
-                    f"{request.method} {request.path} is a stream of events, and requests that are pipelined behind it "
-                    "would wait for its end",
-                    hint="load it over HTTP/2, or with a depth of 1",
-                )
 
 
 def _drain_ns(cell: Cell) -> int:

@@ -63,15 +63,15 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     with checking(engine) as checks:
         for place, request in ((place, request) for place in places for request in cell.scenario.requests):
             answer = _ask(checks, cell, request, place, _compared_bytes(request))
+            asked = f"{_request_line(cell, request)}{f' at {place}' if len(places) > 1 else ''}"
             if _is_decoded(request) and answer.body_length:
                 if why := _undecodable(request, answer):
-                    return Verified(f"{_request_line(cell, request)}: {why}")
+                    return Verified(f"{asked}: {why}")
                 encoded[f"{_request_line(cell, request)}: {_encoding_of(answer)}"] = None
                 answer = decoded_answer(answer)
             if (wrong := difference(request, answer)) is not None:
                 meant = _other_scheme(checks, cell, place, answer)
-                at = f" at {place}" if len(places) > 1 else ""
-                return Verified(f"{_request_line(cell, request)}{at}: {wrong}{meant and f'; {meant}'}")
+                return Verified(f"{asked}: {wrong}{meant and f'; {meant}'}")
             if not any(name.lower() == "cookie" for name, _ in request.header_lines):
                 cookies += _cookies_of(answer)
     return Verified(None, tuple(dict.fromkeys(cookies)), tuple(encoded))

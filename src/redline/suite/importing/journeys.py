@@ -252,8 +252,11 @@ def _path(walk: _Walk, url: str) -> str:
     pairs = list[str]()
     for pair in parts.query.split("&") if parts.query else ():
         name, equals, value = pair.partition("=")
-        filled = walk.filled(unquote(name), unquote(value)) if equals else ""
-        pairs.append(f"{name}{equals}{filled if filled.startswith('{') else as_literal(value)}")
+        known, plain = unquote(name), unquote(value)
+        filled = walk.filled(known, plain) if equals else ""
+        # What stays as it is keeps its escapes: a value may have `&` or `+` in it.
+        kept = as_literal(value) if filled == as_literal(plain) else filled
+        pairs.append(f"{as_literal(name)}{equals}{kept}")
     path = "/".join(segments) + (f"?{'&'.join(pairs)}" if pairs else "")
     return quote(path, safe="!#$%&'()*+,/:;=?@[]~{}|^`\\\"<>")
 
@@ -372,9 +375,14 @@ def _of_page(text: str) -> Iterator[tuple[str, str, dict[str, Plain]]]:
         tag = match[0]
         name = re.search(r"""\bname\s*=\s*(["'])(.*?)\1""", tag)
         value = re.search(r"""\b(?:value|content)\s*=\s*(["'])(.*?)\1""", tag)
-        if name and value and value[2]:
-            before = re.escape(tag[: value.start(2)])
-            yield unescape(value[2]), name[2], {"regex": f"{_plain(before)}([^{value[1]}]+)"}
+        if name and value and value[2] and unescape(value[2]) == value[2]:
+            before, behind = (_plain(re.escape(part)) for part in (tag[: value.start(2)], tag[value.end(2) :]))
+            group = f"([^{value[1]}]+)"
+            # Where other tags begin alike, the end of the tag tells it apart.
+            for pattern in (before + group, before + group + behind):
+                if (first := re.search(pattern, text)) and first[1] == value[2]:
+                    yield value[2], name[2], {"regex": pattern}
+                    break
 
 
 def _plain(pattern: str) -> str:
@@ -392,7 +400,7 @@ def _made(walk: _Walk, thinks: list[int], host: str) -> MadeJourney:
         used.add(name)
         step: dict[str, Plain] = {"name": name}
         rounded_ns = (think_ns + _STEP_NS // 2) // _STEP_NS * _STEP_NS
-        if rounded_ns and at > max(cut, 0):
+        if rounded_ns and at > cut:
             step["think"] = f"{rounded_ns // 1_000_000}ms"
         taken: dict[str, Plain] = {"take": walk.taken[at]} if at in walk.taken else {}
         steps.append(step | request | taken)

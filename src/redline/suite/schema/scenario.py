@@ -517,7 +517,7 @@ class RowsSchema(Schema):
     use: RowUse = Field(
         default="turn",
         description="`turn`: the next row for each journey, from the first again after the last; `unique`: no row "
-        "twice; `user`: a row for each user",
+        "twice in a load; `user`: a row for each user",
     )
 
 

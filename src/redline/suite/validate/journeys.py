@@ -198,6 +198,8 @@ def _rows(sheet: Sheet, path: Path, written: JourneySchema, files: Files) -> Row
     if len(sheet.problems) > known_before:
         return None
     _check_headers(sheet, path, written, table, rows.file)
+    if rows.use == "unique" and len(table.values) == 1:
+        sheet.wrong(where, "the check before the load takes the only row", "write a row for each journey, and one more")
     columns = tuple(name for name in table.columns if name in {name for _, name in used})
     secret = tuple(name for name in columns if is_secret_name(name))
     digest = sha256_of_rows(columns_of(table, [name for name in columns if name not in secret]))

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from redline.errors import UsageError, WrongValueError
 from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
 from redline.model.load import Replay
-from redline.quantities import clip
+from redline.quantities import clip, duration
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
@@ -55,6 +55,9 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     loads = check_loads(sheet)
     replayed = _replayed(sheet, loads, scenarios, files)
     _check_journeys(sheet, loads, scenarios)
+    _check_streams(sheet, loads, scenarios, variants)
+    if schema is not None and schema.budget is None:
+        _check_rules_can_hold(sheet, schema, loads)
     ceiling = read_ceiling(sheet, names)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
     if schema is not None and schema.budget is not None and schema.baseline is None and variants:
@@ -164,6 +167,9 @@ def _check_journeys(sheet: Sheet, loads: Loads, scenarios: Sequence[Scenario]) -
     by = sheet.document.at(("warmup_by",))
     if isinstance(by, dict) and (warming := sheet.sound(WarmUpLoadSchema, ("warmup_by",))):
         given.append((("warmup_by",), warming.load))
+    if by is not None and (once := next((scenario.name for scenario in scenarios if scenario.takes_rows_once), None)):
+        message = f"`{once}` takes no row twice, and a load to warm up would take them first"
+        sheet.wrong(("warmup_by",), message, "remove it, or write `use: turn`")
     for (path, load), scenario in product(given, scenarios):
         if wrong := conflict(scenario, load):
             kind = () if path == ("warmup_by",) else (load.shape.kind,)
@@ -172,6 +178,34 @@ def _check_journeys(sheet: Sheet, loads: Loads, scenarios: Sequence[Scenario]) -
     if driver is not None and (journey := next((scenario.name for scenario in scenarios if scenario.journey), None)):
         message = f"`{journey}` is a journey, which only redline-engine takes"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests that need no answers of others")
+
+
+def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:
+    """Note loads that pipeline requests behind streams of events, and a driver, which does not count events."""
+    requests = [request for scenario in scenarios for request in scenario.requests if request.stream is not None]
+    if not requests:
+        return
+    stream = f"{requests[0].method} {requests[0].path} is a stream of events"
+    pipelines = any(variant.http == "1.1" for variant in variants)
+    for name, load in loads.items() if pipelines else ():
+        if load is not None and (shape := load.load("load", Replay((0,))).shape).depth > 1:
+            message = f"{stream}, and requests that are pipelined behind it would wait for its end"
+            sheet.wrong(("loads", name, shape.kind, "depth"), message, "remove `depth`, or load it over HTTP/2")
+    if sheet.document.at(("driver",)) is not None:
+        message = f"{stream}, whose events only redline-engine counts"
+        sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
+
+
+def _check_rules_can_hold(sheet: Sheet, schema: SuiteSchema, loads: Loads) -> None:
+    """Note a condition of `abort_when` that has to hold for longer than any load lasts."""
+    known = [load for load in loads.values() if load is not None and load.duration is not None]
+    if len(known) < len(loads) or not known:
+        return
+    longest_ns = max(load.duration or 0 for load in known)
+    for rule in schema.abort_when:
+        if rule.for_ns > longest_ns:
+            message = f"`{rule.text}` cannot end a load of {duration(longest_ns)}"
+            sheet.wrong(("abort_when",), message, "shorten its time, or measure for longer")
 
 
 def _check_duets_of_journeys(sheet: Sheet, schema: SuiteSchema, scenarios: Sequence[Scenario]) -> None:
@@ -183,7 +217,7 @@ def _check_duets_of_journeys(sheet: Sheet, schema: SuiteSchema, scenarios: Seque
         if schema.same_answers:
             message = f"`{scenario.name}` is a journey, whose answers have values of each server's own"
             sheet.wrong(("same_answers",), message, "remove it, or compare requests that need no answers of others")
-        if journey.rows is not None and journey.rows.use == "unique":
+        if scenario.takes_rows_once:
             at = ("scenarios",) if schema.design is None else ("design",)
             hint = "write `use: turn`" + ("" if schema.budget else ", or `design: interleaved`")
             message = f"`{scenario.name}` takes no row twice, and in duets all servers get the same rows"
