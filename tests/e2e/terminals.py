@@ -30,6 +30,11 @@ class UsersTerminal:
         """The lines down to the last one that is not empty."""
         return "\n".join(line.rstrip() for line in self.screen.display).rstrip().split("\n")
 
+    @property
+    def text(self) -> str:
+        """All that stands on the screen as one line, so that what the terminal wrapped is whole."""
+        return "".join(self.screen.display).rstrip()
+
     def type(self, keys: bytes) -> None:
         """Press these keys."""
         os.write(self._main, keys)

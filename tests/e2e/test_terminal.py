@@ -108,7 +108,7 @@ def test_a_comparison_shows_its_interval_and_ends_early_with_an_answer(redline: 
         assert terminal.end() == 130
     assert ASKED in terminal.shown
     assert "The answer, in words" in terminal.shown
-    assert re.search(r"interrupted; resume with: .*redline ab --resume kept$", "".join(terminal.shown))
+    assert re.search(r"interrupted; resume with: .*redline ab --resume kept$", terminal.text)
     assert not has(terminal.shown, r"s left")
 
 
@@ -120,7 +120,7 @@ def test_a_second_ctrl_c_stops_and_says_how_to_resume(redline: Redline, oracle: 
     with on_terminal(compare(redline, oracle, "-o", "kept"), redline.folder, ENVIRONMENT) as terminal:
         stops(terminal)
         assert terminal.end() == 130
-    assert re.search(r"(interrupted|stopped); resume with: .*redline ab --resume kept$", "".join(terminal.shown))
+    assert re.search(r"(interrupted|stopped); resume with: .*redline ab --resume kept$", terminal.text)
     assert not has(terminal.shown, "Traceback")
 
 
@@ -131,7 +131,7 @@ def test_who_is_asked_may_stop_without_an_answer(redline: Redline, oracle: Path)
         terminal.until(is_asked)
         terminal.type(b"s")
         assert terminal.end() == 130
-    assert re.search(r"stopped; resume with: .*redline ab --resume kept$", "".join(terminal.shown))
+    assert re.search(r"stopped; resume with: .*redline ab --resume kept$", terminal.text)
     assert not has(terminal.shown, "The answer, in words|Traceback")
 
 
