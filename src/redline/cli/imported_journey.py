@@ -13,7 +13,7 @@ from redline.suite import opened_requests
 from redline.suite.importing import detect, named
 from redline.suite.importing.journeys import ROWS_FILE, MadeJourney, read_journey
 from redline.suite.schema.document import Plain
-from redline.suite.schema.scenario import METHODS
+from redline.suite.schema.request import METHODS
 
 
 def import_journey(flags: ImportFlags) -> None:

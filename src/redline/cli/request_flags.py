@@ -32,7 +32,7 @@ from redline.suite.project import Project, has_journey
 from redline.suite.schema.document import Document, Plain
 from redline.suite.schema.document import Path as Steps
 from redline.suite.schema.project import JOURNEY, MIX
-from redline.suite.schema.scenario import METHODS
+from redline.suite.schema.request import METHODS
 from redline.suite.schema.stream import read_stream
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
 from redline.suite.validate.checking import suggest

@@ -10,6 +10,7 @@ from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, Serv
 from redline.model.catalogue import Checkout, ComposeService, Option, OptionValue, OwnImage, has_tls, http_of
 from redline.model.template import first_of, rows_used, taken
 from redline.quantities import clip
+from redline.suite.schema.bodies import BODIES
 from redline.suite.schema.document import Document, Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import (
@@ -21,7 +22,7 @@ from redline.suite.schema.project import (
     ProjectServerSchema,
     StartedSchema,
 )
-from redline.suite.schema.scenario import BODIES, ScenarioSchema
+from redline.suite.schema.scenario import ScenarioSchema
 from redline.suite.schema.server import ReadySchema, StopSchema
 from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import read_command

@@ -18,7 +18,7 @@ from redline.suite.importing import Made, Wanted
 from redline.suite.importing.gathering import MOST_REQUESTS
 from redline.suite.loading import MOST_BYTES
 from redline.suite.schema.document import Document, Plain
-from redline.suite.schema.scenario import METHODS
+from redline.suite.schema.request import METHODS
 
 _MOST_LINES = 20
 _HEADINGS = {

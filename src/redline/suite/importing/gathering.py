@@ -15,8 +15,9 @@ from redline.quantities import LONGEST_DURATION_NS, clip, duration
 from redline.suite.importing.secrets import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.importing.source import RequestSource
 from redline.suite.importing.times import spread
+from redline.suite.schema.bodies import BODIES
 from redline.suite.schema.document import Plain
-from redline.suite.schema.scenario import BODIES, METHODS, OneRequestSchema
+from redline.suite.schema.request import METHODS, OneRequestSchema
 from redline.suite.validate.checking import first_mistake
 
 MOST_REQUESTS = 500

@@ -23,7 +23,8 @@ from redline.suite.importing.secrets import has_token, is_secret_header, is_secr
 from redline.suite.importing.source import RequestSource, member, text_at
 from redline.suite.importing.times import time_of
 from redline.suite.schema.document import Plain
-from redline.suite.schema.scenario import METHODS, StepSchema
+from redline.suite.schema.journey import StepSchema
+from redline.suite.schema.request import METHODS
 from redline.suite.validate.checking import first_mistake
 
 FEWEST_CHARACTERS = 6

@@ -9,9 +9,10 @@ from pydantic_core import CoreSchema
 from redline.errors import WrongValueError
 from redline.model.variant import DIRECT
 from redline.suite.schema.container import ContainedSchema
+from redline.suite.schema.journey import JourneySchema
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
-from redline.suite.schema.scenario import NAME, JourneySchema, OneRequestSchema, WeightedSchema
+from redline.suite.schema.request import NAME, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
 from redline.suite.schema.setup import COMMANDS, SetupSchema
 from redline.suite.schema.shell import CommandLine

@@ -10,7 +10,7 @@ from redline.errors import WrongValueError
 from redline.model import Library
 from redline.model.catalogue import FILLED_BY_THE_LAB, Leg
 from redline.quantities import clip
-from redline.suite.schema.scenario import Headers
+from redline.suite.schema.http_texts import Headers
 from redline.suite.schema.shell import words_for_a_shell
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
 

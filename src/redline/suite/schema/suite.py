@@ -25,7 +25,8 @@ from redline.suite.schema.abort_when import AbortRules
 from redline.suite.schema.container import ContainedSchema, PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
-from redline.suite.schema.scenario import NAME, ScenarioSchema
+from redline.suite.schema.request import NAME
+from redline.suite.schema.scenario import ScenarioSchema
 from redline.suite.schema.server import OPTION_NAME, RUNTIME, ReadySchema, ServerName, StopSchema
 from redline.suite.schema.setup import COMMANDS, SetupSchema
 from redline.suite.schema.shell import CommandLine

@@ -13,9 +13,10 @@ from redline.quantities import clip, duration
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
+from redline.suite.schema.bodies import BODIES
 from redline.suite.schema.document import Path, parse_document
+from redline.suite.schema.http_texts import http2_forbids
 from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.scenario import BODIES, http2_forbids
 from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema, WarmUpLoadSchema
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines

@@ -1,0 +1,79 @@
+"""The expected answer to a request, and the server's clock in it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from redline.errors import WrongValueError
+from redline.model import Expected, Timestamp
+from redline.model.exchange import POINTER
+from redline.suite.schema.types import BY_FORM, LIST, PLAIN, Schema, one_or_several
+
+FinalStatus = Annotated[int, Field(ge=200, le=599)]
+StatusItem = Annotated[
+    Annotated[FinalStatus, PLAIN] | Annotated[list[FinalStatus], Field(min_length=1), LIST],
+    BY_FORM,
+    one_or_several({"type": "integer", "minimum": 200, "maximum": 599}, minItems=1),
+]
+
+
+def statuses_of(written: int | list[int]) -> tuple[int, ...]:
+    """The status codes, without repetitions."""
+    return tuple(dict.fromkeys(written if isinstance(written, list) else [written]))
+
+
+class ExpectedSchema(Schema):
+    """The expected answer."""
+
+    status: StatusItem = Field(
+        default=200, description="the final status code, 200 to 599, or a list of codes that are right"
+    )
+    body: str | None = Field(default=None, description="the entire body as text", examples=["path0"])
+    length: int | None = Field(default=None, ge=0, description="length of the body in bytes, if its text is not given")
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None,
+        description="the body's SHA-256 in 64 lower-case hex digits, if its text is not given",
+        examples=["e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
+    )
+    json_values: dict[Annotated[str, Field(pattern=POINTER)], JsonValue] = Field(
+        default={}, alias="json", description="values by JSON Pointer (RFC 6901)", examples=[{"/total": 3}]
+    )
+    under_load: Literal["status", "length", "hash"] | None = Field(
+        default=None,
+        description="the check of every response during the load; default: length, or hash with `sha256`",
+    )
+
+    @model_validator(mode="after")
+    def _knows_what_it_checks(self) -> "ExpectedSchema":
+        if self.body is not None and self.length is not None and self.length != len(self.body.encode()):
+            actual = len(self.body.encode())
+            raise WrongValueError(f"`body` has {actual} bytes but `length` says {self.length}", "remove `length`")
+        if self.body is not None and self.sha256 is not None:
+            raise WrongValueError("`body` and `sha256` say the same thing", "remove `sha256`")
+        if self.under_load == "hash" and self.body is None and self.sha256 is None:
+            raise WrongValueError("a hash under load needs the `body`", "write the whole body or its `sha256`")
+        if self.under_load == "length" and self.body is None and self.length is None:
+            raise WrongValueError(
+                "a length under load needs `body` or `length`", "write `body` or `length`, or check the status"
+            )
+        return self
+
+    def expected(self, *, by_status: bool = False) -> Expected:
+        """The value of the model; `by_status`: the engine compares nothing else under load."""
+        under_load = "status" if by_status else self.under_load or ("hash" if self.sha256 else "length")
+        statuses = statuses_of(self.status)
+        status = statuses if len(statuses) > 1 else statuses[0]
+        return Expected.model_validate({**self.model_dump(), "status": status, "under_load": under_load})
+
+
+class TimestampSchema(Schema):
+    """Where the answer contains the server's clock, for one-way times."""
+
+    pointer: Annotated[str, Field(pattern=r"^(body|/.*)$")] = Field(
+        description="a JSON Pointer, or `body` if the entire body is the time", examples=["/now"]
+    )
+    unit: Literal["s", "ms", "us", "ns"] = Field(description="s, ms, us or ns since 1970", examples=["ms"])
+
+    def timestamp(self) -> Timestamp:
+        """The value of the model."""
+        return Timestamp(pointer=None if self.pointer == "body" else self.pointer, unit=self.unit)
