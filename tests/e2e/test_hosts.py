@@ -23,7 +23,7 @@ from redline.running.assembly import on_hosts
 from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
-from redline.suite import Overrides, load_catalogue, read_suite, to_search
+from redline.suite import load_catalogue, load_suite, to_search
 from tests.e2e.lab import ON_HOSTS, Lab
 from tests.e2e.test_routes import FRONT
 from tests.fakes.hosts import NearHost, end, near_pair
@@ -45,7 +45,9 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 def suite_of(text: str, lab: Lab) -> Suite:
-    return read_suite(text, "hosts.yaml", load_catalogue(lab.folder / "catalogue"), Overrides())
+    file = lab.folder / "hosts.yaml"
+    file.write_text(text)
+    return load_suite(file, load_catalogue(lab.folder / "catalogue"))
 
 
 def run(text: str, lab: Lab, *pairs: Pair) -> tuple[Recording, ...]:

@@ -9,8 +9,9 @@ from scipy import stats
 from redline.analysis import build_report
 from redline.analysis.speeds import pair_speeds
 from redline.errors import UsageError
-from redline.model import DuetRecording, Estimate, Grade, Metric, PlannedTrial, ServerEntry, Suite
+from redline.model import Closed, DuetRecording, Estimate, Grade, Metric, PlannedTrial, ServerEntry, Suite
 from redline.model.hosts import HostFacts
+from redline.model.journey import Journey, JourneyStep, Rows, RowUse
 from redline.running.executors import Shares, assigned_steps, check_for_hosts
 from redline.running.host_pairs import reference
 from redline.stats.duets import StartRatio, over_starts
@@ -262,3 +263,24 @@ def test_the_reference_is_the_first_server_that_is_warm_at_once() -> None:
     assert found is not None
     assert found.variant.slug == "rust.hyper"
     assert reference(plan.model_copy(update={"cells": {}})) is None
+
+
+@pytest.mark.parametrize(
+    ("use", "rows", "users"), [("user", 3, 3), ("user", 99, 16), ("turn", 3, 16), ("unique", 99, None)]
+)
+def test_a_reference_has_users_for_its_rows_and_takes_none_that_are_used_up(
+    use: RowUse, rows: int, users: int | None
+) -> None:
+    plan = simulated_run({"rust.hyper": GOOD}, trials=1).manifest.plan
+    given = Rows(file="users.csv", columns=("name",), count=rows, use=use, sha256="0" * 64)
+    cells = {
+        cell_id: cell.model_copy(
+            update={
+                "scenario": cell.scenario.model_copy(update={"journey": Journey(steps=(JourneyStep(),), rows=given)})
+            }
+        )
+        for cell_id, cell in plan.cells.items()
+    }
+    found = reference(plan.model_copy(update={"cells": cells}))
+    shape = found and found.load.shape
+    assert (shape.users if isinstance(shape, Closed) else None) == users

@@ -6,7 +6,9 @@ name here, so that suites, results and messages never hold it.
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import count
 
 from redline.errors import UsageError
@@ -15,6 +17,7 @@ from redline.model.catalogue import passed_names
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _held: dict[str, str] = {}
 _shown: dict[str, str] = {}
+_of_the_lab: ContextVar[Mapping[str, str]] = ContextVar("_of_the_lab")
 
 
 def hold(name: str, value: str) -> str:
@@ -48,15 +51,35 @@ def with_secrets(
 
     Raises UsageError, which names no value, for a variable that is not set.
     """
+    values = _values(text, where)
+    parts = _REFERENCE.split(text)
+    return "".join(secret(values[part]) if at % 2 else literal(part) for at, part in enumerate(parts))
+
+
+def secrets_in(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The values of all `${NAME}` in headers, which are names and values. Raises UsageError as `with_secrets` does."""
+    return {name: value for header, text in texts for name, value in _values(text, f"the header {header}").items()}
+
+
+@contextmanager
+def secrets_of_the_lab(values: Mapping[str, str]) -> Iterator[None]:
+    """Let this thread take secrets from these values first: on a host whose environment is not the lab's."""
+    before = _of_the_lab.set(values)
+    try:
+        yield
+    finally:
+        _of_the_lab.reset(before)
+
+
+def _values(text: str, where: str) -> dict[str, str]:
+    values = {}
     for name in passed_names(text):
-        if name not in _held and name not in os.environ:
+        held = next((known[name] for known in (_of_the_lab.get({}), _held, os.environ) if name in known), None)
+        if held is None:
             hint = f"set it, as in `{name}=… redline …`"
             raise UsageError(f"{where}: the variable {name} is not set in the environment of redline", hint=hint)
-    parts = _REFERENCE.split(text)
-    return "".join(
-        secret(_held[part] if part in _held else os.environ[part]) if at % 2 else literal(part)
-        for at, part in enumerate(parts)
-    )
+        values[name] = held
+    return values
 
 
 def _numbered(name: str) -> Iterator[str]:

@@ -237,11 +237,6 @@ def check_for_hosts(suite: Suite) -> None:
             "measure without --on, or a server that asks for no certificate",
         ),
         (
-            any(scenario.journey and scenario.journey.rows for scenario in suite.scenarios),
-            "rows of a file, which is on this host",
-            "measure without --on, or a journey without `rows`",
-        ),
-        (
             any(variant.is_attached and variant.hops for variant in suite.variants),
             "a proxy in front of a URL",
             "start the proxy yourself, and give its URL; or measure without --on",

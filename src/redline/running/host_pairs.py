@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from redline.errors import RedlineError
-from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet
+from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet, Scenario
 from redline.plugins.hosts.agent import AgentUsage
 from redline.plugins.hosts.launcher import RemoteLauncher, RemoteServer
 from redline.plugins.hosts.remote import (
@@ -135,11 +135,27 @@ def calibrate(pairs: Sequence[PairTools], plan: Plan, logs: Path) -> tuple[DuetR
 
 
 def reference(plan: Plan) -> Cell | None:
-    """Return the cell of the calibration's server: the first that is not on a JVM, since a JVM warms up slowly."""
-    subjects = [cell for cell in plan.cells.values() if cell.role == "subject"]
+    """Return the cell of the calibration's server: the first that is not on a JVM, since a JVM warms up slowly.
+
+    None if all scenarios take rows once: a calibration takes journeys again and again, and a duet of them is refused.
+    """
+    subjects = [cell for cell in plan.cells.values() if cell.role == "subject" and not _takes_rows_once(cell.scenario)]
     native = (cell for cell in subjects if "jvm" not in cell.variant.runtimes)
     first = next(native, subjects[0] if subjects else None)
-    return first and first.under(LOAD, warmup_ns=WARM_UP_NS)
+    return first and first.under(_load_of(first.scenario), warmup_ns=WARM_UP_NS)
+
+
+def _load_of(scenario: Scenario) -> Load:
+    """The load of a calibration, of which each user has a row where rows belong to users."""
+    rows = scenario.journey.rows if scenario.journey else None
+    if rows is None or rows.use != "user" or not isinstance(LOAD.shape, Closed):
+        return LOAD
+    return LOAD.model_copy(update={"shape": Closed(users=min(LOAD.shape.users, rows.count))})
+
+
+def _takes_rows_once(scenario: Scenario) -> bool:
+    rows = scenario.journey.rows if scenario.journey else None
+    return rows is not None and rows.use == "unique"
 
 
 def _start(pair: PairTools, cell: Cell, position: int, logs: Path) -> DuetRecording:

@@ -66,9 +66,12 @@ class EngineDriver:
         except (OSError, subprocess.SubprocessError, ValueError):
             return {}
 
-    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """Send each request once, as under load, and compare the whole answer. Raises DriveError."""
-        verified = verify(self._engine, cell, endpoint)
+    def verify(self, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None = None) -> str | None:
+        """Send each request once, as under load, and compare the whole answer. Raises DriveError.
+
+        `rows` are those of the check of a journey; by default they are read from their file.
+        """
+        verified = verify(self._engine, cell, endpoint, rows)
         self.cookies, self.encoded = verified.cookies, verified.encoded
         return verified.wrong
 

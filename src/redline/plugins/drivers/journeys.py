@@ -13,10 +13,13 @@ def with_values(**keys: Any) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def journey_keys(scenario: Scenario, load: Load | None = None) -> dict[str, Any] | None:
-    """Return the steps of a scenario's journey, whose rows are read now; None without a journey. Raises DriveError.
+def journey_keys(
+    scenario: Scenario, load: Load | None = None, rows: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """Return the steps of a scenario's journey; None without a journey. Raises DriveError.
 
-    Without a load they are for the check before one. It takes the last of rows that are taken once, the load the rest.
+    Its rows are read now, unless they are given: their file may be on another host. Without a load the keys are for the
+    check before a load.
     """
     journey = scenario.journey
     if journey is None:
@@ -26,7 +29,7 @@ def journey_keys(scenario: Scenario, load: Load | None = None) -> dict[str, Any]
         once=[_step(at, step) for at, step in enumerate(journey.once)],
         again_at=list(journey.again_at),
         steps=[_step(at, step) for at, step in enumerate(journey.steps, start=len(journey.once))],
-        rows=None if journey.rows is None else _rows(journey.rows, is_check=load is None),
+        rows=rows or (rows_of_check(scenario) if load is None else _rows_of_load(journey.rows)),
         cookies=journey.cookies,
         users=journey.users if has_users else None,
     )
@@ -41,7 +44,30 @@ def _step(request: int, step: JourneyStep) -> dict[str, Any]:
     )
 
 
-def _rows(rows: Rows, *, is_check: bool) -> dict[str, Any]:
+def rows_of_check(scenario: Scenario) -> dict[str, Any] | None:
+    """Read the row of the check before a load; None for a scenario without rows. Raises DriveError.
+
+    It is the last of rows that are taken once, which the load leaves out, and else the first.
+    """
+    rows = scenario.journey and scenario.journey.rows
+    if not rows:
+        return None
+    values = _read(rows)
+    return _keys(rows, values[-1:] if rows.use == "unique" else values[:1])
+
+
+def _rows_of_load(rows: Rows | None) -> dict[str, Any] | None:
+    if rows is None:
+        return None
+    values = _read(rows)
+    return _keys(rows, values[:-1] if rows.use == "unique" else values)
+
+
+def _keys(rows: Rows, values: list[list[str]]) -> dict[str, Any]:
+    return {"columns": list(rows.columns), "values": values, "use": rows.use}
+
+
+def _read(rows: Rows) -> list[list[str]]:
     """Read rows, which no recording holds. Raises DriveError if they are not those that were planned."""
     again = "begin anew: what is measured belongs to one set of rows"
     try:
@@ -58,9 +84,7 @@ def _rows(rows: Rows, *, is_check: bool) -> dict[str, Any]:
         raise DriveError(f"{rows.file} has other columns than when this was planned", hint=again) from None
     if len(values) != rows.count or sha256_of_rows(shown) != rows.sha256:
         raise DriveError(f"{rows.file} has other rows than when this was planned", hint=again)
-    if rows.use == "unique":
-        values = values[-1:] if is_check else values[:-1]
-    return {"columns": list(rows.columns), "values": [list(row) for row in values], "use": rows.use}
+    return [list(row) for row in values]
 
 
 def think_keys(think: Think) -> dict[str, int]:

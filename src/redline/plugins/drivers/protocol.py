@@ -157,8 +157,13 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
     )
 
 
-def check_journey(cell: Cell, endpoint: Endpoint, *, timeout_ns: int, keep_bytes: int) -> dict[str, Any]:
-    """Return a check of a scenario's journey, ready for JSON: a user takes its steps once, without think times."""
+def check_journey(
+    cell: Cell, endpoint: Endpoint, *, timeout_ns: int, keep_bytes: int, rows: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a check of a scenario's journey, ready for JSON: a user takes its steps once, without think times.
+
+    `rows` are read here unless they are given.
+    """
     requests = [request.checked_entirely for request in cell.scenario.requests]
     for request in requests:
         _check_grpc(cell.variant, request)
@@ -167,7 +172,7 @@ def check_journey(cell: Cell, endpoint: Endpoint, *, timeout_ns: int, keep_bytes
         target=_target(cell.variant, endpoint),
         requests=[_request(request) for request in requests],
         picks={name: list(entries) for name, entries in cell.scenario.picks.items()},
-        journey=journey_keys(cell.scenario),
+        journey=journey_keys(cell.scenario, rows=rows),
         timeout_ns=timeout_ns,
         keep_bytes=keep_bytes,
     )

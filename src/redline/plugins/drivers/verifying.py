@@ -6,6 +6,7 @@ import socket
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -44,9 +45,10 @@ class Verified:
     encoded: tuple[str, ...] = ()
 
 
-def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
+def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None = None) -> Verified:
     """Send each request once, or take a journey once. Raises DriveError if the engine cannot send the request.
 
+    `rows` are those of a journey, ready for JSON; by default they are read from their file.
     So it asks each of the addresses that the load goes to. Each answer has to be complete within the cell's timeout,
     but that is at least 5 s and at most 30 s here.
     """
@@ -55,7 +57,7 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> Verified:
     places = addresses_of(endpoint)
     if cell.scenario.journey is not None:
         for place in places:
-            walked = _verify_journey(engine, cell, place, cell.scenario.journey)
+            walked = _verify_journey(engine, cell, place, cell.scenario.journey, rows)
             cookies += walked.cookies
             if walked.wrong is not None:
                 return Verified(f"at {place}: {walked.wrong}" if len(places) > 1 else walked.wrong)
@@ -143,7 +145,9 @@ def addresses_of(endpoint: Endpoint) -> tuple[Endpoint, ...]:
     return tuple(replace(endpoint, way=endpoint.way.only(point)) for point in points)
 
 
-def _verify_journey(engine: Path, cell: Cell, endpoint: Endpoint, journey: Journey) -> Verified:
+def _verify_journey(
+    engine: Path, cell: Cell, endpoint: Endpoint, journey: Journey, rows: dict[str, Any] | None
+) -> Verified:
     """Take the steps once, as the first user, without think times; the first wrong step ends it."""
     requests, cookies = cell.scenario.requests, list[str]()
     wanted = check_journey(
@@ -151,6 +155,7 @@ def _verify_journey(engine: Path, cell: Cell, endpoint: Endpoint, journey: Journ
         endpoint,
         timeout_ns=int(verify_within_s(cell) * 1e9),
         keep_bytes=max(map(_compared_bytes, requests)),
+        rows=rows,
     )
     with checking(engine) as checks:
         try:

@@ -45,6 +45,7 @@ from redline.plugins.linux.host import read_clock
 from redline.plugins.machine import read_environment
 from redline.plugins.monitors.jvm import compilers_of
 from redline.plugins.monitors.process_tree import ProcessTreeMonitor
+from redline.plugins.secrets import secrets_of_the_lab
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Endpoint, Launch, Placement, RunningServer
 
@@ -66,6 +67,14 @@ class HostReport:
     libc: tuple[str, str]
     environment: Environment
     clock: ClockReading | None
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What of a scenario only the lab's host has: secrets of its environment by name, and the rows of its check."""
+
+    secrets: dict[str, str]
+    rows: dict[str, Any] | None
 
 
 class AgentUsage(NamedTuple):
@@ -267,13 +276,17 @@ class HostAgent:
 
     # Loads
 
-    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+    def verify(self, brought: Brought, cell: Cell, endpoint: Endpoint) -> str | None:
         """Return the first wrong answer of a server, or None."""
-        return self._driver.verify(cell, endpoint)
+        with secrets_of_the_lab(brought.secrets):
+            return self._driver.verify(cell, endpoint, brought.rows)
 
-    def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
+    def differ(
+        self, brought: Brought, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]
+    ) -> str | None:
         """Return the first difference between the answers of two servers, or None."""
-        return self._driver.differ(cell, names, endpoints)
+        with secrets_of_the_lab(brought.secrets):
+            return self._driver.differ(cell, names, endpoints)
 
     def connect(self, job: dict[str, Any], within_s: float) -> dict[str, Any]:
         """Start the engine with its part of a load, and wait for its event `connected`, or its error.
