@@ -305,7 +305,7 @@ def test_no_row_is_taken_by_the_check_and_by_the_load(tmp_path: Path) -> None:
     assert job(drive)["journey"]["rows"]["values"] == [["ann"], ["bob"]]
     drive = drive_of(read(tmp_path, ONCE_EACH.replace("unique", "turn")))
     checked = check_journey(drive.cell, drive.endpoint, timeout_ns=1, keep_bytes=1)
-    assert checked["journey"]["rows"] == job(drive)["journey"]["rows"]
+    assert checked["journey"]["rows"]["values"] == job(drive)["journey"]["rows"]["values"][:1] == [["ann"]]
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,10 @@ def reference(plan: Plan) -> Cell | None:
 def _load_of(scenario: Scenario) -> Load:
     """The load of a calibration, of which each user has a row where rows belong to users."""
     rows = scenario.journey.rows if scenario.journey else None
-    if rows is None or rows.use != "user" or not isinstance(LOAD.shape, Closed):
+    if rows is None or rows.use != "user":
         return LOAD
-    return LOAD.model_copy(update={"shape": Closed(users=min(LOAD.shape.users, rows.count))})
+    users = min(LOAD.connections, rows.count)
+    return Load(name=LOAD.name, shape=Closed(users=users), duration_ns=LOAD.duration_ns)
 
 
 def _takes_rows_once(scenario: Scenario) -> bool:
