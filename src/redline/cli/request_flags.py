@@ -43,6 +43,8 @@ REQUEST = "requests"
 OF_REQUEST = frozenset({"method", "body", "headers", "user", "oauth2_bearer", "compressed", "status", "events"})
 """The flags that describe a request."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
+_IN_CHUNKS = re.compile(r"\s*transfer-encoding\s*:\s*chunked\s*", re.IGNORECASE)
+"""The header with which curl sends a body in chunks."""
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
 
@@ -265,12 +267,15 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
     asked: dict[str, object] = {method.lower(): path}
     if method.lower() not in METHODS:
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
-    if headers := _headers(flags.headers) | _sign_in(flags):
+    in_chunks = [line for line in flags.headers if _IN_CHUNKS.fullmatch(line)] if flags.body is not None else []
+    if headers := _headers([line for line in flags.headers if line not in in_chunks]) | _sign_in(flags):
         asked["headers"] = headers
     if flags.compressed:
         asked["accept"] = Given("--compressed", ["gzip", "br", "zstd"])
     if flags.body is not None:
         asked["body"] = _body(flags.body, placed)
+    if in_chunks:
+        asked["chunked"] = Given(f"-H {in_chunks[0]!r}", True)
     if flags.status is not None:
         asked["expect"] = {"status": Given(f"--status {flags.status}", flags.status)}
     if flags.events is not None:

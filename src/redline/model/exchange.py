@@ -22,6 +22,7 @@ class Body(Frozen):
     """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`.
 
     `escape` says how the values of a text's placeholders are written: within strings of JSON, or as in a form.
+    `chunked`: it is sent without its length, as a single chunk, or in chunks of so many bytes.
     """
 
     text: str | None = None
@@ -30,6 +31,7 @@ class Body(Frozen):
     size: int | None = Field(default=None, ge=0, le=64 * 1024 * 1024)
     fill: Literal["bytes", "text"] = "bytes"
     seed: int = 1
+    chunked: bool | Annotated[int, Field(strict=True, ge=1)] = omitted_if_default(default=False)
 
     @model_validator(mode="after")
     def _one_source(self) -> "Body":

@@ -294,15 +294,16 @@ def _header_value(name: str, value: str) -> str:
     return with_secrets(value, where, literal=for_engine, secret=written)
 
 
-def _body(request: Request) -> dict[str, str]:
+def _body(request: Request) -> dict[str, Any]:
     """Only templates are sent as text: bytes are sent as they are, and braces in them mean nothing."""
     body = request.body
     if body is None:
         return {}
+    chunked = {"chunked": body.chunked} if body.chunked else {}
     if body.text is not None and has_placeholders(body.text):
         escape = {} if body.escape is None or not has_texts(body.text) else {"body_escape": body.escape}
-        return {"body_text": for_engine(body.text), **escape}
-    return {"body_base64": base64.b64encode(body.content()).decode()}
+        return {"body_text": for_engine(body.text), **escape, **chunked}
+    return {"body_base64": base64.b64encode(body.content()).decode(), **chunked}
 
 
 def _expect(expect: Expected) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pydantic import (
 from redline.errors import UsageError, WrongValueError
 from redline.model import Body
 from redline.model.template import as_literal, for_each_literal, has_placeholders, sent
+from redline.quantities import parse_size
 from redline.suite.multipart import (
     OTHER_TYPE,
     FormPart,
@@ -33,7 +34,7 @@ from redline.suite.multipart import (
     type_by_name,
 )
 from redline.suite.schema.http_texts import check_header_text, check_placeholders
-from redline.suite.schema.types import BY_FORM, MAPPING, PLAIN, Schema, Size
+from redline.suite.schema.types import BY_FORM, MAPPING, PLAIN, SIZE, Schema, Size
 
 BODIES = "bodies"
 """The key in a validation's context of the function that reads a body from a file."""
@@ -154,6 +155,23 @@ class BodySchema(Schema):
         return Body(size=self.size, fill=self.fill, seed=self.seed)
 
 
+def _chunked(value: object) -> object:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, (str, int)):
+        raise WrongValueError("this has the wrong type here", "write `chunked: true`, or the size of a chunk: `8KiB`")
+    size = parse_size(value)
+    if not 1 <= size <= _LARGEST_BODY:
+        raise WrongValueError("a chunk has at least 1 byte and at most 64 MiB", "write it like `chunked: 8KiB`")
+    return size
+
+
+Chunked = Annotated[
+    bool | int,
+    BeforeValidator(_chunked),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, SIZE.json_schema]}),
+]
+"""Whether a body is sent in chunks, or their size in bytes."""
 BodyText = Annotated[str, AfterValidator(check_placeholders)]
 BodyItem = Annotated[Annotated[BodyText, PLAIN] | Annotated[BodySchema, MAPPING], BY_FORM]
 

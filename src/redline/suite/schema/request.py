@@ -10,6 +10,7 @@ from redline.model import Body, Request
 from redline.suite.schema.bodies import (
     CONTENT_TYPES,
     BodyItem,
+    Chunked,
     FormField,
     PartSchema,
     form_template,
@@ -75,6 +76,11 @@ class RequestSchema(Schema):
         description="the parts of a form, such as files; sets Content-Type with a boundary",
         examples=[[{"name": "note", "text": "hello"}, {"name": "photo", "file": "cat.jpg"}]],
     )
+    chunked: Chunked = Field(
+        default=False,
+        description="the body is sent without its length: as a single chunk, or in chunks of this size",
+        examples=["8KiB"],
+    )
     expect: ExpectedSchema = Field(
         default=ExpectedSchema(),
         description="the expected answer; default: status 200 and any body",
@@ -108,6 +114,9 @@ class RequestSchema(Schema):
         if len(bodies) > 1:
             message = f"this request has {' and '.join(f'`{key}`' for key in bodies)}"
             raise WrongValueError(message, "write its body in one way", field=bodies[1])
+        if self.chunked and not bodies:
+            hint = "write a `body`, `json`, `form` or `multipart`, or leave it out"
+            raise WrongValueError("this request has no body to send in chunks", hint, field="chunked")
         of_form = chain.from_iterable((name, *values) for name, values in (self.form or {}).items())
         for field, texts in (("json", texts_of(self.json_body)), ("form", of_form)):
             for text in texts:
@@ -169,7 +178,7 @@ class RequestSchema(Schema):
             method=method or "",
             path=path or "",
             headers=self._all_headers(),
-            body=self._any_body(),
+            body=self._body(),
             expect=self.expect.expected(by_status=bool(self.accept)),
             timestamp=self.timestamp and self.timestamp.timestamp(),
             stream=stream_of(self.stream),
@@ -185,6 +194,10 @@ class RequestSchema(Schema):
             _, kind = self._parts
         has_kind = any(name.lower() == "content-type" for name in given)
         return {**given, "Content-Type": kind} if kind and not has_kind else given
+
+    def _body(self) -> Body | None:
+        body = self._any_body()
+        return body.model_copy(update={"chunked": self.chunked}) if body is not None and self.chunked else body
 
     def _any_body(self) -> Body | None:
         if self._parts is not None:

@@ -57,6 +57,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     replayed = _replayed(sheet, loads, scenarios, files)
     _check_journeys(sheet, loads, scenarios)
     _check_streams(sheet, loads, scenarios, variants)
+    _check_chunks(sheet, scenarios)
     if schema is not None and schema.budget is None:
         _check_rules_can_hold(sheet, schema, loads)
     ceiling = read_ceiling(sheet, names)
@@ -195,6 +196,15 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
     if sheet.document.at(("driver",)) is not None:
         message = f"{stream}, whose events only redline-engine counts"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
+
+
+def _check_chunks(sheet: Sheet, scenarios: Iterable[Scenario]) -> None:
+    """Note a driver where bodies are sent in chunks, which it may send with their length."""
+    requests = [request for scenario in scenarios for request in scenario.requests]
+    chunked = next((request for request in requests if request.body is not None and request.body.chunked), None)
+    if chunked is not None and sheet.document.at(("driver",)) is not None:
+        message = f"{chunked.method} {chunked.path} has a body in chunks, which only redline-engine sends"
+        sheet.wrong(("driver",), message, "remove `driver`, or `chunked`")
 
 
 def _check_rules_can_hold(sheet: Sheet, schema: SuiteSchema, loads: Loads) -> None:
