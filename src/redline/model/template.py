@@ -61,6 +61,11 @@ def has_placeholders(text: str) -> bool:
     return any(not isinstance(part, str) for part in parts(text))
 
 
+def plain(text: str) -> str:
+    """The text that is sent for a text without placeholders: what is in double braces stands in single braces."""
+    return "".join(part for part in parts(text) if isinstance(part, str))
+
+
 def picked(text: str) -> tuple[str, ...]:
     """Names of the files in a text's `{pick:…}`, in order."""
     return tuple(part.pick for part in parts(text) if isinstance(part, Placeholder) and part.pick)
