@@ -10,7 +10,7 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.journey import Journey
 from redline.model.sign_in import SignIn
 from redline.model.streams import Stream
-from redline.model.template import picked
+from redline.model.template import picked, sent
 
 POINTER = r"^(/([^~]|~[01])*)?$"
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -39,9 +39,9 @@ class Body(Frozen):
         return self
 
     def content(self) -> bytes:
-        """The bytes to send; the same seed gives the same bytes."""
+        """The bytes to send, with placeholders as they are written; the same seed gives the same bytes."""
         if self.text is not None:
-            return self.text.encode()
+            return sent(self.text).encode()
         if self.raw is not None:
             return self.raw
         rng = random.Random(self.seed)  # noqa: S311 - reproducible filler, not a secret

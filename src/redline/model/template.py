@@ -61,11 +61,6 @@ def has_placeholders(text: str) -> bool:
     return any(not isinstance(part, str) for part in parts(text))
 
 
-def plain(text: str) -> str:
-    """The text that is sent for a text without placeholders: what is in double braces stands in single braces."""
-    return "".join(part for part in parts(text) if isinstance(part, str))
-
-
 def picked(text: str) -> tuple[str, ...]:
     """Names of the files in a text's `{pick:…}`, in order."""
     return tuple(part.pick for part in parts(text) if isinstance(part, Placeholder) and part.pick)
@@ -105,6 +100,11 @@ def malformed(text: str) -> str | None:
 def as_literal(text: str) -> str:
     """A template that yields the text itself, with its apparent placeholders in double braces."""
     return _ALONE.sub(r"{\g<0>}", text)
+
+
+def sent(text: str) -> str:
+    """The text as it is sent: double braces become single ones. Placeholders stay as they are written."""
+    return "".join(part if isinstance(part, str) else part.text for part in parts(text))
 
 
 def for_engine(text: str) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 from redline.errors import UsageError
 from redline.model import Request
 from redline.model.sign_in import UNSIGNED, AwsSignIn, BasicSignIn
-from redline.model.template import for_engine, plain
+from redline.model.template import for_engine, sent
 from redline.plugins.secrets import with_secrets
 
 _LIKE_S3 = frozenset({"s3", "s3-object-lambda", "s3-outposts"})
@@ -37,6 +37,11 @@ def _template(name: str, value: str) -> str:
     return with_secrets(value, where, literal=for_engine, secret=lambda secret: _literal(_printable(secret, where)))
 
 
+def _sent(name: str, value: str) -> str:
+    where = f"the header {name}"
+    return with_secrets(value, where, literal=sent, secret=lambda secret: _printable(secret, where))
+
+
 def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
@@ -57,7 +62,7 @@ def _signed(request: Request, aws: AwsSignIn, host: str) -> Iterable[tuple[str, 
     except ImportError:
         hint = "install the package `botocore`: uv tool install … --with botocore; in a checkout, uv sync --extra aws"
         raise UsageError("requests to AWS cannot be signed without the extra `aws`", hint=hint) from None
-    path, _, query = plain(request.path).partition("?")
+    path, _, query = sent(request.path).partition("?")
     likes_s3 = aws.service in _LIKE_S3
     asked = AWSRequest(
         method=request.method,
@@ -66,15 +71,10 @@ def _signed(request: Request, aws: AwsSignIn, host: str) -> Iterable[tuple[str, 
         params=[(unquote(name), unquote(value)) for name, _, value in _pairs(query)],
         data=b"" if request.body is None else request.body.content(),
     )
-    sent = [
-        (name, with_secrets(value, where, literal=plain, secret=lambda secret, at=where: _printable(secret, at)))
-        for name, value in request.header_lines
-        for where in [f"the header {name}"]
-        if name.lower() not in UNSIGNED
-    ]
-    if not any(name.lower() == "host" for name, _ in sent):
-        sent.insert(0, ("Host", host))
-    for name, value in sent:
+    lines = [(name, _sent(name, value)) for name, value in request.header_lines if name.lower() not in UNSIGNED]
+    if not any(name.lower() == "host" for name, _ in lines):
+        lines.insert(0, ("Host", host))
+    for name, value in lines:
         asked.headers[name] = value  # this keeps headers of the same name
     where = "the signature of AWS"
     key, secret, session = (_printable(with_secrets(text, where), where) for text in (aws.key, aws.secret, aws.session))

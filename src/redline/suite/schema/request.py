@@ -3,7 +3,7 @@
 from itertools import chain
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Body, Request
@@ -13,8 +13,10 @@ from redline.suite.schema.bodies import (
     CONTENT_TYPES,
     BodyItem,
     FormField,
+    PartSchema,
     form_template,
     json_template,
+    multipart_body,
     texts_of,
 )
 from redline.suite.schema.expected import ExpectedSchema, TimestampSchema
@@ -26,7 +28,7 @@ from redline.suite.schema.types import Schema, as_list, one_or_several
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 METHOD_KEYS = (*METHODS, "method")
-BODY_KEYS = {"body": "body", "json": "json_body", "form": "form"}
+BODY_KEYS = {"body": "body", "json": "json_body", "form": "form", "multipart": "multipart"}
 Encodings = Annotated[
     list[Literal["gzip", "br", "zstd", "deflate"]],
     BeforeValidator(as_list),
@@ -75,6 +77,12 @@ class RequestSchema(Schema):
         description="the fields of a form; sets Content-Type, and encodes them and the values of placeholders",
         examples=[{"q": "pen"}],
     )
+    multipart: list[PartSchema] | None = Field(
+        default=None,
+        min_length=1,
+        description="the parts of a form, such as files; sets Content-Type with a boundary",
+        examples=[[{"name": "note", "text": "hello"}, {"name": "photo", "file": "cat.jpg"}]],
+    )
     expect: ExpectedSchema = Field(
         default=ExpectedSchema(),
         description="the expected answer; default: status 200 and any body",
@@ -90,6 +98,8 @@ class RequestSchema(Schema):
         description="the answer is a stream of events: `sse`, `ndjson` or `chunks`, or a mapping",
         examples=[{"events": "sse", "until": 20}],
     )
+
+    _parts: tuple[Body, str] | None = PrivateAttr(default=None)
 
     @property
     def methods(self) -> list[str]:
@@ -113,6 +123,16 @@ class RequestSchema(Schema):
                     check_placeholders(text)
                 except WrongValueError as error:
                     raise WrongValueError(error.message, error.hint, field=field) from None
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.multipart is None:
+            return self
+        if any(name.lower() == "content-type" for name in self.headers):
+            message = "`multipart` sets Content-Type, with the boundary of its parts"
+            raise WrongValueError(message, "leave out the header, or write the whole as `body`", field="headers")
+        self._parts = multipart_body(self.multipart)
         return self
 
     @model_validator(mode="after")
@@ -194,10 +214,15 @@ class RequestSchema(Schema):
         if self.accept:
             given["Accept-Encoding"] = ", ".join(self.accept)
         kind = next((kind for field, kind in CONTENT_TYPES.items() if getattr(self, field) is not None), "")
+        if self._parts is not None:
+            _, kind = self._parts
         has_kind = any(name.lower() == "content-type" for name in given)
         return {**given, "Content-Type": kind} if kind and not has_kind else given
 
     def _any_body(self) -> Body | None:
+        if self._parts is not None:
+            body, _ = self._parts
+            return body
         if self.json_body is not None:
             return Body(text=json_template(self.json_body), escape="json")
         if self.form is not None:
