@@ -84,6 +84,9 @@ class RequestFlags(TelemetryFlags):
     headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
     user: str | None = flag("--user", "NAME:PASSWORD", "Sign in by Basic; the password is stored nowhere.")
     oauth2_bearer: str | None = flag("--oauth2-bearer", "TOKEN", "Sign in by Bearer; the token is stored nowhere.")
+    aws_sigv4: str | None = flag(
+        "--aws-sigv4", "aws:amz:REGION:SERVICE", "Sign for AWS, with --user KEY:SECRET; the secret is stored nowhere."
+    )
     method: str | None = flag("-X --method", "METHOD", "GET by default, POST with a body.")
     body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
     compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")

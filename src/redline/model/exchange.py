@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.journey import Journey
+from redline.model.sign_in import SignIn
 from redline.model.streams import Stream
 from redline.model.template import picked, sent
 
@@ -106,6 +107,7 @@ class Request(Frozen):
     method: str = Field(default="GET", pattern=r"^[A-Z]+$")
     path: str = Field(default="/", pattern=r"^(/|\{take:)[!-~]*$")
     headers: dict[str, str | tuple[str, ...]] = {}
+    auth: SignIn | None = omitted_if_default(None, "how it signs in, unless a header says it")
     body: Body | None = None
     expect: Expected = Expected()
     timestamp: Timestamp | None = omitted_if_default(None)

@@ -7,6 +7,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr,
 
 from redline.errors import WrongValueError
 from redline.model import Body, Request
+from redline.model.sign_in import SET_BY_SIGNING, UNSIGNED
+from redline.model.template import has_placeholders
 from redline.suite.schema.bodies import (
     CONTENT_TYPES,
     BodyItem,
@@ -20,6 +22,7 @@ from redline.suite.schema.bodies import (
 )
 from redline.suite.schema.expected import ExpectedSchema, TimestampSchema
 from redline.suite.schema.http_texts import Headers, MethodText, PathText, check_placeholders
+from redline.suite.schema.sign_in import SignInSchema
 from redline.suite.schema.stream import StreamItem, stream_of
 from redline.suite.schema.types import Schema, as_list, one_or_several
 
@@ -50,6 +53,11 @@ class RequestSchema(Schema):
         default={},
         description="headers by name; values are texts, or lists of texts",
         examples=[{"Accept": "text/plain"}],
+    )
+    auth: SignInSchema | None = Field(
+        default=None,
+        description="how it signs in: basic, bearer or aws",
+        examples=[{"bearer": "${TOKEN}"}],
     )
     accept: Encodings = Field(
         default=[],
@@ -137,6 +145,28 @@ class RequestSchema(Schema):
         return self
 
     @model_validator(mode="after")
+    def _signs_in_once(self) -> Self:
+        given = {name.lower(): name for name in self.headers}
+        if self.auth is not None and "authorization" in given:
+            message, hint = "`auth` and the header `Authorization` are two sign-ins", "leave one of them out"
+            raise WrongValueError(message, hint, field="auth")
+        if self.auth is None or self.auth.aws is None or len(self.methods) != 1:
+            return self
+        if other := next((given[name] for name in given if name in SET_BY_SIGNING), None):
+            raise WrongValueError(f"signing sets the header `{other}`", "leave out that header", field="auth")
+        asked = self.request()
+        lines = {f"the header `{name}`": value for name, value in asked.header_lines if name.lower() not in UNSIGNED}
+        for what, text in {"its path": asked.path, "its body": asked.texts[-1], **lines}.items():
+            if has_placeholders(text):
+                hint = "write a request for each value, with a `weight`; or sign in by `basic` or `bearer`"
+                message = f"a signature is made once for each load, and {what} has a placeholder"
+                raise WrongValueError(message, hint, field="auth")
+        if "+" in asked.path.partition("?")[2]:
+            message = "a `+` in a query is a space to some servers and a plus to others, and has to be signed as either"
+            raise WrongValueError(message, "write %20 or %2B", field="auth")
+        return self
+
+    @model_validator(mode="after")
     def _decoded_before_the_load(self) -> Self:
         """Under load the engine compares bodies as they come, and does not decode them."""
         if not self.accept:
@@ -178,6 +208,7 @@ class RequestSchema(Schema):
             method=method or "",
             path=path or "",
             headers=self._all_headers(),
+            auth=self.auth and self.auth.sign_in(),
             body=self._body(),
             expect=self.expect.expected(by_status=bool(self.accept)),
             timestamp=self.timestamp and self.timestamp.timestamp(),
@@ -187,6 +218,8 @@ class RequestSchema(Schema):
     def _all_headers(self) -> dict[str, str | tuple[str, ...]]:
         """The headers, with accepted encodings, and the kind of a body of JSON or of a form unless they name it."""
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
+        if self.auth is not None:
+            given |= self.auth.headers
         if self.accept:
             given["Accept-Encoding"] = ", ".join(self.accept)
         kind = next((kind for field, kind in CONTENT_TYPES.items() if getattr(self, field) is not None), "")

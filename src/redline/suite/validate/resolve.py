@@ -28,6 +28,7 @@ from redline.suite.validate.overrides import Overrides, apply_overrides, quicken
 from redline.suite.validate.referenced_files import NO_FILES, Files, noted
 from redline.suite.validate.routes import read_routes
 from redline.suite.validate.servers import Names, read_ceiling, read_variants
+from redline.suite.validate.signing import check_signed
 
 MOST_TRIALS_IN_ALL = 100_000
 _WARMUP_NS = 1_000_000_000
@@ -118,6 +119,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     trials = len(changed.variants) * len(changed.scenarios) * len(changed.loads) * changed.trials
     if trials > MOST_TRIALS_IN_ALL:
         raise UsageError(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", hint="write shorter axes")
+    check_signed(changed)
     return changed
 
 
