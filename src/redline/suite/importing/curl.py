@@ -16,6 +16,7 @@ from redline.quantities import clip
 from redline.suite.importing import curl_form, curl_way
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.source import RequestSource
+from redline.suite.multipart import MULTIPART
 from redline.suite.pasted import read_pasted, read_script
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
@@ -125,9 +126,7 @@ def read_curl(words: Sequence[str], read: Callable[[str], bytes] = _no_file) -> 
             raise UsageError("curl: -F stands beside -d or -G", hint="curl takes one of them: leave out the others")
         # curl adds its boundary to a type that is given by -H.
         given = [header for header in headers if _name_of(header) == _TYPE.lower()]
-        if other := next(
-            (header for header in given if header.partition(":")[2].strip().lower() != curl_form.TYPE), ""
-        ):
+        if other := next((header for header in given if header.partition(":")[2].strip().lower() != MULTIPART), ""):
             hint = f"leave out -H {other!r}: curl says the type and the boundary itself"
             raise UsageError(f"curl: -F stands beside -H {other!r}", hint=hint)
         body, described[_TYPE] = curl_form.build_form(values.form, read)
