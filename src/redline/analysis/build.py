@@ -6,6 +6,7 @@ from redline.analysis.across import findings_across
 from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
+from redline.analysis.cpu_by_request import cpu_by_request
 from redline.analysis.curves import shares_compared
 from redline.analysis.duet import Duet, duets_of, failures_of
 from redline.analysis.duet_timelines import duet_timelines
@@ -86,6 +87,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         cells=cells,
         comparisons=comparisons,
         request_ratios=tuple(_request_ratios(duets, plan)),
+        cpu_by_request=tuple(cpu_by_request(duets, plan)),
         shares=tuple(shares_compared(results, comparisons, duets, alone=plan.suite.alone)),
         layers=layers,
         effects=steps,

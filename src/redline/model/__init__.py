@@ -1,7 +1,7 @@
 """Redline's terms as frozen values. Import them from here; GLOSSARY.md defines them."""
 
 from redline.model.base import Frozen
-from redline.model.by_request import RequestRatio, RequestReport
+from redline.model.by_request import MixCpu, RequestCpu, RequestRatio, RequestReport
 from redline.model.catalogue import (
     AttachedServer,
     Build,

@@ -40,3 +40,22 @@ class RequestRatio(Frozen):
     request: str
     quantile: float
     ratio: Estimate
+
+
+class RequestCpu(Frozen):
+    """The part of a mix's CPU time that a request has."""
+
+    request: str
+    of_requests: float = Field(description="its share of the requests, by its weight")
+    share: Estimate = Field(description="its share of the CPU time")
+
+
+class MixCpu(Frozen):
+    """How a server's CPU time in a mix divides among its requests, where duets also measured all of them by themselves.
+
+    There are no shares if the requests by themselves need surely another CPU time than the mix.
+    """
+
+    cell_id: str
+    parts_over_mix: Estimate = Field(description="CPU time of the requests by themselves, over that of the mix")
+    requests: tuple[RequestCpu, ...] = Field(description="in the order of the scenario; empty if it is not known")

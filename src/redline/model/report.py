@@ -7,7 +7,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.by_request import RequestRatio, RequestReport
+from redline.model.by_request import MixCpu, RequestRatio, RequestReport
 from redline.model.distribution import BandedPercentile, SharesCompared
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
@@ -464,6 +464,9 @@ class Report(Frozen):
     comparisons: tuple[Comparison, ...]
     request_ratios: tuple[RequestRatio, ...] = omitted_if_default(
         (), "response times by request as ratios to the baseline's, of mixes in duets; they are no verdicts"
+    )
+    cpu_by_request: tuple[MixCpu, ...] = omitted_if_default(
+        (), "how CPU time in a mix divides among its requests, of duets that also measured each by itself"
     )
     shares: tuple[SharesCompared, ...] = omitted_if_default(
         (), "the shares of requests that cells and their baselines answered by a time; absent in earlier reports"

@@ -158,6 +158,13 @@ def with_bounds(ratio_estimate: Estimate) -> str:
     return f"{change(ratio_estimate)} {change_bounds(ratio_estimate)}".rstrip()
 
 
+def share_with_bounds(share: Estimate) -> str:
+    """`61% [55, 67]`: a share and its interval, in percent; with a decimal below 10%."""
+    places = int(share.value < 0.1)
+    ends = ", ".join(f"{end * 100:.{places}f}" for end in share.interval or ())
+    return f"{share.value * 100:.{places}f}%{f' [{ends}]' if ends else ''}"
+
+
 def factor_in_times(ratio: float) -> float | None:
     """The factor of a ratio, above 1, if it is large enough to be written as a multiple; None if percent is clearer.
 

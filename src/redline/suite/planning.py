@@ -15,6 +15,7 @@ from redline.model import (
     PlannedDuet,
     PlannedTrial,
     Profile,
+    Request,
     Scenario,
     Skipped,
     Suite,
@@ -249,7 +250,12 @@ def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
 
 def unweighted(scenario: Scenario) -> frozenset[str]:
     """The requests of a scenario, as JSON without their weights and names."""
-    return frozenset(request.model_dump_json(exclude={"weight", "name"}) for request in scenario.requests)
+    return frozenset(map(as_asked, scenario.requests))
+
+
+def as_asked(request: Request) -> str:
+    """A request as JSON without its weight and name."""
+    return request.model_dump_json(exclude={"weight", "name"})
 
 
 def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:

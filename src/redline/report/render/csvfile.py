@@ -105,7 +105,7 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
 
 def _rows(report: Report) -> Iterator[dict[str, Field]]:
     comparisons, findings = comparisons_by_cell(report), report.findings
-    shares = _shares(report)
+    shares, cpu = _shares(report), _cpu_by_request(report)
     for cell in report.cells:
         about = {"run": report.run.name, **_identity(cell, findings[cell.cell_id])}
         compared = comparisons.get(cell.cell_id, {})
@@ -114,7 +114,8 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         for part in cell.parts if cell.valid else ():
             for metric, estimate in part.estimates.items():
                 yield about | _estimated(estimate) | {"metric": f"{metric.value}:{part.name}", "unit": metric.unit}
-        for metric_name, estimate in shares.get(cell.cell_id, ()):
+        divided = cpu.get(cell.cell_id, []) if cell.valid else []
+        for metric_name, estimate in (*shares.get(cell.cell_id, []), *divided):
             yield about | _estimated(estimate) | {"metric": metric_name}
         for time in cell.other_times if cell.valid else ():
             known = {point.q: point.ns for point in time.points}
@@ -223,6 +224,17 @@ def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
             (f"{of}:{library.name}", library.share) for library in profile.libraries
         )
     return shares
+
+
+def _cpu_by_request(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
+    """How CPU time in a mix divides, such as `cpu-of-mix:checkout`, and the sum of the parts over it, by cell id."""
+    return {
+        divided.cell_id: [
+            *((f"cpu-of-mix:{request.request}", request.share) for request in divided.requests),
+            ("cpu-parts-over-mix", divided.parts_over_mix),
+        ]
+        for divided in report.cpu_by_request
+    }
 
 
 def _identity(cell: CellReport, findings: Sequence[Finding]) -> dict[str, Field]:

@@ -22,6 +22,7 @@ from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
+from redline.report.sections.by_request import cpu_lines
 from redline.report.sections.fastest import fastest_lines
 from redline.report.sections.limit_ratios import ratio_lines
 from redline.report.sections.main_effects import sentence
@@ -74,10 +75,14 @@ class Said(NamedTuple):
 def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels if nothing is compared."""
     said: Iterable[Line] = ()
+    cpu = [*cpu_lines(report)]
     if not report.next_command:  # a screen compares nothing
         compared = any(comparison.verdict or _lacks_verdict(comparison) for comparison in report.comparisons)
         said = (*fastest_lines(report), *_compared(report)) if compared else _levels(report)
-    yield Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
+    shown = cpu if len(cpu) <= _MOST else []  # the tables by request have them
+    yield Section(
+        TITLE, (Prose((*said, *shown, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer"
+    )
 
 
 def _by_axis(report: Report) -> Iterator[Line]:

@@ -1,21 +1,28 @@
-"""The requests of scenarios with several: a table of their speeds, times and outcomes, and their ratios in duets."""
+"""The requests of scenarios with several: tables of speeds, times, outcomes and CPU time, and their ratios in duets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from redline.model import CellReport, Report, RequestRatio, RequestReport
+from redline.model import CellReport, MixCpu, Report, RequestRatio, RequestReport
 from redline.model.percentile import Percentile
 from redline.report import format as fmt
-from redline.report.document import Block, Column, Fold, Medium, Prose, Section, Table, filled, line
+from redline.report.document import Block, Column, Fold, Line, Medium, Prose, Section, Table, filled, line
 from redline.report.sections.by_journey import journey_tables
 from redline.report.sections.views import groups
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
 MOST_ROWS = 20
 """A terminal shows so many requests of a scenario; other media show all."""
+_WIDE = 0.5
+"""A share with a wider interval stands in the table alone."""
 
 
-def request_tables(requests: Sequence[RequestReport], title: str = "") -> Iterator[Block]:
-    """Yield the tables of a load: for a terminal in two parts, because a line does not hold all columns."""
+def request_tables(
+    requests: Sequence[RequestReport], title: str = "", cpu: Mapping[str, str] | None = None
+) -> Iterator[Block]:
+    """Yield the tables of a load: for a terminal in two parts, because a line does not hold all columns.
+
+    `cpu` has the share of each request in the server's CPU time, where it is known.
+    """
     if not requests:
         return
     heading = line((title, "strong")) if title else ()
@@ -26,8 +33,8 @@ def request_tables(requests: Sequence[RequestReport], title: str = "") -> Iterat
     columns = (Column("request"), *_times_heads(known))
     rows = tuple((request.request, *_times(request.response, known)) for request in shown)
     yield Table(columns, rows, heading, on=Medium.TERMINAL)
-    columns = (Column("request"), *_counts_heads())
-    yield Table(columns, tuple((request.request, *_counts(request)) for request in shown), on=Medium.TERMINAL)
+    columns = (Column("request"), *_counts_heads(cpu))
+    yield Table(columns, tuple((request.request, *_counts(request, cpu)) for request in shown), on=Medium.TERMINAL)
     early = [request for request in shown if request.first_byte]
     known_early = [q for q in QUANTILES if any(point.q == q for request in requests for point in request.first_byte)]
     columns = (Column("first byte of"), *_times_heads(known_early))
@@ -36,9 +43,9 @@ def request_tables(requests: Sequence[RequestReport], title: str = "") -> Iterat
     left = len(requests) - len(shown)
     more = f"{fmt.integer(left)} more came less often; Markdown, page, CSV and JSON have all of them."
     yield Prose.of([more] if left else (), "dim", on=Medium.TERMINAL)
-    columns = (Column("request"), Column("sent as"), *_counts_heads(), *_times_heads(known))
+    columns = (Column("request"), Column("sent as"), *_counts_heads(cpu), *_times_heads(known))
     all_rows = tuple(
-        (request.request, f"{request.method} {request.path}", *_counts(request), *_times(request.response, known))
+        (request.request, f"{request.method} {request.path}", *_counts(request, cpu), *_times(request.response, known))
         for request in requests
     )
     yield Table(columns, all_rows, heading, on=Medium.WRITTEN)
@@ -56,12 +63,55 @@ def request_sections(report: Report) -> Iterator[Section]:
     for group in groups(report):
         cells = [cell for cell in group.cells if cell.requests and cell.valid]
         blocks = [block for cell in cells for block in journey_tables(cell.journeys, cell.server)]
-        blocks += [block for cell in cells for block in request_tables(cell.requests, cell.server)]
+        blocks += [
+            block for cell in cells for block in request_tables(cell.requests, cell.server, _cpu_of(report, cell))
+        ]
         blocks += [block for cell in cells for block in _ratios(report, cell)]
         if blocks:
             folds.append(Fold(group.heading(), tuple(filled(*blocks)), open=not folds))
     if folds:
-        yield Section("By request", (Prose.of([_ABOUT], "dim", on=Medium.WRITTEN), *folds), anchor="requests")
+        yield Section(
+            "By request", (Prose.of([_ABOUT, *_about_cpu(report)], "dim", on=Medium.WRITTEN), *folds), anchor="requests"
+        )
+
+
+def cpu_lines(report: Report) -> Iterator[Line]:
+    """Yield which request of a mix uses most of a server's CPU time, or why it is not known."""
+    cells = {cell.cell_id: cell for cell in report.cells}
+    where = {cell.cell_id: group.where(report.cells) for group in groups(report) for cell in group.cells}
+    for divided in report.cpu_by_request:
+        cell = cells[divided.cell_id]
+        if cell.valid and (text := _most_of_the_cpu(divided, cell.server)):
+            yield line((where[divided.cell_id], "dim"), text)
+
+
+def _most_of_the_cpu(divided: MixCpu, server: str) -> str:
+    """`of A's CPU time, 61% [55, 67] goes to checkout, which is 10% of the requests`; empty if the interval is wide."""
+    if not divided.requests:
+        whole = divided.parts_over_mix
+        apart = f"{fmt.percent(abs(whole.value - 1))} {'more' if whole.value > 1 else 'less'}"
+        return (
+            f"which request uses most of {server}'s CPU time is not known: by themselves the requests need {apart} "
+            f"than in the mix {fmt.change_bounds(whole)}"
+        )
+    most = max(divided.requests, key=lambda request: request.share.value)
+    low, high = most.share.interval or (0.0, 1.0)
+    if high - low > _WIDE:
+        return ""
+    return (
+        f"of {server}'s CPU time, {fmt.share_with_bounds(most.share)} goes to {most.request}, "
+        f"which is {fmt.percent(most.of_requests)} of the requests"
+    )
+
+
+def _cpu_of(report: Report, cell: CellReport) -> dict[str, str]:
+    """The shares of a cell's requests in its server's CPU time, by request; empty if they are not known."""
+    return {
+        request.request: fmt.share_with_bounds(request.share)
+        for divided in report.cpu_by_request
+        if divided.cell_id == cell.cell_id
+        for request in divided.requests
+    }
 
 
 _ABOUT = (
@@ -69,6 +119,11 @@ _ABOUT = (
     "throughputs of the requests add up to that of the server. Changes by request show where a difference comes from; "
     "the verdict is on the whole mix."
 )
+
+
+def _about_cpu(report: Report) -> Iterator[str]:
+    if any(divided.requests for divided in report.cpu_by_request):
+        yield "Shares of the CPU time rest on what each request costs by itself, in the same starts as the mix."
 
 
 def _times_heads(quantiles: Sequence[float]) -> Iterator[Column]:
@@ -81,15 +136,17 @@ def _times(points: Sequence[Percentile], quantiles: Sequence[float]) -> Iterator
     return (known.get(q, "") for q in quantiles)
 
 
-def _counts_heads() -> tuple[Column, ...]:
-    names = ("throughput", "requests", "failed", "status codes", "body")
+def _counts_heads(cpu: Mapping[str, str] | None = None) -> tuple[Column, ...]:
+    names = ("throughput", "requests", *(("of the CPU",) if cpu else ()), "failed", "status codes", "body")
     return tuple(Column(name, "left" if name == "status codes" else "right") for name in names)
 
 
-def _counts(request: RequestReport) -> Iterator[str]:
+def _counts(request: RequestReport, cpu: Mapping[str, str] | None = None) -> Iterator[str]:
     kinds = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in request.outcomes if kind != "ok" and n]
     yield "" if request.rate_per_s is None else fmt.rate(request.rate_per_s)
     yield fmt.integer(request.outcomes.total)
+    if cpu:
+        yield cpu.get(request.request, "")
     yield ", ".join(kinds) or "none"
     yield fmt.by_status(request.answers) or "none"
     yield fmt.size(request.body_bytes / request.answered) if request.answered else ""

@@ -1,0 +1,64 @@
+"""Which request of a mix uses the CPU time, of a server that needs known times."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from redline.model import Report
+from tests.e2e.conftest import Redline
+from tests.fakes.servers.working import HEAVY_NS, LIGHT_NS
+
+pytestmark = pytest.mark.e2e
+
+WORKING = Path(__file__).parents[1] / "fakes" / "servers" / "working.py"
+LIGHT, HEAVY = 4, 1
+"""Their weights."""
+MOST_BESIDE_NS = 300_000
+"""The socket and the interpreter, for each request; far less on a machine that is not busy."""
+
+
+def least_and_most() -> tuple[float, float]:
+    """The share of `heavy`, with as much beside the work as there may be, and without."""
+    shares = [
+        HEAVY * (HEAVY_NS + beside) / (HEAVY * (HEAVY_NS + beside) + LIGHT * (LIGHT_NS + beside))
+        for beside in (MOST_BESIDE_NS, 0)
+    ]
+    return shares[0], shares[1]
+
+
+def test_the_cpu_time_of_a_mix_is_divided_among_its_requests(redline: Redline, tmp_path: Path) -> None:
+    requests = {"light": {"get": "/light"}, "heavy": {"get": "/heavy"}}
+    weights = {"light": LIGHT, "heavy": HEAVY}
+    weighed = [{"name": name, **asked, "weight": weights[name]} for name, asked in requests.items()]
+    suite = {
+        "servers": [{"name": name, "command": f"{sys.executable} {WORKING} {{port}}"} for name in "AB"],
+        "baseline": "A",
+        "scenarios": [
+            *({"name": name, **asked} for name, asked in requests.items()),
+            {"name": "mix", "requests": weighed},
+        ],
+        "loads": {"load": {"closed": {"users": 4}, "for": "300ms"}},
+        "warmup": "200ms",
+        "budget": "5s",
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+    done = redline("run", "suite.yaml", "-o", "kept")
+    assert done.code == 0, done.err
+    report = Report.model_validate_json((tmp_path / "kept" / "results.json").read_bytes())
+    least, most = least_and_most()
+    assert len(report.cpu_by_request) == 2
+    for divided in report.cpu_by_request:
+        assert divided.requests, divided.parts_over_mix
+        _, heavy = divided.requests
+        assert (heavy.request, heavy.of_requests) == ("heavy", HEAVY / (LIGHT + HEAVY))
+        assert heavy.share.low is not None
+        assert heavy.share.high is not None
+        assert heavy.share.low < most
+        assert heavy.share.high > least
+        assert least - 0.15 < heavy.share.value < most + 0.15
+    rows = list(csv.DictReader((tmp_path / "kept" / "results.csv").open()))
+    assert [row["server"] for row in rows if row["metric"] == "cpu-of-mix:heavy"] == ["A", "B"]
+    assert "of the CPU" in done.out
