@@ -55,6 +55,33 @@ IN_CHUNKS = """\
   chunked: true
   expect: {json: {/bytes: 17, /length: null, /coding: %s}}
 """
+WAITING = """\
+- name: fixed
+  post: /told
+  body: {size: 20kB}
+  expect_continue: 20s
+  expect: {json: {/bytes: 20000, /expect: 100-continue}}
+- name: varying
+  post: "/told?{seq}"
+  json: {text: "{rand:100000..999999}"}
+  chunked: 8
+  expect_continue: 20s
+  expect: {json: {/bytes: 17, /expect: 100-continue}}
+"""
+IN_VAIN = """\
+- name: silent
+  post: /silent
+  body: hello
+  expect_continue: 100ms
+  expect: {json: {/bytes: 5, /expect: 100-continue}}
+"""
+REFUSED = """\
+- name: refused
+  post: /refused
+  body: {size: 20kB}
+  expect_continue: 20s
+  expect: {status: 413}
+"""
 JOURNEY = """\
 journey:
   steps:
@@ -63,7 +90,7 @@ journey:
       post: /form
       multipart: [{name: note, text: "{take:sha}"}, {name: n, text: "{seq}"}]
       chunked: 16
-      expect: {json: {/note: %s}}
+%s      expect: {json: {/note: %s}}
 """
 
 
@@ -96,6 +123,11 @@ def all_are_right(done: Done, requests: int = 60) -> None:
     assert (outcomes.ok, outcomes.errors) == (requests, 0)
 
 
+def largest_ns(done: Done) -> float:
+    """The longest response time of a load."""
+    return max(float(point["ns"]) for point in done.json["response"])
+
+
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -124,13 +156,43 @@ def test_a_body_in_chunks_has_no_length(redline: Redline, node: tuple[int, int],
     assert compared.code in {0, 3}, compared.err
 
 
+def test_a_body_waits_for_the_answer_100(redline: Redline, node: tuple[int, int], tmp_path: Path) -> None:
+    (tmp_path / "list.yaml").write_text(WAITING)
+    asked = [f"http://127.0.0.1:{node[0]}/", "--requests", "list.yaml", "-m", "mix"]
+    for more in ([], ["-R", "200"], ["--backend", "epoll"], ["--no-keepalive"]):
+        done = redline("load", *asked, *COUNTED, *more, "--json")
+        all_are_right(done)
+        assert largest_ns(done) < 10e9, "no body has waited for its time"
+    compared = redline("ab", *asked[:1], *asked, *SHORT_AB)
+    assert compared.code in {0, 3}, compared.err
+
+
+def test_a_body_is_sent_after_its_time_without_the_answer_100(
+    redline: Redline, node: tuple[int, int], tmp_path: Path
+) -> None:
+    (tmp_path / "list.yaml").write_text(IN_VAIN)
+    done = redline("load", f"http://127.0.0.1:{node[0]}/", "--requests", "list.yaml", *COUNTED, "--json")
+    all_are_right(done)
+    assert min(point["ns"] for point in done.json["response"]) >= 100e6
+
+
+def test_a_refused_body_is_not_sent(redline: Redline, node: tuple[int, int], tmp_path: Path) -> None:
+    (tmp_path / "list.yaml").write_text(REFUSED)
+    url = f"http://127.0.0.1:{node[0]}/"
+    all_are_right(redline("load", url, "--requests", "list.yaml", *COUNTED, "--json"))
+    (tmp_path / "told.yaml").write_text("- {name: told, post: /told, body: a, expect: {json: {/refused: 0}}}\n")
+    all_are_right(redline("load", url, "--requests", "told.yaml", *COUNTED, "--json"))
+
+
 def test_a_proxy_passes_chunks_on(redline: Redline, node: tuple[int, int], tmp_path: Path) -> None:
     behind, port = node[0], targets.unused_port()
     config = tmp_path / "nginx.conf"
     config.write_text(NGINX % {"folder": tmp_path, "port": port, "behind": behind})
     # nginx tells the length of a short body, which it has whole when it passes the head on.
     short = IN_CHUNKS.replace("{/bytes: 17, /length: null, /coding: %s}", "{/bytes: 17}")
-    (tmp_path / "list.yaml").write_text(short % "chunked")
+    (tmp_path / "list.yaml").write_text(
+        short % "chunked" + WAITING.replace(", /expect: 100-continue", "").replace("name: ", "name: waiting-")
+    )
     with subprocess.Popen(["nginx", "-p", str(tmp_path), "-e", "stderr", "-c", str(config)]) as server:
         try:
             wait_for(port)
@@ -150,7 +212,8 @@ def test_the_command_of_the_guide_sends_chunks(redline: Redline, node: tuple[int
 def test_steps_of_a_journey_send_what_they_took_in_parts(
     redline: Redline, node: tuple[int, int], tmp_path: Path
 ) -> None:
-    (tmp_path / "journey.yaml").write_text(JOURNEY % sha256(b""))
     for port, more in zip(node, ([], ["--http2"]), strict=True):
+        waits = "" if more else "      expect_continue: 20s\n"
+        (tmp_path / "journey.yaml").write_text(JOURNEY % (waits, sha256(b"")))
         url = f"http://127.0.0.1:{port}/"
         all_are_right(redline("load", url, "--requests", "journey.yaml", *COUNTED, *more, "--json"), 120)

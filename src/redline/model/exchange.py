@@ -112,6 +112,7 @@ class Request(Frozen):
     expect: Expected = Expected()
     timestamp: Timestamp | None = omitted_if_default(None)
     stream: Stream | None = omitted_if_default(None, "of an answer that is a stream of events")
+    expect_continue_ns: int | None = omitted_if_default(None, "how long the body waits for an answer 100", ge=1)
 
     @property
     def checked_entirely(self) -> "Request":

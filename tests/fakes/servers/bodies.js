@@ -1,5 +1,6 @@
 // node bodies.js PORT PORT2: says what it got in the bodies of requests, by HTTP/1.1 and by HTTP/2 without TLS.
 // /form: the fields of a form. /told: how long the body is, and what the head says of it. /slow: an answer after 700 ms.
+// With `Expect: 100-continue`: /silent: no answer 100. /refused: 413 before the body, of which it counts the bytes.
 const crypto = require("node:crypto");
 const http = require("node:http");
 const http2 = require("node:http2");
@@ -16,6 +17,8 @@ async function fieldsOf(kind, body) {
   return fields;
 }
 
+let refused = 0;
+
 function serve(request, response) {
   const pieces = [];
   request.on("data", piece => pieces.push(piece));
@@ -28,7 +31,7 @@ function serve(request, response) {
       else if (request.url.startsWith("/form")) answer(Buffer.from(JSON.stringify(await fieldsOf(heads["content-type"], body))));
       else answer(Buffer.from(JSON.stringify({
         bytes: body.length, sha256: sha256(body), length: heads["content-length"] ?? null,
-        coding: heads["transfer-encoding"] ?? null,
+        coding: heads["transfer-encoding"] ?? null, expect: heads["expect"] ?? null, refused,
       })));
     } catch (error) {
       response.writeHead(400);
@@ -37,5 +40,16 @@ function serve(request, response) {
   });
 }
 
-http.createServer(serve).listen(Number(process.argv[2]), "127.0.0.1");
+const server = http.createServer(serve);
+server.on("checkContinue", (request, response) => {
+  if (request.url.startsWith("/refused")) {
+    request.on("data", piece => { refused += piece.length; });
+    response.writeHead(413, { "content-length": 0 });
+    response.end();
+    return;
+  }
+  if (!request.url.startsWith("/silent")) response.writeContinue();
+  serve(request, response);
+});
+server.listen(Number(process.argv[2]), "127.0.0.1");
 http2.createServer(serve).listen(Number(process.argv[3]), "127.0.0.1");

@@ -227,6 +227,11 @@ impl RawJob {
         let journey = self.journey.map(|journey| journey.check(&self.requests, &load, shard.all_workers, is_duet));
         let journey = journey.transpose()?.map(Arc::new);
         let (requests, weights) = requests::check(self.requests, &self.picks, &target, journey.as_deref())?;
+        let expecting = requests.iter().position(|request| request.expect_continue_ns.is_some());
+        if let Some(request) = expecting.filter(|_| load.depth > 1) {
+            let message = "a request that is pipelined behind it would come before its body";
+            return Err(bad(&format!("requests[{request}].expect_continue_ns"), message, "set depth to 1"));
+        }
         let stream = requests.iter().position(|request| request.stream.is_some());
         if let Some(request) = stream.filter(|_| target.http == Http::V1 && load.depth > 1) {
             let message = "requests behind it on its connection would wait for its end";

@@ -51,6 +51,9 @@ def check_header_name(name: str) -> str:
         in_chunks = name.lower() == "transfer-encoding"
         hint = "remove it; `chunked: true` beside a body sends that in chunks" if in_chunks else "remove it"
         raise WrongValueError(f"the engine sets `{name}`", hint)
+    if name.lower() == "expect":
+        hint = "remove it; `expect_continue: 1s` beside a body asks by `Expect: 100-continue`, and waits for the answer"
+        raise WrongValueError(f"a body is sent at once, and does not wait for what `{name}` asks for", hint)
     return name
 
 

@@ -24,7 +24,7 @@ from redline.suite.schema.expected import ExpectedSchema, TimestampSchema
 from redline.suite.schema.http_texts import Headers, MethodText, PathText, check_placeholders
 from redline.suite.schema.sign_in import SignInSchema
 from redline.suite.schema.stream import StreamItem, stream_of
-from redline.suite.schema.types import Schema, as_list, one_or_several
+from redline.suite.schema.types import Schema, Timeout, as_list, one_or_several
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
@@ -89,6 +89,11 @@ class RequestSchema(Schema):
         description="the body is sent without its length: as a single chunk, or in chunks of this size",
         examples=["8KiB"],
     )
+    expect_continue: Timeout | None = Field(
+        default=None,
+        description="the head asks by `Expect: 100-continue`, and the body waits so long for the answer 100",
+        examples=["1s"],
+    )
     expect: ExpectedSchema = Field(
         default=ExpectedSchema(),
         description="the expected answer; default: status 200 and any body",
@@ -125,6 +130,9 @@ class RequestSchema(Schema):
         if self.chunked and not bodies:
             hint = "write a `body`, `json`, `form` or `multipart`, or leave it out"
             raise WrongValueError("this request has no body to send in chunks", hint, field="chunked")
+        if self.expect_continue is not None and not bodies:
+            hint = "write a `body`, `json`, `form` or `multipart`, or leave it out"
+            raise WrongValueError("this request has no body to wait with", hint, field="expect_continue")
         of_form = chain.from_iterable((name, *values) for name, values in (self.form or {}).items())
         for field, texts in (("json", texts_of(self.json_body)), ("form", of_form)):
             for text in texts:
@@ -213,6 +221,7 @@ class RequestSchema(Schema):
             expect=self.expect.expected(by_status=bool(self.accept)),
             timestamp=self.timestamp and self.timestamp.timestamp(),
             stream=stream_of(self.stream),
+            expect_continue_ns=self.expect_continue,
         )
 
     def _all_headers(self) -> dict[str, str | tuple[str, ...]]:

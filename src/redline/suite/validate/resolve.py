@@ -58,7 +58,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     replayed = _replayed(sheet, loads, scenarios, files)
     _check_journeys(sheet, loads, scenarios)
     _check_streams(sheet, loads, scenarios, variants)
-    _check_chunks(sheet, scenarios)
+    _check_bodies(sheet, loads, scenarios, variants)
     if schema is not None and schema.budget is None:
         _check_rules_can_hold(sheet, schema, loads)
     ceiling = read_ceiling(sheet, names)
@@ -200,13 +200,27 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
         sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
 
 
-def _check_chunks(sheet: Sheet, scenarios: Iterable[Scenario]) -> None:
-    """Note a driver where bodies are sent in chunks, which it may send with their length."""
+def _check_bodies(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], variants: Iterable[Variant]) -> None:
+    """Note what loads, servers and a driver cannot do with bodies in chunks, and with those that wait for an answer."""
     requests = [request for scenario in scenarios for request in scenario.requests]
     chunked = next((request for request in requests if request.body is not None and request.body.chunked), None)
-    if chunked is not None and sheet.document.at(("driver",)) is not None:
+    waiting = next((request for request in requests if request.expect_continue_ns is not None), None)
+    has_driver = sheet.document.at(("driver",)) is not None
+    if chunked is not None and has_driver:
         message = f"{chunked.method} {chunked.path} has a body in chunks, which only redline-engine sends"
         sheet.wrong(("driver",), message, "remove `driver`, or `chunked`")
+    if waiting is None:
+        return
+    named = f"{waiting.method} {waiting.path} waits with its body"
+    if has_driver:
+        sheet.wrong(("driver",), f"{named}, which only redline-engine does", "remove `driver`, or `expect_continue`")
+    if any(variant.http == "2" for variant in variants):
+        hint = "remove `expect_continue`, or load it over HTTP/1.1"
+        sheet.wrong(("servers",), f"{named} for an answer 100, which is done in HTTP/1.1 alone", hint)
+    for name, load in loads.items():
+        if load is not None and (shape := load.load("load", Replay((0,))).shape).depth > 1:
+            message = f"{named}, and requests that are pipelined behind it would come before the body"
+            sheet.wrong(("loads", name, shape.kind, "depth"), message, "remove `depth`, or `expect_continue`")
 
 
 def _check_rules_can_hold(sheet: Sheet, schema: SuiteSchema, loads: Loads) -> None:

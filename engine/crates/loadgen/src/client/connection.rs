@@ -2,6 +2,7 @@
 
 use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record, StreamSoFar, Unfit};
 
+use super::continuing::HeldBody;
 use super::glimpse::Glimpse;
 use super::outbox::{Next, Outbox, Tape};
 use super::pending::PendingQueue;
@@ -24,6 +25,8 @@ pub struct Connection {
     parser: Parser,
     /// The part of an HTTP/1.1 answer that has arrived, if it arrives in pieces.
     glimpse: Option<Box<Glimpse>>,
+    /// The body of the request in flight, while it waits for an answer 100.
+    held: Option<Box<HeldBody>>,
     /// The state of TLS and HTTP/2.
     layers: Option<Box<Layers>>,
     /// When the present socket began to be opened.
@@ -71,6 +74,7 @@ impl Connection {
             outbox: Outbox::default(),
             parser: Parser::new(),
             glimpse: None,
+            held: None,
             layers: None,
             opened_ns: 0,
             quiet_since_ns: 0,
@@ -108,6 +112,7 @@ impl Connection {
         debug_assert!(self.queue.is_empty());
         self.parser.reset();
         self.glimpse = None;
+        self.held = None;
         self.outbox.clear();
         self.layers = None;
         self.carried = 0;
@@ -365,6 +370,39 @@ impl Connection {
             http2.cancel(pending.0);
         }
         has_streams
+    }
+
+    /// Keep the body of a request back. Unless it is released before the answer, that answer is the last on this socket
+    /// (RFC 9110, section 10.1.1).
+    pub fn hold(&mut self, body: HeldBody) {
+        self.held = Some(Box::new(body));
+        self.closing = true;
+    }
+
+    /// Bytes arrived that complete no final answer. Returns whether they let a body go, which is to be written.
+    pub fn hear(&mut self, bytes: &[u8]) -> bool {
+        let continues = self.held.as_deref_mut().is_some_and(|held| held.hear(bytes));
+        continues && self.release()
+    }
+
+    /// The number of the body that is kept back and not refused.
+    pub fn held(&self) -> Option<u64> {
+        self.held.as_deref().filter(|held| held.waits()).map(|held| held.number)
+    }
+
+    /// Append the body that was kept back.
+    pub fn release(&mut self) -> bool {
+        let Some(held) = self.held.take() else {
+            return false;
+        };
+        self.closing = self.unwritable;
+        if !held.own.is_empty() {
+            self.outbox.stage(|out| out.extend_from_slice(&held.own));
+        }
+        if let Some((tape, length)) = held.tape {
+            self.outbox.push_tape(tape, length);
+        }
+        true
     }
 
     /// Append a request of a tape, or the rest of a request.

@@ -19,6 +19,8 @@ pub struct AnswersRead {
 pub enum ReadEnd {
     /// All bytes were read, and more may arrive.
     AllRead,
+    /// As `AllRead`, and the peer wants the body that was kept back.
+    Continue,
     /// No more answers arrive on the connection, and none is missing.
     LastAnswer,
     /// All events of a stream that count have arrived, and its end has not.
@@ -74,7 +76,7 @@ pub fn read(
                 if connection.has_begun() {
                     requests.begin(pending, now_ns);
                 }
-                break ReadEnd::AllRead;
+                break if connection.hear(bytes) { ReadEnd::Continue } else { ReadEnd::AllRead };
             }
             Ok(Some(complete)) if complete.answer.status == 408 && crossed && requests.may_retry(pending) => {
                 break ReadEnd::WaitedTooLong;

@@ -5,6 +5,7 @@
 
 mod activity;
 mod connection;
+mod continuing;
 mod glimpse;
 mod http1;
 mod http2;
@@ -166,7 +167,8 @@ impl<I: Io> Client<I> {
         let opening_ns = self.pool.oldest_opening().map_or(NEVER, |(_, since_ns)| since_ns);
         let written_ns = self.requests.oldest().map_or(NEVER, |oldest| self.requests.written_ns(oldest));
         let expires_ns = opening_ns.min(written_ns).saturating_add(self.timeout_ns).max(self.expires_from_ns);
-        expires_ns.min(self.pool.next_opening_ns()).min(self.requests.streams().next_ns())
+        let own_ns = self.requests.streams().next_ns().min(self.requests.waits().next_ns());
+        expires_ns.min(self.pool.next_opening_ns()).min(own_ns)
     }
 
     /// Give all that is in flight the whole timeout again: this worker stood still, and perhaps the server with it.
@@ -255,6 +257,9 @@ impl<I: Io> Client<I> {
         if !self.requests.streams().is_empty() {
             self.expire_streams(now_ns, activity);
         }
+        if !self.requests.waits().is_empty() {
+            self.end_waits(now_ns, activity);
+        }
         if now_ns < self.expires_from_ns {
             return;
         }
@@ -269,6 +274,21 @@ impl<I: Io> Client<I> {
         {
             let why = self.pool.too_slow(connection);
             self.not_opened(connection, why, now_ns, activity);
+        }
+    }
+
+    /// Send the bodies that have waited long enough for an answer 100, and forget the waits that are over.
+    fn end_waits(&mut self, now_ns: u64, activity: &mut Activity) {
+        while let Some((number, pending, until_ns)) = self.requests.waits().first() {
+            let connection = self.requests.connection_of(pending);
+            let is_held = self.pool.connection(connection).held() == Some(number);
+            if is_held && until_ns > now_ns {
+                break;
+            }
+            self.requests.waits_mut().remove_first();
+            if is_held && self.pool.connection_mut(connection).release() {
+                self.write(connection, now_ns, activity);
+            }
         }
     }
 
@@ -450,6 +470,12 @@ impl<I: Io> Client<I> {
         }
         match &read.end {
             ReadEnd::AllRead => {
+                if self.pool.is_open(connection) {
+                    self.pool.settle(connection);
+                }
+            }
+            ReadEnd::Continue => {
+                self.write(connection, now_ns, activity);
                 if self.pool.is_open(connection) {
                     self.pool.settle(connection);
                 }

@@ -9,6 +9,7 @@ use redline_wire::{Answer, ReadOptions, StreamSoFar, Verdict};
 
 use super::activity::{Activity, ClientEvent, ClockReading, EndedRequest, StreamProgress};
 use super::connection::Connection;
+use super::continuing::Waits;
 use super::pending::{PendingRequest, PendingRequests};
 use super::scenario::{Scenario, Unwritable};
 use super::streams::{StreamEnd, Streams};
@@ -45,6 +46,16 @@ impl Requests {
     #[inline]
     pub fn streams(&self) -> &Streams {
         &self.streams
+    }
+
+    /// The bodies that wait for an answer 100.
+    #[inline]
+    pub fn waits(&self) -> &Waits {
+        self.scenario.waits()
+    }
+
+    pub fn waits_mut(&mut self) -> &mut Waits {
+        self.scenario.waits_mut()
     }
 
     /// The next stream that has to be ended by now.

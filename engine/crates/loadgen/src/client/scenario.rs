@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use redline_pacing::uniform_between;
-use redline_wire::{Answer, Fields, ReadOptions, Values, Verdict};
+use redline_wire::{Answer, Fields, ReadOptions, Unfit, Values, Verdict};
 
 use super::connection::Connection;
+use super::continuing::{HeldBody, Waits};
 use super::outbox::Tape;
 use super::visitors::{VisitorValues, Visitors};
 use crate::demand::DueRequest;
@@ -24,12 +25,16 @@ pub struct Scenario {
     visitors: Option<Box<Visitors>>,
     /// Memory for the fields of an HTTP/2 request.
     fields: Fields,
+    /// When bodies are sent that wait for an answer 100.
+    waits: Waits,
 }
 
 /// The tapes of the parts of a request that do not vary.
 #[derive(Clone, Copy, Default)]
 struct Script {
     whole: Option<TapeId>,
+    /// Without a body that is kept back, never on a tape of its own.
+    head: Option<TapeId>,
     body: Option<TapeId>,
 }
 
@@ -52,21 +57,35 @@ impl Scenario {
     pub fn new(job: &Arc<Job>, worker: GlobalWorkerId) -> Self {
         let mut tapes = Vec::new();
         let mut tape = |bytes: Option<&Arc<[u8]>>| {
-            bytes.map(|bytes| {
+            bytes.filter(|bytes| !bytes.is_empty()).map(|bytes| {
                 tapes.push(Tape::new(bytes));
                 TapeId((tapes.len() - 1) as u32)
             })
         };
-        let scripts = job
-            .requests
-            .iter()
-            .map(|request| Script { whole: tape(request.template.fixed()), body: tape(request.template.fixed_body()) });
+        let scripts = job.requests.iter().map(|request| {
+            let template = &request.template;
+            match template.fixed() {
+                Some(whole) if request.expect_continue_ns.is_some() => {
+                    let (head, body) = whole.split_at(head_length(whole));
+                    Script { whole: None, head: tape(Some(&head.into())), body: tape(Some(&body.into())) }
+                }
+                whole => Script { whole: tape(whole), head: None, body: tape(template.fixed_body()) },
+            }
+        });
         let scripts = scripts.collect();
         let first = u64::from(worker.0);
         let step = u64::from(job.shard.all_workers);
         let lowest = job.records.is_some();
         let draws = Draws { seed: job.seed, seq: first, next: first, step, drawn: 0, lowest };
-        Self { job: Arc::clone(job), tapes, scripts, draws, visitors: Visitors::of(job, worker), fields: Fields::new() }
+        Self {
+            job: Arc::clone(job),
+            tapes,
+            scripts,
+            draws,
+            visitors: Visitors::of(job, worker),
+            fields: Fields::new(),
+            waits: Waits::default(),
+        }
     }
 
     pub fn tapes(&self) -> Vec<Tape> {
@@ -107,6 +126,16 @@ impl Scenario {
         request.stream.filter(|_| request.expect.has_status(status))
     }
 
+    /// The bodies that wait for an answer 100.
+    #[inline]
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    pub fn waits_mut(&mut self) -> &mut Waits {
+        &mut self.waits
+    }
+
     pub fn visitors(&self) -> Option<&Visitors> {
         self.visitors.as_deref()
     }
@@ -141,6 +170,9 @@ impl Scenario {
             connection.push_tape(whole, self.tapes[whole.index()].period());
             return Ok(());
         }
+        if let Some(wait_ns) = self.job.requests[request].expect_continue_ns {
+            return self.write_head(request, pending, connection, now_ns.saturating_add(wait_ns));
+        }
         let template = &self.job.requests[request].template;
         let draws = &mut self.draws;
         let staged = match self.visitors.as_deref_mut() {
@@ -151,6 +183,40 @@ impl Scenario {
         if let Some(body) = script.body {
             connection.push_tape(body, self.tapes[body.index()].period());
         }
+        Ok(())
+    }
+
+    /// Put the head of a request on a connection, which keeps the body until an answer 100, or until this time.
+    #[cold]
+    fn write_head(
+        &mut self,
+        request: usize,
+        pending: PendingId,
+        connection: &mut Connection,
+        until_ns: u64,
+    ) -> Result<(), Unwritable> {
+        let script = self.scripts[request];
+        let mut own = Vec::new();
+        if let Some(head) = script.head {
+            connection.push_tape(head, self.tapes[head.index()].period());
+        } else {
+            let template = &self.job.requests[request].template;
+            let draws = &mut self.draws;
+            let rendered = match self.visitors.as_deref_mut() {
+                None => template.render(&mut own, draws),
+                Some(visitors) => template.render(&mut own, &mut VisitorValues { draws, visitors }),
+            };
+            rendered.map_err(|why| Unwritable::Value(why.to_string()))?;
+            let length = head_length(&own);
+            connection
+                .stage(|out| {
+                    out.extend(own.drain(..length));
+                    Ok(())
+                })
+                .map_err(|why: Unfit| Unwritable::Value(why.to_string()))?;
+        }
+        let tape = script.body.map(|body| (body, self.tapes[body.index()].period()));
+        connection.hold(HeldBody::new(self.waits.begin(pending, until_ns), own, tape));
         Ok(())
     }
 
@@ -200,6 +266,13 @@ impl Scenario {
         let difference = request.expect.difference(answer, body);
         difference.unwrap_or_else(|| "the body has no time where the request says".to_owned())
     }
+}
+
+/// The length of the head of an HTTP/1.1 request, whose lines and values have no other blank line.
+fn head_length(request: &[u8]) -> usize {
+    const BLANK_LINE: &[u8] = b"\r\n\r\n";
+    let end = request.windows(BLANK_LINE.len()).position(|bytes| bytes == BLANK_LINE);
+    end.map_or(request.len(), |end| end + BLANK_LINE.len())
 }
 
 /// Open a stream without allocating, unless there are many fields.

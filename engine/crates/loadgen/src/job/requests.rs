@@ -38,6 +38,8 @@ pub struct RawRequest {
     body_escape: Option<RawEscape>,
     #[serde(default)]
     chunked: Option<RawChunks>,
+    #[serde(default)]
+    expect_continue_ns: Option<u64>,
     expect: RawExpect,
     #[serde(default)]
     timestamp: Option<RawTimestamp>,
@@ -161,6 +163,8 @@ pub struct Request {
     pub expect: Expect,
     pub timestamp: Option<Timestamp>,
     pub stream: Option<Stream>,
+    /// The body waits for an answer 100 for this long.
+    pub expect_continue_ns: Option<u64>,
     /// What to keep of its answers.
     pub options: ReadOptions,
 }
@@ -228,12 +232,29 @@ impl RawRequest {
                 bad(&within("body_base64"), &error.to_string(), "give standard base64 with padding, or null")
             })?),
         };
+        let expect_continue_ns = self.expect_continue_ns;
+        let mut headers = self.headers;
+        if let Some(ns) = expect_continue_ns {
+            let field = within("expect_continue_ns");
+            if !(1..=LONGEST_NS).contains(&ns) {
+                let message = format!("it is not between 1 and {LONGEST_NS}");
+                return Err(bad(&field, &message, "durations are in nanoseconds"));
+            }
+            if target.http == Http::V2 {
+                let message = "a body waits for an answer 100 only in HTTP/1.1";
+                return Err(bad(&field, message, "leave it out, or set http to 1.1"));
+            }
+            if matches!(&body, Body::Bytes(bytes) if bytes.is_empty()) {
+                return Err(bad(&field, "there is no body to wait with", "give a body, or leave it out"));
+            }
+            headers.push(("Expect".to_owned(), "100-continue".to_owned()));
+        }
         let spec = Spec {
             method: &self.method,
             path: &self.path,
             host: &target.host,
             port: target.port,
-            headers: &self.headers,
+            headers: &headers,
             body,
             chunks: self.chunked.and_then(RawChunks::bytes),
             tls: target.tls.is_some(),
@@ -282,7 +303,7 @@ impl RawRequest {
         let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
         let keep = options.keep || timestamp.is_some() || keeps.body;
         let options = ReadOptions { keep, fields: keeps.fields, ..options };
-        Ok(Request { template, expect, timestamp, stream, options })
+        Ok(Request { template, expect, timestamp, stream, expect_continue_ns, options })
     }
 }
 
