@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use redline_traffic::Outcome;
 use redline_visitor::Jar;
-use redline_wire::{Answer, Values, fields_in, values_in};
+use redline_wire::{Answer, Values, values_in};
 
 use super::scenario::Draws;
 use crate::demand::{DueRequest, StepKind};
@@ -187,7 +187,7 @@ impl Visitors {
         let Visitor { jar, values, .. } = &mut self.all[due.user as usize];
         for taken in &step.takes {
             let value = &mut values[taken.name as usize];
-            value.is_known = taken.take.take(fields_in(head), body, jar, seconds, &mut value.bytes);
+            value.is_known = taken.take.take(head, body, jar, seconds, &mut value.bytes);
             if !value.is_known {
                 return Err(format!("no value at {} for `{}`", taken.take, self.journey.names[taken.name as usize]));
             }
