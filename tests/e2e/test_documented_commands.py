@@ -77,12 +77,15 @@ WAYS = sorted(
 """These reach servers by sockets, other places and certificates: tests/e2e/test_way_in.py runs them."""
 STREAMS = sorted(command for command in documented(*PAGES) if "--events" in command.split())
 """These load streams of events: tests/e2e/test_event_streams.py runs them."""
+CHUNKED = sorted(command for command in documented(*PAGES) if "Transfer-Encoding: chunked" in command)
+"""These send a file in chunks: tests/e2e/test_bodies.py runs them."""
 SIGN_INS = sorted(command for command in documented(*PAGES) if command.startswith("load ") and "${" in command)
 """These need variables with secrets: tests/e2e/test_signing_in.py runs them."""
 VIEWED = sorted(command for command in documented(*PAGES) if command.split()[0] == "view")
 """These serve until they are interrupted: tests/e2e/test_view.py runs them."""
 DOCUMENTED = sorted(
-    documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *STREAMS, *SIGN_INS, *VIEWED}
+    documented(*PAGES)
+    - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *STREAMS, *CHUNKED, *SIGN_INS, *VIEWED}
 )
 
 

@@ -217,6 +217,12 @@ def test_no_keepalive_is_a_connection_for_each_request(redline: Redline) -> None
         requests = [request for request in asked if request]  # a connection may be open when the load ends
         assert all(b"\r\nConnection: close\r\n" in request for request in requests)
         assert len(requests) > result.counts.outcomes.ok
+    asked.clear()
+    with targets.target(closes) as url, targets.target(closes) as other:
+        redline("ab", url, other, "--no-keepalive", "--for", "10s", "--load", "closed:2")
+    requests = [request for request in asked if request]
+    assert len(requests) > 100
+    assert all(b"\r\nConnection: close\r\n" in request for request in requests)
     redline("load", url, "--no-keepalive", "--http2").refused(2, "HTTP/2 has no `Connection: close`")
 
 

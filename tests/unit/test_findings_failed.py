@@ -164,11 +164,12 @@ def test_nothing_due_is_no_fault_of_the_servers(cell: Cell, waiting: int) -> Non
     assert (result.known, result.met) == (False, False)
 
 
-@pytest.mark.parametrize(("cell", "waiting"), [(CLOSED, 64), (THINKING, 2)])
+@pytest.mark.parametrize(("cell", "waiting"), [(CLOSED, 64), (THINKING, 2), (CLOSED, 1)])
 def test_users_who_all_wait_for_the_server_are_its_fault(cell: Cell, waiting: int) -> None:
     (finding,) = judge(cell, idle(cell, waiting=waiting, failures=(TIMEOUT,)))
     assert finding.kind == "trial-failed"
-    assert finding.message.endswith("that were due before. First timeout: no answer within 5 s.")
+    waited = f"{waiting} requests that were" if waiting > 1 else "what was"
+    assert finding.message.endswith(f"for answers to {waited} due before. First timeout: no answer within 5 s.")
 
 
 @pytest.mark.parametrize(("kind", "finding"), [("died", "server-died"), ("not_ready", "trial-failed")])

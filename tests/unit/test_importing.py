@@ -53,6 +53,13 @@ POST http://127.0.0.1:8080/items
 Content-Type: application/json
 @item.json
 """
+URLS = """\
+# the pages of the shop
+http://shop.example/items
+/items?page=2
+http://shop.example/items
+http://shop.example/search POST q=tea&page=1
+"""
 VEGETA_JSON = """\
 {"method": "POST", "url": "http://h/a", "header": {"A": ["b", "c"]}, "body": "eyJhIjoxfQ=="}
 {"method": "GET", "url": "http://h/a"}
@@ -88,6 +95,7 @@ TEXTS = {
     "curl": CURL,
     "vegeta": VEGETA,
     "vegeta-json": VEGETA_JSON,
+    "urls": URLS,
 }
 
 
@@ -159,10 +167,132 @@ def test_weights_are_whole_and_keep_their_ratio() -> None:
     assert [request.get("weight", 1) for request in made.requests] == [3, 2]
 
 
+@pytest.mark.parametrize(
+    ("before", "host", "signed_in"),
+    [
+        ('2001:db8::1 - ""', "", False),
+        ("::1 - ada lovelace", "", True),
+        ("shop.example:443 10.0.0.1 - -", "shop.example:443", False),
+        ("2026-11-26T12:00:00.123Z stdout F 10.0.0.1 - -", "", False),
+        ("<190>Nov 26 12:00:00 web nginx: 10.0.0.1 - ada", "", True),
+        ("web-1  | 10.0.0.1 - -", "", False),
+        ("[pod/web-0/nginx] 10.0.0.1 - -", "", False),
+    ],
+)
+def test_words_that_others_put_before_a_line_are_no_host(before: str, host: str, signed_in: bool) -> None:
+    made = imported(f'{before} [10/Oct/2026:13:55:36 +0000] "GET /a HTTP/1.1" 200 5 "-" "curl/8"\n')
+    assert made.host == host
+    assert left(made, "secret") == ({"the header Authorization": 1} if signed_in else {})
+
+
+def test_a_line_that_docker_keeps_is_read_as_it_was_written() -> None:
+    lines = [json.dumps({"log": f"{line}\n", "stream": "stdout", "time": "x"}) for line in LOG.splitlines()]
+    assert imported("\n".join(lines)).requests == imported(LOG).requests
+
+
+def test_a_part_of_a_file_is_left_out_of_a_log() -> None:
+    made = imported(LOG + '1.1.1.1 - - [1/Oct/2026:00:00:00 +0000] "GET /film HTTP/1.1" 206 1\n')
+    assert left(made)["for a part of a file: a log has no header Range"] == 1
+
+
+def test_a_log_of_two_lines_may_end_in_the_middle_of_one() -> None:
+    line = '1.1.1.1 - - [1/Oct/2026:00:00:00 +0000] "GET /a HTTP/1.1" 200 1\n'
+    assert left(imported(line + line[:50])) == {"lines of another form": 1}
+
+
+def test_lists_of_urls_and_paths_are_read(tmp_path: Path) -> None:
+    (tmp_path / "order.txt").write_text("item=1")
+    made = imported(f"{URLS}/orders POST <order.txt\n/empty POST\n", tmp_path)
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert made.requests == [
+        {"name": "items", "get": "/items", "weight": 2},
+        {"name": "items-2", "get": "/items?page=2"},
+        {"name": "post-search", "post": "/search", "headers": form, "body": "q=tea&page=1"},
+        {"name": "post-orders", "post": "/orders", "headers": form, "body": {"file": "order.txt"}},
+        {"name": "post-empty", "post": "/empty", "headers": form},
+    ]
+
+
+def test_identifiers_of_single_requests_do_not_tell_requests_apart() -> None:
+    pairs = [
+        [{"name": "traceparent", "value": f"00-{at}"}, {"name": "X-Request-Id", "value": str(at)}] for at in (1, 2)
+    ]
+    assert imported(har(*(entry("https://h/a", headers=headers) for headers in pairs))).counts == [2]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"info": {"_postman_id": "x"}, "item": []}', "a collection of Postman"),
+        ('{"_type": "export", "__export_format": 4}', "an export of Insomnia"),
+        ("import http from 'k6/http';\nexport default function () {}\n", "a script of k6"),
+        ('<?xml version="1.0"?>\n<jmeterTestPlan version="1.2"/>\n', "a test plan of JMeter"),
+        ("import io.gatling.core.Predef._\n", "a simulation of Gatling"),
+        ("from locust import HttpUser\n", "a script of Locust"),
+        ('wrk.method = "POST"\n', "a script of wrk"),
+        ("config:\n  target: http://h\nscenarios:\n  - flow: []\n", "a script of Artillery"),
+        ("name: a\nhttp:\n  host: http://h\nusersPerSec: 1\n", "a benchmark of Hyperfoil"),
+        ("asyncapi: 2.6.0\n", "an AsyncAPI document"),
+        ('Invoke-WebRequest -Uri "https://h/"\n', "a PowerShell command"),
+        ('fetch("https://h/", {\n});\n', "a call of fetch()"),
+        ("wget https://h/\n", "a command of wget"),
+        ("http GET https://h/ X-A:b\n", "a command of HTTPie"),
+        ("### items\nGET http://h/items HTTP/1.1\nAccept: a\n\n###\n", "a file of requests of an editor"),
+        ("GET /items\nGET /items/1\n", "a list of paths with methods"),
+        ("<html></html>", "a document of XML or HTML"),
+        ("#Fields: date time\n2026-11-26 12:00:00 GET /a\n", "a log in the W3C format"),
+        ('Feb  6 12:14:14 h haproxy[1]: 1.2.3.4:5 [06/Feb/2009:12:14:14.655] "GET / HTTP/1.1"\n', "a log of HAProxy"),
+        ('INFO:     127.0.0.1:5 - "GET / HTTP/1.1" 200 OK\n', "a log of Uvicorn"),
+        ('http 2018-07-02T22:23:00.186641Z app/my/50 1.2.3.4:2 "GET http://h/ HTTP/1.1"\n', "a log of an AWS"),
+    ],
+)
+def test_files_of_other_tools_are_refused_by_name(text: str, what: str) -> None:
+    with pytest.raises(UsageError, match="which Redline does not read") as refused:
+        imported(text)
+    assert f"file: this is {what}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (LOG.encode("utf-16"), "this is UTF-16 text"),
+        (b"\x28\xb5\x2f\xfd" + bytes(50), "this is packed by zstd"),
+        (b"BZh91AY" + bytes(50), "this is packed by bzip2"),
+        (b"\xfd7zXZ\0" + bytes(50), "this is packed by xz"),
+        (b"PK\x03\x04" + bytes(50), "this is packed by zip"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(200)), "this is a binary file"),
+    ],
+)
+def test_bytes_that_are_no_text_are_named(content: bytes, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        imported(content)
+
+
+def test_a_script_may_begin_with_other_lines_than_curl() -> None:
+    with pytest.raises(UsageError, match="file:2: this is not a curl command"):
+        imported("#!/bin/bash\nset -e\ncurl https://h/a\n")
+
+
+def test_the_keys_of_a_json_document_are_those_of_its_top() -> None:
+    schemas = {"X": {"properties": {"log": {"type": "string"}}}}
+    document = {
+        "components": {"schemas": schemas, "x": "y" * 100_000},
+        "paths": {"/a": {"get": {}}},
+        "openapi": "3.0.1",
+    }
+    assert imported(json.dumps(document)).requests == [{"name": "a", "get": "/a"}]
+
+
 def test_the_texts_of_envoy_have_the_host() -> None:
     made = imported(ENVOY)
     assert made.requests == [{"name": "api-items", "get": "/api/items?x=1"}]
     assert (made.host, left(made)) == ("shop.example", {"POST: a log has no bodies": 1})
+
+
+def test_a_user_agent_of_envoy_is_no_host() -> None:
+    asked = '[2026-04-15T20:17:00.310Z] "GET /a HTTP/1.1" 200 - via_upstream - "-" 0 135 3 1'
+    by = '"-" "curl/8.1" "84961386-6d84-929d-98bd-c5aee93b5c88" "shop:8000" "127.0.0.1:80" inbound|8000|| 10.0.0.1:1 -'
+    assert imported(f"{asked} {by} default\n").host == "shop:8000"
 
 
 def test_logs_in_json_are_read_by_the_keys_of_several_servers() -> None:
@@ -351,7 +481,11 @@ def test_other_parameters_are_sent_as_they_are(query: str) -> None:
         ("GET http://h/\nwhat is this\n", "file:2: this is neither a target, a header nor a body"),
         ("POST http://h/\n@a\n@b\n", "there is no file"),
         ("POST http://h/\n@../secret\n", "../secret"),
-        ("POST http://h/\n@/etc/passwd\n", "/etc/passwd leads out of the folder"),
+        ("POST http://h/\n@/etc/passwd\n", "file:2: /etc/passwd leads out of the folder"),
+        ("http://h/a\nh.example/b\nhttp://h/c\n", "file:2: this is not a URL"),
+        ("http://h/a\nHOST=b\nhttp://h/c\n", "file:2: this is a variable of siege"),
+        ("/a\n/b POST </etc/passwd\n", "file:2: /etc/passwd leads out of the folder"),
+        ('curl ^"https://h/?a=b^&c=d^" ^\n  -H ^"a: b^"\n', "file:1: `^` is for the command prompt of Windows"),
         ("curl http://h/\nrm -rf x\n", "file:2: this is not a curl command"),
         ("curl http://h/?a=1&b=2\n", "file:1: this is not a curl command"),
         ("curl http://h/ \\\n -L\n| jq\n", "file:3: this is not a curl command"),

@@ -85,6 +85,21 @@ def test_parameters_stand_in_the_query_as_the_style_form_says(schema: dict[str, 
 
 
 @pytest.mark.parametrize(
+    ("how", "value", "path"),
+    [
+        ({"style": "pipeDelimited"}, [1, 2], "/?x=1%7C2"),
+        ({"style": "spaceDelimited", "explode": False}, ["a", "b"], "/?x=a%20b"),
+        ({"style": "pipeDelimited", "explode": True}, [1, 2], "/?x=1&x=2"),
+        ({"explode": False}, ["a,b", "c"], "/?x=a%2Cb,c"),
+        ({"explode": False}, {"a": 1, "b": 2}, "/?x=a,1,b,2"),
+        ({"style": "deepObject"}, {"a": 1}, "/?x%5Ba%5D=1"),
+    ],
+)
+def test_lists_stand_in_the_query_as_their_style_says(how: dict[str, Any], value: object, path: str) -> None:
+    assert api({"/": get(parameter("x", "query", {}, example=value, **how))}).requests[0]["get"] == path
+
+
+@pytest.mark.parametrize(
     ("schema", "value"),
     [
         ({"type": "string", "format": "uuid"}, "00000000-0000-4000-8000-000000000000"),
@@ -163,7 +178,7 @@ def test_a_reference_out_of_the_document_is_refused_by_name(reference: str) -> N
         ('{"swagger": "2.0", "paths": {}}', "swagger: this is OpenAPI 2"),
         ('{"openapi": "4.0.0", "paths": {}}', "openapi: this is not OpenAPI 3"),
         ("openapi: 3.1.0\n", "paths: `paths` is missing"),
-        ("openapi: 3.1.0\npaths: {/: {$ref: '#/paths/~1'}}\n", "a `$ref` leads to itself"),
+        ("openapi: 3.1.0\npaths: {/: {$ref: '#/paths/~1'}}\n", "`$ref: #/paths/~1` leads to itself"),
         ("openapi: 3.1.0\npaths: {/: {$ref: '#/none'}}\n", "`$ref: #/none` leads nowhere"),
         ("openapi: 3.1.0\npaths: {\n", "file:3:1: "),
     ],

@@ -2,6 +2,7 @@
 #![no_main]
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -20,6 +21,7 @@ struct Input {
     draws: Vec<u8>,
     tls: bool,
     escape: u8,
+    chunks: usize,
     cookies: bool,
     /// What the visitor took, and its cell.
     taken: Vec<u8>,
@@ -85,7 +87,8 @@ impl Input {
         let body = if self.text { Body::Text(body, escape) } else { Body::Bytes(body.into_bytes()) };
         let host = self.host.as_deref().unwrap_or("localhost");
         let Self { path, headers, tls, cookies, .. } = self;
-        Spec { method, path, host, port: 80, headers, body, tls: *tls, http2, cookies: *cookies }
+        let chunks = NonZeroUsize::new(self.chunks);
+        Spec { method, path, host, port: 80, headers, body, chunks, tls: *tls, http2, cookies: *cookies }
     }
 
     fn draws(&self) -> Draws<'_> {
@@ -107,7 +110,19 @@ fn read_back(bytes: &[u8], spec: &Spec<'_>) -> Vec<u8> {
     assert_eq!((request.method, request.version), (Some(spec.method), Some(1)));
     assert!(request.path.is_some_and(|path| path.starts_with('/')));
     let length = request.headers.iter().find(|header| header.name == "Content-Length");
-    let length = length.map_or(0, |length| std::str::from_utf8(length.value).unwrap().parse().expect("a number"));
+    let body = match (length, spec.chunks) {
+        (Some(length), None) => {
+            let length: usize = std::str::from_utf8(length.value).unwrap().parse().expect("a number");
+            assert_eq!(bytes.len() - end, length, "the length is not what comes");
+            bytes[end..].to_vec()
+        }
+        (None, Some(most)) => dechunked(&bytes[end..], most.get()),
+        (None, None) => {
+            assert_eq!(bytes.len(), end, "no length, and a body");
+            Vec::new()
+        }
+        (Some(_), Some(_)) => panic!("a length and chunks"),
+    };
     let own = spec.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
     let jar = spec.cookies && !own;
     let names = request.headers.iter().map(|header| header.name).filter(|name| !jar || *name != "Cookie");
@@ -115,11 +130,32 @@ fn read_back(bytes: &[u8], spec: &Spec<'_>) -> Vec<u8> {
     assert!(
         names
             .eq(host.into_iter().chain(spec.headers.iter().map(|(name, _)| name.as_str())).chain(
-                request.headers.iter().filter(|header| header.name == "Content-Length").map(|header| header.name)
+                request.headers.iter().filter(|header| is_framing(header.name)).map(|header| header.name)
             ))
     );
-    assert_eq!(bytes.len() - end, length, "the length is not what comes");
-    bytes[end..].to_vec()
+    body
+}
+
+fn is_framing(name: &str) -> bool {
+    matches!(name, "Content-Length" | "Transfer-Encoding")
+}
+
+/// The body in these chunks of so many bytes.
+fn dechunked(mut bytes: &[u8], most: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let httparse::Status::Complete((at, length)) = httparse::parse_chunk_size(bytes).expect("a chunk") else {
+            panic!("the chunk is not whole");
+        };
+        let (chunk, rest) = bytes[at..].split_at(usize::try_from(length).unwrap());
+        bytes = rest.strip_prefix(b"\r\n").expect("the end of a chunk");
+        if chunk.is_empty() {
+            assert!(bytes.is_empty());
+            return body;
+        }
+        assert!(chunk.len() == most || chunk.len() < most && bytes.starts_with(b"0\r\n"));
+        body.extend_from_slice(chunk);
+    }
 }
 
 /// HTTP/2 sends the same body, and only permitted fields.

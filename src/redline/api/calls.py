@@ -49,9 +49,10 @@ _LISTS = ("connect_to", "resolve", "sources")
 class RequestOptions(TypedDict, total=False):
     """The request of `load`, `ab` and `limit`, and how its server is reached; all of it has a default.
 
-    `requests`: several, in place of `method`, `headers`, `user` (`NAME:PASSWORD`), `oauth2_bearer`, `body` (a text, or
-    the path of a file), `status` and `events`, which says that the answer is a stream of events: `sse until 20 stall
-    2s`. `scenarios`: only those of these names. `timeout`: when a request is given up. `http2`: speak HTTP/2.
+    `requests`: several, in place of `method`, `headers`, `user` (`NAME:PASSWORD`), `oauth2_bearer`, `aws_sigv4`
+    (`aws:amz:REGION:SERVICE`, with the key and its secret as `user`), `body` (a text, or the path of a file), `status`
+    and `events`, which says that the answer is a stream of events: `sse until 20 stall 2s`. `scenarios`: only those of
+    these names. `timeout`: when a request is given up. `http2`: speak HTTP/2.
     `insecure`: accept any certificate; `cacert`: one that is trusted; `cert` and `key`: the client's own.
     `target_is_mine`: hosts that are yours to load. The others say how a running server is reached, as the flags of
     those names do.
@@ -63,6 +64,7 @@ class RequestOptions(TypedDict, total=False):
     headers: Mapping[str, str | Sequence[str]]
     user: str
     oauth2_bearer: str
+    aws_sigv4: str
     body: str | Path
     compressed: bool
     status: int

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from redline.cli.command_line import AbFlags
 from redline.cli.flags import split
+from redline.cli.keepalive import kept_alive_or_not
 from redline.cli.project_document import budget_of, loads_of, parts_of, variants_of
 from redline.cli.request_flags import (
     Placed,
@@ -64,7 +65,8 @@ def ab_document(
         document["same_answers"] = Given("--same-answers", True)
     if flags.parallel:
         document["design"] = Given("--parallel", "parallel-duet")
-    return document | aborted_when(flags.abort_when) | settings(flags, "timeout", "threshold", "seed")
+    document |= aborted_when(flags.abort_when) | settings(flags, "timeout", "threshold", "seed")
+    return kept_alive_or_not(document, flags)
 
 
 def _servers(document: Mapping[str, object]) -> list[dict[str, object]]:

@@ -84,6 +84,9 @@ class RequestFlags(TelemetryFlags):
     headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
     user: str | None = flag("--user", "NAME:PASSWORD", "Sign in by Basic; the password is stored nowhere.")
     oauth2_bearer: str | None = flag("--oauth2-bearer", "TOKEN", "Sign in by Bearer; the token is stored nowhere.")
+    aws_sigv4: str | None = flag(
+        "--aws-sigv4", "aws:amz:REGION:SERVICE", "Sign for AWS, with --user KEY:SECRET; the secret is stored nowhere."
+    )
     method: str | None = flag("-X --method", "METHOD", "GET by default, POST with a body.")
     body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
     compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")
@@ -97,6 +100,7 @@ class RequestFlags(TelemetryFlags):
     scenarios: list[str] = repeated("-m --scenario --request", "NAME,…", "Only these requests or scenarios.")
     timeout: str | None = flag("--timeout", "TIME", "Give up on a request after this time; 5s by default.")
     http2: bool = switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
+    no_keepalive: bool = switch("--no-keepalive", "A connection for each request, with `Connection: close`.")
     insecure: bool = switch("--insecure", "Accept any certificate; the result says so.")
     cacert: Path | None = flag("--cacert", "FILE", "PEM: trusted in place of the system's authorities.")
     cert: Path | None = flag("--cert", "FILE", "PEM: the client's certificate, for a server that asks for it.")
@@ -268,7 +272,6 @@ class LoadFlags(RequestFlags):
         "--requests-per-connection", "N", "Replace a connection after N requests."
     )
     follow: bool = switch("--follow", "Follow redirects once before the load, which asks for what they lead to.")
-    no_keepalive: bool = switch("--no-keepalive", "A connection for each request, with `Connection: close`.")
     backend: Literal["auto", "epoll", "io_uring"] = flag(
         "--backend", "auto|epoll|io_uring", "How the engine drives its sockets.", "auto"
     )

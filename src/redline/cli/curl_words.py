@@ -10,10 +10,10 @@ _INSTEAD = {
     "-L --location --location-trusted": "redirects are not followed under load; `redline load --follow` asks for what "
     "they lead to",
     "-u --basic": "use `--user NAME:PASSWORD`",
-    "--digest --ntlm --negotiate --anyauth --aws-sigv4 --netrc --netrc-file": _SENDS_HEADERS,
+    "--digest --ntlm --negotiate --anyauth --netrc --netrc-file": _SENDS_HEADERS,
     "-n": "use `--count N` for a number of requests",
     "--data --data-raw --data-binary --data-ascii --data-urlencode -T --upload-file": _BODY,
-    "-F --form --form-string": "`redline init curl -F …` makes the body of it; or use `--body @FILE`",
+    "-F --form --form-string": "write `multipart: [{name: photo, file: photo.png}]` into a list for `--requests`",
     "-G --get --url-query": "write the query into the URL",
     "-A --user-agent": "give -H 'User-Agent: …'",
     "-b --cookie": "give -H 'Cookie: name=value'; a journey has a jar of cookies for each user",

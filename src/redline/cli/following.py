@@ -69,7 +69,8 @@ def _asked(cell: Cell) -> Checked:
 def _has_secrets(cell: Cell) -> bool:
     """Whether the headers of the request have what only its server should get."""
     lines = [line for request in cell.scenario.requests for line in request.header_lines]
-    return any(is_secret_header(name, value) or passed_names(value) for name, value in lines)
+    signs_in = any(request.auth is not None for request in cell.scenario.requests)
+    return signs_in or any(is_secret_header(name, value) or passed_names(value) for name, value in lines)
 
 
 def _next(url: str, location: str, status: int, *, has_secrets: bool) -> str:

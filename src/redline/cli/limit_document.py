@@ -6,6 +6,7 @@ from collections.abc import Callable
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import DETECTED, naming, split
+from redline.cli.keepalive import kept_alive_or_not
 from redline.cli.project_document import chosen_of, searched_objectives
 from redline.cli.request_flags import Placed, aborted_when, compared, of_project, settings
 from redline.cli.written import Given
@@ -49,7 +50,7 @@ def limit_document(
     }
     loads = {PROBE: {"open": shape | settings(flags, "arrivals"), "for": lasts}}
     given = aborted_when(flags.abort_when) | settings(flags, "timeout", "threshold", "seed")
-    return asked | {"loads": loads, "warmup": warmup, "design": "interleaved"} | given
+    return kept_alive_or_not(asked | {"loads": loads, "warmup": warmup, "design": "interleaved"} | given, flags)
 
 
 def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:

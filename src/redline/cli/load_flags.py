@@ -1,12 +1,12 @@
 """Read the flags of `redline load`: the server, its requests, and the load."""
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
 from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import DETECTED, naming, split
+from redline.cli.keepalive import kept_alive_or_not
 from redline.cli.origins import project_name
 from redline.cli.project_document import in_its_words, scenarios_of, variants_of
 from redline.cli.request_flags import (
@@ -74,11 +74,6 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
         hint = "give a time, such as --warmup 10s"
         raise UsageError("--warmup auto needs a load that does not change by design", hint=hint)
     written = flags.written()
-    if flags.no_keepalive:
-        _check_no_keepalive(flags)
-        scenarios = asked["scenarios"]
-        assert isinstance(scenarios, list), "a load has one scenario in a list"
-        asked = {**asked, "scenarios": [*map(_closing, scenarios)]}
     document: dict[str, object] = {
         **asked,
         "loads": {"load": _load(flags, placed)},
@@ -91,31 +86,7 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
     document |= aborted_when(flags.abort_when)
     if flags.objective:
         document["objective"] = Given("--objective", flags.objective)
-    return document
-
-
-def _check_no_keepalive(flags: LoadFlags) -> None:
-    """Raise UsageError for flags that need a connection for several requests."""
-    others = {"--http2": flags.http2, "--depth": flags.depth > 1}
-    others["--requests-per-connection"] = flags.requests_per_connection not in (None, 1)
-    if other := next((flag for flag, is_given in others.items() if is_given), None):
-        why = "HTTP/2 has no `Connection: close`" if flags.http2 else f"{other} puts several requests on a connection"
-        raise UsageError(f"--no-keepalive: {why}", hint=f"leave out {other} or --no-keepalive")
-
-
-def _closing(asked: object) -> object:
-    """A request, or a mix of several, with the header that tells the server to close the connection."""
-    if isinstance(asked, Given):
-        return Given(asked.source, _closing(asked.value))
-    if not isinstance(asked, Mapping):
-        return asked
-    if "requests" in asked:
-        return {**asked, "requests": [*map(_closing, asked["requests"])]}
-    headers = asked.get("headers", {})
-    given = headers.value if isinstance(headers, Given) else headers
-    assert isinstance(given, Mapping), "headers are read by name"
-    kept = {name: value for name, value in given.items() if name.lower() != "connection"}
-    return {**asked, "headers": {**kept, "Connection": Given("--no-keepalive", "close")}}
+    return kept_alive_or_not(document, flags)
 
 
 def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
@@ -167,8 +138,6 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
             **settings(flags, "pace"),
         }
     shape |= settings(flags, "depth", "requests_per_connection")
-    if flags.no_keepalive:
-        shape["requests_per_connection"] = Given("--no-keepalive", 1)
     if flags.stages:
         stages = [Given(f"--stage {text}", _stage(text, in_users=not is_open)) for text in flags.stages]
         shape["stages"] = Given(f"--stage {' --stage '.join(flags.stages)}", stages)

@@ -11,20 +11,11 @@ import sys
 from typing import Any, NoReturn
 
 from redline.cli import exits, interrupts
-from redline.cli.curl_words import instead_of_curl
+from redline.cli.other_options import instead_of
 from redline.cli.streams import LossyStream, VisibleStream
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The variable that the shell sets to ask for completions."""
-_NO_REPLAYS = (
-    "a search looks for a rate, and sends no recording as it was: use `redline load --replay`, or `--requests`"
-)
-_INSTEAD = {
-    "redline ab: no such option: --limit": "use `redline limit A B`",
-    "redline limit: no such option: --replay": _NO_REPLAYS,
-    "redline limit: no such option: --speed": _NO_REPLAYS,
-}
-"""What is said of flags that other commands have, by the start of typer's message."""
 _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
@@ -95,7 +86,6 @@ def _usage_message(message: str, context: Any) -> str:
     message = f"{message[:1].lower()}{message[1:]}"
     command = context.command_path if context is not None else "redline"
     full = f"{command}: {message}"
-    instead = next((hint for start, hint in _INSTEAD.items() if full.startswith(start)), "") or instead_of_curl(full)
-    if instead:
+    if instead := instead_of(full):
         return f"redline: {message.partition(' (')[0]}\n  hint: {instead}\n"
     return f"redline: {message}\n  hint: see `{command} --help`\n"

@@ -20,7 +20,7 @@ from redline.suite.schema.document import Document, Path
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import CHECK, JOURNEY, MIX
 from redline.suite.schema.setup import SetupSchema
-from redline.suite.schema.suite import WaySchema
+from redline.suite.schema.way import WaySchema
 from redline.suite.validate.experiment import DUET_HINT, unfit
 from redline.suite.validate.loads import WARM_UP_HINT
 

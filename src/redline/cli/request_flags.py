@@ -40,9 +40,14 @@ from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
-OF_REQUEST = frozenset({"method", "body", "headers", "user", "oauth2_bearer", "compressed", "status", "events"})
+OF_REQUEST = frozenset(
+    {"method", "body", "headers", "user", "oauth2_bearer", "aws_sigv4", "compressed", "status", "events"}
+)
 """The flags that describe a request."""
+_SCOPE = re.compile(r"aws:amz:([A-Za-z0-9-]+):([A-Za-z0-9-]+)")
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
+_IN_CHUNKS = re.compile(r"\s*transfer-encoding\s*:\s*chunked\s*", re.IGNORECASE)
+"""The header with which curl sends a body in chunks."""
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
 
@@ -265,12 +270,17 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
     asked: dict[str, object] = {method.lower(): path}
     if method.lower() not in METHODS:
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
-    if headers := _headers(flags.headers) | _sign_in(flags):
+    in_chunks = [line for line in flags.headers if _IN_CHUNKS.fullmatch(line)] if flags.body is not None else []
+    if headers := _headers([line for line in flags.headers if line not in in_chunks]) | _sign_in(flags):
         asked["headers"] = headers
+    if flags.aws_sigv4 is not None:
+        asked["auth"] = _signature(flags, flags.aws_sigv4)
     if flags.compressed:
         asked["accept"] = Given("--compressed", ["gzip", "br", "zstd"])
     if flags.body is not None:
         asked["body"] = _body(flags.body, placed)
+    if in_chunks:
+        asked["chunked"] = Given(f"-H {in_chunks[0]!r}", True)
     if flags.status is not None:
         asked["expect"] = {"status": Given(f"--status {flags.status}", flags.status)}
     if flags.events is not None:
@@ -312,10 +322,11 @@ def _headers(lines: list[str]) -> dict[str, Given]:
 
 def _sign_in(flags: RequestFlags) -> dict[str, Given]:
     """Return the header of --user or --oauth2-bearer, with a reference to what is secret. Raises UsageError."""
-    if flags.user is None and flags.oauth2_bearer is None:
+    if flags.user is None and flags.oauth2_bearer is None and flags.aws_sigv4 is None:
         return {}
-    if flags.user is not None and flags.oauth2_bearer is not None:
-        raise UsageError("--user and --oauth2-bearer are two sign-ins", hint="give either flag")
+    if flags.oauth2_bearer is not None and (flags.user is not None or flags.aws_sigv4 is not None):
+        other = "--user" if flags.aws_sigv4 is None else "--aws-sigv4"
+        raise UsageError(f"{other} and --oauth2-bearer are two sign-ins", hint="give either flag")
     if any(line.partition(":")[0].strip().lower() == "authorization" for line in flags.headers):
         raise UsageError("-H 'Authorization: …' is a sign-in of its own", hint="leave it out, or the flag")
     if flags.oauth2_bearer is not None:
@@ -326,6 +337,8 @@ def _sign_in(flags: RequestFlags) -> dict[str, Given]:
             secrets.hide(token, "***")
             token = secrets.hold("REDLINE_TOKEN", token)
         return {"Authorization": Given("--oauth2-bearer", f"Bearer {token}")}
+    if flags.aws_sigv4 is not None:
+        return {}
     name, colon, password = (flags.user or "").partition(":")
     if not colon:
         raise UsageError("--user has no password", hint="write it like --user 'ann:${PASSWORD}', or 'ann:' for none")
@@ -333,6 +346,24 @@ def _sign_in(flags: RequestFlags) -> dict[str, Given]:
     pair = secrets.with_secrets(f"{name}:{password}", "--user").encode(errors="surrogateescape")
     reference = secrets.hold("REDLINE_BASIC", base64.b64encode(pair).decode())
     return {"Authorization": Given(f"--user {name}:***", f"Basic {reference}")}
+
+
+def _signature(flags: RequestFlags, text: str) -> Given:
+    """Return the `auth` of --aws-sigv4 and --user, with a reference to the secret. Raises UsageError."""
+    source = f"--aws-sigv4 {text}"
+    scope = _SCOPE.fullmatch(text)
+    if scope is None:
+        hint = "write it like --aws-sigv4 aws:amz:eu-central-1:execute-api"
+        raise UsageError(f"{source} does not name AWS, a region and a service", hint=hint)
+    key, colon, secret = (flags.user or "").partition(":")
+    if not key or not colon or not secret:
+        hint = "add --user 'KEY:SECRET', such as --user '${AWS_ACCESS_KEY_ID}:${AWS_SECRET_ACCESS_KEY}'"
+        raise UsageError(f"{source}: the key and its secret are missing", hint=hint)
+    if not passed_names(secret):
+        secrets.hide(flags.user or "", f"{key}:***")
+        secret = secrets.hold("REDLINE_AWS_SECRET", secret)
+    region, service = scope.groups()
+    return Given(source, {"aws": {"region": region, "service": service, "key": key, "secret": secret}})
 
 
 def _body(text: str, placed: Placed) -> object:

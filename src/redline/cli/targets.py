@@ -11,7 +11,8 @@ from redline.errors import StoreError, UsageError
 from redline.files import write_atomically
 from redline.model import AttachedServer, Suite
 from redline.plugins.certificates import check_certificate
-from redline.plugins.drivers.protocol import authorization_of, headers_of
+from redline.plugins.drivers.headers import headers_of
+from redline.plugins.drivers.protocol import authorization_of
 from redline.plugins.linux.sockets import is_this_machine
 
 
@@ -24,11 +25,11 @@ def check_targets(suite: Suite, mine: Iterable[str] | None = None) -> None:
     """Raise UsageError for a running server of a suite on a host that is not the user's. See `check_target`.
 
     The certificates that the load shows to servers have to be usable too, and the password of a proxy and the
-    secrets in headers known.
+    secrets in headers known; and requests to AWS are signed once to see whether they can be.
     """
     for scenario in suite.scenarios:
         for request in scenario.requests:
-            headers_of(request)
+            headers_of(request, "localhost")
     for variant in suite.variants:
         if variant.tls is not None and variant.tls.cert is not None:
             check_certificate(variant.tls.cert)

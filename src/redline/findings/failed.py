@@ -98,10 +98,14 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     shape, lasted = cell.load.shape, duration(traffic.seconds * 1e9)
     before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
     waiting = sum(counts.due - counts.outcomes.total for counts in before)
-    if isinstance(shape, Closed) and waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
-        waited = f"all users waited for answers to {waiting:,} requests that were due before"
-        message = f"Nothing fell due in {lasted}: {waited}.{_first(traffic)}"
-        return Observation(1.0, message, rule=trial_failed, advice=_of_endless_streams(cell))
+    if isinstance(shape, Closed):
+        # Users who do not think send at once after an answer, also where a busy machine cut the warm-up's counts short.
+        plain = shape.think is None and shape.pace_per_s is None and not shape.stages
+        never_pause = plain and cell.scenario.journey is None
+        if never_pause or waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
+            which = f"{waiting:,} requests that were" if waiting > 1 else "what was"
+            message = f"Nothing fell due in {lasted}: all users waited for answers to {which} due before."
+            return Observation(1.0, f"{message}{_first(traffic)}", rule=trial_failed, advice=_of_endless_streams(cell))
     message = f"Nothing fell due in {lasted}: the load asked for nothing in that time."
     return Observation(1.0, message, rule=NOTHING_DUE)
 

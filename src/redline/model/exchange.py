@@ -8,8 +8,9 @@ from pydantic import Field, JsonValue, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.journey import Journey
+from redline.model.sign_in import SignIn
 from redline.model.streams import Stream
-from redline.model.template import picked
+from redline.model.template import picked, sent
 
 POINTER = r"^(/([^~]|~[01])*)?$"
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -22,6 +23,7 @@ class Body(Frozen):
     """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`.
 
     `escape` says how the values of a text's placeholders are written: within strings of JSON, or as in a form.
+    `chunked`: it is sent without its length, as a single chunk, or in chunks of so many bytes.
     """
 
     text: str | None = None
@@ -30,6 +32,7 @@ class Body(Frozen):
     size: int | None = Field(default=None, ge=0, le=64 * 1024 * 1024)
     fill: Literal["bytes", "text"] = "bytes"
     seed: int = 1
+    chunked: bool | Annotated[int, Field(strict=True, ge=1)] = omitted_if_default(default=False)
 
     @model_validator(mode="after")
     def _one_source(self) -> "Body":
@@ -38,9 +41,9 @@ class Body(Frozen):
         return self
 
     def content(self) -> bytes:
-        """The bytes to send; the same seed gives the same bytes."""
+        """The bytes to send, with placeholders as they are written; the same seed gives the same bytes."""
         if self.text is not None:
-            return self.text.encode()
+            return sent(self.text).encode()
         if self.raw is not None:
             return self.raw
         rng = random.Random(self.seed)  # noqa: S311 - reproducible filler, not a secret
@@ -104,6 +107,7 @@ class Request(Frozen):
     method: str = Field(default="GET", pattern=r"^[A-Z]+$")
     path: str = Field(default="/", pattern=r"^(/|\{take:)[!-~]*$")
     headers: dict[str, str | tuple[str, ...]] = {}
+    auth: SignIn | None = omitted_if_default(None, "how it signs in, unless a header says it")
     body: Body | None = None
     expect: Expected = Expected()
     timestamp: Timestamp | None = omitted_if_default(None)

@@ -102,6 +102,11 @@ def as_literal(text: str) -> str:
     return _ALONE.sub(r"{\g<0>}", text)
 
 
+def sent(text: str) -> str:
+    """The text as it is sent: double braces become single ones. Placeholders stay as they are written."""
+    return "".join(part if isinstance(part, str) else part.text for part in parts(text))
+
+
 def for_engine(text: str) -> str:
     """The text with all literal braces doubled, as the engine's protocol requires."""
     return for_each_literal(text, lambda literal: literal.replace("{", "{{").replace("}", "}}"))

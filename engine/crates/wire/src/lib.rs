@@ -7,6 +7,7 @@
 //! [`Timestamp`] describe the expected answer and the time that it states.
 
 mod answer;
+mod body_chunks;
 mod chunked;
 mod events;
 mod expect;

@@ -1,6 +1,7 @@
 //! The description of a request, and the checks that keep its message intact.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 /// The body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct Spec<'a> {
     pub headers: &'a [(String, String)],
     /// The body. Its length is sent when there is a body, or when the method implies a body.
     pub body: Body,
+    /// The body is sent without its length: in HTTP/1.1 in chunks of so many bytes, the last of which may be shorter.
+    pub chunks: Option<NonZeroUsize>,
     /// The request is sent over TLS: its scheme is https.
     pub tls: bool,
     /// The request is sent by HTTP/2.

@@ -1,7 +1,9 @@
 //! A request that is checked and assembled once, and written as often as it is sent.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use crate::body_chunks::{append_chunks, append_in_chunks};
 use crate::fields::Fields;
 use crate::given::Escape;
 use crate::request::{Body, BodyEscape, Part, Spec, Unsendable};
@@ -36,9 +38,10 @@ enum Form {
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// Shared bytes that are never copied, possibly empty.
+    /// Shared bytes that are never copied, possibly empty; in HTTP/1.1 with the framing of chunks, if it is sent in chunks.
     Fixed(Arc<[u8]>),
-    Varying(Text),
+    /// A text, and the length of its chunks if it is sent without its own length.
+    Varying(Text, Option<NonZeroUsize>),
 }
 
 impl Template {
@@ -58,12 +61,17 @@ impl Template {
             headers.push((name, value));
         }
         let body = std::mem::replace(&mut spec.body, Body::Bytes(Vec::new()));
-        let content = Content::of(body, names)?;
+        let mut content = Content::of(body, spec.chunks, names)?;
         let form = if spec.http2 {
             Form::Fields(fields(&spec, path, headers, &content))
         } else {
             Form::Head(head(&spec, &path, headers, &content))
         };
+        if let (Content::Fixed(bytes), Some(chunks), false) = (&content, spec.chunks, spec.http2) {
+            let mut framed = Vec::new();
+            append_chunks(&mut framed, bytes, chunks);
+            content = Content::Fixed(framed.into());
+        }
         let mut made = Self { form, content, fixed: None, fixed_fields: None, cookies: spec.cookies };
         made.put_fixed_together();
         Ok(made)
@@ -110,8 +118,14 @@ impl Template {
         };
         let mut drawn = Drawn::new(values, out.len());
         head.render(out, &mut drawn);
-        if let Content::Varying(text) = &self.content {
-            append_with_length(out, text, &mut drawn);
+        match &self.content {
+            Content::Varying(text, None) => append_with_length(out, text, &mut drawn),
+            Content::Varying(text, Some(chunks)) => {
+                let begin = out.len();
+                text.render(out, &mut drawn);
+                append_in_chunks(out, begin, *chunks);
+            }
+            Content::Fixed(_) => {}
         }
         drawn.result()
     }
@@ -131,10 +145,12 @@ impl Template {
         for (name, value) in parts {
             fields.push(name, |out| value.render(out, &mut drawn));
         }
-        if let Content::Varying(text) = &self.content {
+        if let Content::Varying(text, chunks) = &self.content {
             text.render(&mut fields.body, &mut drawn);
-            let length = fields.body.len() as u64;
-            fields.push(b"content-length", |out| append_number(out, length));
+            if chunks.is_none() {
+                let length = fields.body.len() as u64;
+                fields.push(b"content-length", |out| append_number(out, length));
+            }
         }
         if self.cookies {
             let path = fields.iter().nth(PATH).map_or(&[][..], |(_, path)| path);
@@ -175,7 +191,7 @@ impl Template {
 }
 
 impl Content {
-    fn of(body: Body, names: &Names<'_>) -> Result<Self, Unsendable> {
+    fn of(body: Body, chunks: Option<NonZeroUsize>, names: &Names<'_>) -> Result<Self, Unsendable> {
         let text = match body {
             Body::Bytes(bytes) => return Ok(Self::Fixed(bytes.into())),
             Body::Text(text, escape) => {
@@ -189,15 +205,16 @@ impl Content {
         };
         Ok(match text.fixed() {
             Some(bytes) => Self::Fixed(bytes.into()),
-            None => Self::Varying(text),
+            None => Self::Varying(text, chunks),
         })
     }
 
     /// The length in the head; `None` if there is none, or it varies.
     fn fixed_length(&self, spec: &Spec<'_>) -> Option<usize> {
         match self {
+            Self::Fixed(_) if spec.chunks.is_some() => None,
             Self::Fixed(bytes) => (!bytes.is_empty() || spec.means_a_body()).then_some(bytes.len()),
-            Self::Varying(_) => None,
+            Self::Varying(..) => None,
         }
     }
 }
@@ -225,9 +242,10 @@ fn head(spec: &Spec<'_>, path: &Text, headers: Headers<'_>, content: &Content) -
     if let Some(length) = content.fixed_length(spec) {
         head.push_literal(format!("Content-Length: {length}\r\n").as_bytes());
     }
-    match content {
-        Content::Varying(_) => head.push_literal(b"Content-Length: "),
-        Content::Fixed(_) => head.push_literal(b"\r\n"),
+    match (content, spec.chunks) {
+        (_, Some(_)) => head.push_literal(b"Transfer-Encoding: chunked\r\n\r\n"),
+        (Content::Varying(..), None) => head.push_literal(b"Content-Length: "),
+        (Content::Fixed(_), None) => head.push_literal(b"\r\n"),
     }
     head
 }

@@ -3,6 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use redline_wire::{Body, BodyEscape, Fields, Heads, Names, Parser, ReadOptions, Spec, Template, Values};
 
@@ -75,7 +76,7 @@ fn answers_are_read_without_allocating() {
 fn requests_are_written_without_allocating() {
     let picks = BTreeMap::from([("ids".to_owned(), vec!["1".to_owned()])]);
     let headers = [("X-Id".to_owned(), "{seq}-{rand:1..9}".to_owned())];
-    for http2 in [false, true] {
+    for (http2, chunks) in [(false, None), (false, NonZeroUsize::new(2)), (true, None)] {
         let body = Body::Text("<{seq}>".to_owned(), BodyEscape::None);
         let spec = Spec {
             method: "POST",
@@ -84,6 +85,7 @@ fn requests_are_written_without_allocating() {
             port: 1,
             headers: &headers,
             body,
+            chunks,
             tls: false,
             http2,
             cookies: false,

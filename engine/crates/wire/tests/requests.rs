@@ -1,6 +1,7 @@
 //! How requests are checked and written.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 use redline_wire::{Body, BodyEscape, Fields, Names, Part, Spec, Template, Unfit, Unsendable, Values};
@@ -35,6 +36,7 @@ fn get(path: &str) -> Spec<'_> {
         port: 8080,
         headers: &[],
         body: Body::Bytes(Vec::new()),
+        chunks: None,
         tls: false,
         http2: false,
         cookies: false,
@@ -132,6 +134,50 @@ fn a_body_that_does_not_vary_is_left_out_of_what_is_rendered() {
     assert_eq!(out, b"beforeGET /0 HTTP/1.1\r\nHost: example.org:8080\r\nContent-Length: 8\r\n\r\n");
     assert_eq!(template.fixed_body().unwrap()[..], *b"abc{seq}");
     assert!(template.fixed().is_none());
+}
+
+/// A spec whose body is sent in chunks of `bytes`.
+fn in_chunks<'a>(bytes: usize, body: Body, spec: Spec<'a>) -> Spec<'a> {
+    Spec { method: "POST", body, chunks: NonZeroUsize::new(bytes), ..spec }
+}
+
+#[test]
+fn a_body_in_chunks_has_no_length() {
+    let head = "POST / HTTP/1.1\r\nHost: example.org:8080\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let bytes = |text: &str| Body::Bytes(text.as_bytes().to_vec());
+    let cases = [
+        (4, "4\r\n0123\r\n4\r\n4567\r\n2\r\n89\r\n"),
+        (5, "5\r\n01234\r\n5\r\n56789\r\n"),
+        (10, "a\r\n0123456789\r\n"),
+    ];
+    for (size, chunks) in cases {
+        assert_eq!(fixed(in_chunks(size, bytes("0123456789"), get("/"))), format!("{head}{chunks}0\r\n\r\n"));
+    }
+    let whole = fixed(in_chunks(usize::MAX, bytes(&"x".repeat(300)), get("/")));
+    assert!(whole.ends_with(&format!("\r\n\r\n12c\r\n{}\r\n0\r\n\r\n", "x".repeat(300))));
+    assert_eq!(fixed(in_chunks(1, bytes(""), get("/"))), format!("{head}0\r\n\r\n"));
+}
+
+#[test]
+fn a_body_that_does_not_vary_is_framed_once() {
+    let spec = in_chunks(2, Body::Bytes(b"abc".to_vec()), get("/{seq}"));
+    let template = compile(spec).unwrap();
+    assert_eq!(template.fixed_body().unwrap()[..], *b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n");
+    let mut out = Vec::new();
+    template.render(&mut out, &mut Counted::default()).unwrap();
+    assert!(out.ends_with(b"\r\nTransfer-Encoding: chunked\r\n\r\n"));
+}
+
+#[test]
+fn http_2_sends_such_a_body_as_it_is() {
+    for (text, body) in [("ab", &b"ab"[..]), ("<{seq}>", b"<0>")] {
+        let body_of = Body::Text(text.to_owned(), BodyEscape::None);
+        let template = compile(Spec { http2: true, ..in_chunks(1, body_of, get("/")) }).unwrap();
+        let mut fields = Fields::new();
+        template.render_fields(&mut fields, &mut Counted::default()).unwrap();
+        assert_eq!(template.fixed_body().map_or(fields.body(), |body| body), body);
+        assert_eq!(shown(&fields), [":method=POST", ":scheme=http", ":authority=example.org:8080", ":path=/"]);
+    }
 }
 
 #[test]
@@ -246,6 +292,29 @@ fn http_2_has_fields() {
 }
 
 proptest! {
+    /// The chunks of a body that varies are the body, each but the last of the length that was asked for.
+    #[test]
+    fn the_chunks_of_a_varying_body_are_the_body(before in 0_usize..300, size in 1_usize..400, seq: u64) {
+        let body = Body::Text(format!("{}{{seq}}", "a".repeat(before)), BodyEscape::None);
+        let request = text(in_chunks(size, body, get("/")), &mut Counted { seq: seq / 2, draws: 0 });
+        let (head, mut rest) = request.split_once("\r\n\r\n").unwrap();
+        prop_assert!(head.ends_with("\r\nTransfer-Encoding: chunked") && !head.contains("Content-Length"));
+        let mut chunks = Vec::new();
+        loop {
+            let (length, after) = rest.split_once("\r\n").unwrap();
+            let length = usize::from_str_radix(length, 16).unwrap();
+            if length == 0 {
+                prop_assert_eq!(after, "\r\n");
+                break;
+            }
+            chunks.push(&after[..length]);
+            rest = after[length..].strip_prefix("\r\n").unwrap();
+        }
+        prop_assert_eq!(chunks.concat(), format!("{}{}", "a".repeat(before), seq / 2));
+        let (last, others) = chunks.split_last().unwrap();
+        prop_assert!(others.iter().all(|chunk| chunk.len() == size) && last.len() <= size);
+    }
+
     /// The declared length is the real length, however many digits it has.
     #[test]
     fn the_length_of_a_varying_body_is_right(before in 0_usize..1200, seq: u64) {

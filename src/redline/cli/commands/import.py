@@ -67,9 +67,9 @@ def _check(flags: ImportFlags) -> None:
 
 def _show(made: Made, file: Path, console: Terminal) -> None:
     total, kept = made.total, sum(made.counts)
-    shown = f"{file}: {made.form}, {integer(len(made.requests))} different requests"
+    shown = f"{file}: {made.form}, {integer(len(made.requests))} different request{'s' * (len(made.requests) > 1)}"
     if total != len(made.requests):
-        shown += f", which are {percent(kept / total)} of {integer(total)}"
+        shown += f", which {'are' if len(made.requests) > 1 else 'is'} {percent(kept / total)} of {integer(total)}"
     console.print(shown, highlight=False, soft_wrap=True)
     for request, count in list(zip(made.requests, made.counts, strict=True))[:_MOST_LINES]:
         console.print(f"{integer(count):>9}  {_line(request)}{_details(request)}", highlight=False, soft_wrap=True)

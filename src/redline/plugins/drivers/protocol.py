@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from redline.errors import DriveError, UsageError
+from redline.errors import DriveError
 from redline.model import (
     Cell,
     Closed,
@@ -31,8 +31,10 @@ from redline.model import (
     Variant,
 )
 from redline.model.catalogue import sha256_of
+from redline.model.sign_in import AwsSignIn, authority, outlives_signature
 from redline.model.template import for_engine, has_placeholders, has_texts
 from redline.model.way import Proxy
+from redline.plugins.drivers.headers import headers_of
 from redline.plugins.drivers.intervals import KeptIntervals
 from redline.plugins.drivers.journeys import journey_keys, think_keys, with_values
 from redline.plugins.engine_process import INSTALL
@@ -65,10 +67,11 @@ def job(drive: Drive) -> dict[str, Any]:
     cell = drive.cell
     for request in cell.scenario.requests:
         _check_grpc(cell.variant, request)
+    _check_signed(cell)
     return with_values(
         format=JOB_FORMAT,
         target=_target(cell.variant, drive.endpoint),
-        requests=[_request(request) for request in cell.scenario.requests],
+        requests=[_request(request, cell.variant, drive.endpoint) for request in cell.scenario.requests],
         picks={name: list(entries) for name, entries in cell.scenario.picks.items()} or None,
         journey=journey_keys(cell.scenario, cell.load),
         load=_load(cell.load),
@@ -150,7 +153,7 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
     return with_values(
         format=CHECK_FORMAT,
         target=_target(variant, endpoint),
-        request=_request(request),
+        request=_request(request, variant, endpoint),
         picks={name: list(entries) for name, entries in picks.items()},
         timeout_ns=timeout_ns,
         keep_bytes=keep_bytes,
@@ -165,7 +168,7 @@ def check_journey(cell: Cell, endpoint: Endpoint, *, timeout_ns: int, keep_bytes
     return with_values(
         format=CHECK_FORMAT,
         target=_target(cell.variant, endpoint),
-        requests=[_request(request) for request in requests],
+        requests=[_request(request, cell.variant, endpoint) for request in requests],
         picks={name: list(entries) for name, entries in cell.scenario.picks.items()},
         journey=journey_keys(cell.scenario),
         timeout_ns=timeout_ns,
@@ -211,6 +214,13 @@ def _check_grpc(variant: Variant, request: Request) -> None:
             f"{request.method} {request.path} is a call of gRPC, which HTTP/1.1 does not carry",
             hint="load it over HTTP/2: `--http2`, or `http: 2` of the server",
         )
+
+
+def _check_signed(cell: Cell) -> None:
+    """Raise DriveError for a load that is longer than its signatures are taken."""
+    is_signed = any(isinstance(request.auth, AwsSignIn) for request in cell.scenario.requests)
+    if is_signed and (problem := outlives_signature(cell.warmup_ns + cell.load.duration_ns)):
+        raise DriveError(problem, hint="measure for less, or more often")
 
 
 def _target(variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
@@ -261,12 +271,12 @@ def certificate_of(tls: Tls) -> dict[str, str]:
     return {"cert_pem": texts[0], "key_pem": texts[1]}
 
 
-def _request(request: Request) -> dict[str, Any]:
+def _request(request: Request, variant: Variant, endpoint: Endpoint) -> dict[str, Any]:
     return with_values(
         weight=request.weight,
         method=request.method,
         path=for_engine(request.path),
-        headers=headers_of(request),
+        headers=headers_of(request, authority(endpoint.host, endpoint.port, tls=variant.tls is not None)),
         **_body(request),
         expect=_expect(request.expect),
         timestamp=request.timestamp and request.timestamp.model_dump(),
@@ -274,35 +284,16 @@ def _request(request: Request) -> dict[str, Any]:
     )
 
 
-def headers_of(request: Request) -> list[list[str]]:
-    """The headers of a request, with the secrets that they name as `${NAME}`, in which braces mean nothing.
-
-    Raises UsageError for a variable that is not set.
-    """
-    return [[name, _header_value(name, value)] for name, value in request.header_lines]
-
-
-def _header_value(name: str, value: str) -> str:
-    where = f"the header {name}"
-
-    def written(secret: str) -> str:
-        if not secret.isprintable():
-            hint = "see whether a line break is at its end: `NAME=$(cat FILE)` leaves that out"
-            raise UsageError(f"{where}: its secret has a character that no header may have", hint=hint)
-        return secret.replace("{", "{{").replace("}", "}}")
-
-    return with_secrets(value, where, literal=for_engine, secret=written)
-
-
-def _body(request: Request) -> dict[str, str]:
+def _body(request: Request) -> dict[str, Any]:
     """Only templates are sent as text: bytes are sent as they are, and braces in them mean nothing."""
     body = request.body
     if body is None:
         return {}
+    chunked = {"chunked": body.chunked} if body.chunked else {}
     if body.text is not None and has_placeholders(body.text):
         escape = {} if body.escape is None or not has_texts(body.text) else {"body_escape": body.escape}
-        return {"body_text": for_engine(body.text), **escape}
-    return {"body_base64": base64.b64encode(body.content()).decode()}
+        return {"body_text": for_engine(body.text), **escape, **chunked}
+    return {"body_base64": base64.b64encode(body.content()).decode(), **chunked}
 
 
 def _expect(expect: Expected) -> dict[str, Any]:

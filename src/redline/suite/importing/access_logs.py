@@ -12,14 +12,18 @@ from urllib.parse import urlsplit
 from redline.quantities import clip
 from redline.suite.importing.gathering import Asked, Gathering, Sent
 from redline.suite.importing.secrets import without_secrets
-from redline.suite.importing.source import RequestSource, member, read_json
+from redline.suite.importing.source import RequestSource, member, read_json, text_at
 from redline.suite.importing.times import MOST_TIMES, NS_PER_S, is_whole, time_of
 
 MOST_DIFFERENT = 100_000
 """The most different requests that are counted. This bounds the memory, however long the log is."""
-_COMMON = re.compile(r'([^\["]*) \[(\d{1,2}/\w{3}/\d{4}:[^\]]*+)\] "([^"\\]*+(?:\\.[^"\\]*+)*+)" (\d{3})(?: |$)')
+_COMMON = re.compile(
+    r'(?:\[\S*\] )?([^\["]*(?:"")?) \[(\d{1,2}/\w{3}/\d{4}:[^\]]*+)\] "([^"\\]*+(?:\\.[^"\\]*+)*+)" (\d{3})(?: |$)'
+)
 _ENVOY = re.compile(r'\[(\d{4}-\d\d-\d\dT[^\]]*)\] "((?:[^"\\]|\\.)*)" (\d{1,3}) ')
-_ENVOY_HOST = re.compile(r'"(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" "[^"]*"')
+_ENVOY_HOST = re.compile(r'"[^"]*" "[^"]*" "(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" "[^"]*"')
+"""The user agent before the id may be a word like a host."""
+_VHOST = re.compile(r"[A-Za-z0-9_.-]+(?::\d+)?")
 _REQUEST = re.compile(r"([A-Z]+) (\S+)(?: HTTP/\d(?:\.\d)?)?")
 _ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})")
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -34,7 +38,8 @@ _END_KEYS = ("msec", "time_iso8601", "ts", "@timestamp", "timestamp", "time", "t
 _SECONDS_KEYS: tuple[str, ...] = ("request_time",)
 _SECONDS_KEYS_OF_CADDY: tuple[str, ...] = ("request_time", "duration")
 """Others write a `duration` in milliseconds."""
-_NOBODY = (["-"], ['""'])
+_NOBODY = frozenset({"-", '""'})
+_DOCKER_KEYS = frozenset({"log", "stream"})
 _USER_KEYS = ("remote_user", "user_id", "ClientUsername")
 
 
@@ -103,9 +108,12 @@ def _in_common(line: str) -> LogLine | None:
     if match is None:
         return None
     before, time, request, status = match.groups()
-    words = before.split(" ")
-    host = words.pop(0) if len(words) > 3 and words[1] != "-" else ""
-    return LogLine(Logged(request, status, host, words[2:] not in _NOBODY), time) if len(words) > 2 else None
+    words = before.split()
+    if len(words) < 3:
+        return None
+    # Collectors put more words before a line, such as the time and the name of a container.
+    host = words[0] if len(words) == 4 and words[1] != "-" and _VHOST.fullmatch(words[0]) else ""
+    return LogLine(Logged(request, status, host, words[-1] not in _NOBODY), time)
 
 
 def _in_envoy(line: str) -> LogLine | None:
@@ -118,6 +126,9 @@ def _in_envoy(line: str) -> LogLine | None:
 
 def _in_json(line: str) -> LogLine | None:
     entry, seconds_keys = read_json(line), _SECONDS_KEYS
+    if isinstance(entry, dict) and entry.keys() >= _DOCKER_KEYS:  # a line of a container, as Docker keeps it
+        inner = text_at(entry, "log").rstrip()
+        return _in_common(inner) or _in_envoy(inner) or (None if '"stream"' in inner else _in_json(inner))
     if isinstance(member(entry, "request"), dict):  # Caddy has the request in an object of its own
         entry, seconds_keys = {**entry, **entry["request"], "request": None}, _SECONDS_KEYS_OF_CADDY
     request = _first(entry, _REQUEST_KEYS)
@@ -188,6 +199,9 @@ def _add(logged: Logged, count: int, times: list[Sent], into: Gathering) -> None
         return
     if logged.signed_in:
         into.leave_out("the header Authorization", f"{method} {target.partition('?')[0]}", count, kind="secret")
+    if logged.status == "206":
+        into.leave_out("for a part of a file: a log has no header Range", f"{method} {target.partition('?')[0]}", count)
+        return
     host = logged.host
     if not target.startswith("/"):  # a request to a proxy, or `*`
         host, target = _of_a_proxy(target)

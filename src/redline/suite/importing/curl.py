@@ -16,6 +16,7 @@ from redline.quantities import clip
 from redline.suite.importing import curl_form, curl_way
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.source import RequestSource
+from redline.suite.multipart import MULTIPART
 from redline.suite.pasted import read_pasted, read_script
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
@@ -54,6 +55,8 @@ _REFUSED = {
     "--request-target": "write the path into the URL",
 }
 ALONE = "a URL is given alone, with its path, and flags of init stand before it"
+_OF_WINDOWS = "`^` is for the command prompt of Windows"
+_AS_BASH = "in the browser, choose `Copy as cURL (bash)`; elsewhere, leave out each ^"
 _SCHEME = re.compile(r"\w+://")
 _GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
 _NO_TEXT = re.compile("[\0\ud800-\udbff\udc00-\udc7f\udd00-\udfff]")
@@ -123,9 +126,7 @@ def read_curl(words: Sequence[str], read: Callable[[str], bytes] = _no_file) -> 
             raise UsageError("curl: -F stands beside -d or -G", hint="curl takes one of them: leave out the others")
         # curl adds its boundary to a type that is given by -H.
         given = [header for header in headers if _name_of(header) == _TYPE.lower()]
-        if other := next(
-            (header for header in given if header.partition(":")[2].strip().lower() != curl_form.TYPE), ""
-        ):
+        if other := next((header for header in given if header.partition(":")[2].strip().lower() != MULTIPART), ""):
             hint = f"leave out -H {other!r}: curl says the type and the boundary itself"
             raise UsageError(f"curl: -F stands beside -H {other!r}", hint=hint)
         body, described[_TYPE] = curl_form.build_form(values.form, read)
@@ -202,8 +203,7 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
         if getattr(values, options) is not None:
             raise UsageError(f"curl {_written(options, words)} has no counterpart here", hint=instead)
     if any(word.startswith("^") or word.endswith("^") for word in rest):
-        hint = "in the browser, choose `Copy as cURL (bash)`; elsewhere, leave out each ^"
-        raise UsageError("curl: `^` is for the command prompt of Windows", hint=hint)
+        raise UsageError(f"curl: {_OF_WINDOWS}", hint=_AS_BASH)
     if unknown := [word for word in rest if word.startswith("-")]:
         is_of_init = unknown[0].partition("=")[0] == "--path"
         hint = ALONE if is_of_init else "leave it out if it is not about the request"
@@ -290,6 +290,8 @@ def read_commands(source: RequestSource, into: Gathering) -> None:
     """
     for line, words, needs in read_script(source.text(), source.name):
         program, *rest = (words[1:] if words[:1] == ("$",) else words) or ("",)
+        if any(word.startswith("^") or word.endswith("^") for word in words):
+            raise source.wrong(_OF_WINDOWS, _AS_BASH, line)
         if not is_curl(program):
             hint = "write one curl command per line, with its URL in quotes; copy it as cURL (bash)"
             raise source.wrong("this is not a curl command", hint, line)
@@ -298,18 +300,19 @@ def read_commands(source: RequestSource, into: Gathering) -> None:
             continue
         try:
             request = read_curl(rest, source.body)
+            if request.body is not None and request.body.startswith("@"):
+                source.body(request.body[1:])
         except UsageError as error:
             into.leave_out(f"that cannot be sent: {error.message}", f"line {line}")
             continue
-        _add(request, source, into)
+        _add(request, into)
 
 
-def _add(request: CurlRequest, source: RequestSource, into: Gathering) -> None:
+def _add(request: CurlRequest, into: Gathering) -> None:
     lines = (header.partition(":") for header in request.headers)
     headers = tuple((name.strip(), value.strip()) for name, _, value in lines)
     method = (request.method or ("GET" if request.body is None else "POST")).upper()
     asked = Asked(method, "", headers=headers, body=request.body)
     if request.body is not None and request.body.startswith("@"):
-        source.body(request.body[1:])
         asked = asked._replace(body=None, body_file=request.body[1:])
     into.add_url(asked, request.url)

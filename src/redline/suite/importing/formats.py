@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from redline.errors import UsageError
 from redline.quantities import did_you_mean
-from redline.suite.importing import access_logs, curl, har, vegeta
+from redline.suite.importing import access_logs, curl, har, url_list, vegeta
+from redline.suite.importing.foreign import name_foreign
 from redline.suite.importing.gathering import Gathering, Made, Wanted
-from redline.suite.importing.source import HEAD_BYTES, Broken, RequestSource, read_json
+from redline.suite.importing.source import HEAD_BYTES, RequestSource, member
 
 _LOOKED_AT = 20
 _JOURNEY = re.compile(r'\s*\{\s*"?journey"?\s*:')
@@ -43,6 +44,7 @@ FORMATS = (
     Format("curl", "file of curl commands", curl.read_commands, curl.begins_curl),
     Format("vegeta", "file of Vegeta targets", vegeta.read_targets, vegeta.is_target),
     Format("vegeta-json", "file of Vegeta targets in JSON", vegeta.read_json_targets, vegeta.is_json_target),
+    Format("urls", "list of URLs", url_list.read_urls, url_list.is_url_line),
 )
 """All formats except Redline's own list of requests, which needs no reader. Vegeta's JSON is never taken for a log."""
 
@@ -68,20 +70,19 @@ def detect(source: RequestSource) -> Format | None:
     by_lines = _by_lines(lines[:_LOOKED_AT])
     if by_lines is not None:
         return by_lines
-    if _JOURNEY.match(text):
-        return None
-    if text.lstrip()[:1] == "{":
-        return _by_keys(source, text)
+    if text.lstrip()[:1] == "{" and not _JOURNEY.match(text):
+        return _by_keys(source)
     keys = [line.partition(":")[0].strip("\"' ") for line in lines if not line[:1].isspace() and ":" in line]
     if not {"openapi", "swagger"}.isdisjoint(keys):
         return named("openapi")
-    if "journey" in keys:
+    if not lines or _JOURNEY.match(text) or "journey" in keys or lines[0].lstrip()[:1] in {"-", "["}:
         return None
-    if lines and lines[0].lstrip()[:1] not in {"-", "["}:
-        whats = ", ".join(known.about for known in FORMATS)
-        hint = f"write `- {{name: items, get: /items}}` for each request, or give another format: {whats}"
-        raise source.wrong("this is not a list of requests, and no other format of them", hint, 1, 1)
-    return None
+    if any(map(curl.begins_curl, lines[:_LOOKED_AT])):  # a script, whose first lines are of another kind
+        return named("curl")
+    _refuse_foreign(source)
+    whats = ", ".join(known.about for known in FORMATS)
+    hint = f"write `- {{name: items, get: /items}}` for each request, or give another format: {whats}"
+    raise source.wrong("this is not a list of requests, and no other format of them", hint, 1, 1)
 
 
 def _by_lines(lines: list[str]) -> Format | None:
@@ -91,20 +92,25 @@ def _by_lines(lines: list[str]) -> Format | None:
             return known
     counts = {known.name: sum(map(known.has_line, lines)) for known in FORMATS if known.has_line}
     best = max(counts, key=lambda name: counts[name])
-    return named(best) if counts[best] * 2 > len(lines) else None
+    return named(best) if counts[best] * 2 >= len(lines) > 0 else None
 
 
-def _by_keys(source: RequestSource, text: str) -> Format:
-    """The format of a JSON document, by its top-level keys in the beginning of the file."""
-    at = {name: text.find(f'"{name}"') for name in ("log", "openapi", "swagger")}
-    shown = {name: place for name, place in at.items() if place >= 0}
-    if shown:
-        return named("har" if min(shown, key=lambda name: shown[name]) == "log" else "openapi")
-    value = read_json(text)
+def _by_keys(source: RequestSource) -> Format:
+    """The format of a JSON document, by its top-level keys. Raises UsageError."""
+    value = source.json()
+    if isinstance(member(value, "log"), dict):
+        return named("har")
+    if not {"openapi", "swagger"}.isdisjoint(value):
+        return named("openapi")
+    _refuse_foreign(source)
     hint = "known JSON documents are recordings (HAR) and OpenAPI; a log has one object a line"
-    if isinstance(value, Broken) and len(source.head) < HEAD_BYTES:
-        raise source.wrong(f"this is not JSON: {value.why}", "export it again", value.line, value.column)
     raise source.wrong("this JSON has no requests that Redline knows", hint, 1)
+
+
+def _refuse_foreign(source: RequestSource) -> None:
+    """Raise UsageError for a file that is known as another tool's."""
+    if foreign := name_foreign(source.head.decode(errors="backslashreplace")):
+        raise source.wrong(f"this is {foreign.what}, which Redline does not read", foreign.hint)
 
 
 def known_recording(source: RequestSource) -> Format | None:
@@ -112,7 +118,7 @@ def known_recording(source: RequestSource) -> Format | None:
     text = source.head.decode(errors="backslashreplace")
     known = _by_lines([line for line in text.splitlines() if line.strip()][:_LOOKED_AT])
     if known is None and text.lstrip()[:1] == "{":
-        known = _by_keys(source, text)
+        known = _by_keys(source)
     return known if known and known.has_times else None
 
 

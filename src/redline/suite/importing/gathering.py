@@ -37,7 +37,14 @@ _OF_THE_BROWSER = frozenset({
     "pragma", "priority", "referer", "upgrade-insecure-requests",
 })  # fmt: skip
 """Conditional headers: with them the answer depends on the browser's cache. Redline has no cache."""
-NOT_SENT = _OF_THE_CONNECTION | _OF_THE_BROWSER
+_OF_A_REQUEST = frozenset({
+    "b3", "baggage", "newrelic", "request-id", "sentry-trace", "traceparent", "tracestate", "uber-trace-id",
+    "x-amzn-trace-id", "x-b3-flags", "x-b3-parentspanid", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
+    "x-client-trace-id", "x-cloud-trace-context", "x-correlation-id", "x-datadog-origin", "x-datadog-parent-id",
+    "x-datadog-sampling-priority", "x-datadog-trace-id", "x-request-id", "x-request-start", "x-trace-id",
+})  # fmt: skip
+"""Each request has a value of its own for these: with them, no two requests of a recording would be the same."""
+NOT_SENT = _OF_THE_CONNECTION | _OF_THE_BROWSER | _OF_A_REQUEST
 _ONE_REQUEST: TypeAdapter[OneRequestSchema] = TypeAdapter(OneRequestSchema)
 _SCHEMES = ("http", "https")
 

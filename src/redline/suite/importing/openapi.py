@@ -16,6 +16,7 @@ _METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace")
 _VERSION = re.compile(r"3\.\d+(?:\.\d+.*)?")
 _FORM = "application/x-www-form-urlencoded"
 _MOST_REFERENCES = 20
+_JOINTS = {"pipeDelimited": "%7C", "spaceDelimited": "%20"}
 _MADE = "values that were made from schemas: see whether the server knows them"
 
 
@@ -173,9 +174,11 @@ class _Operations:
 
     def _resolved(self, value: object) -> Any:
         """The target of a `$ref`, or else the value itself. Raises UsageError for a `$ref` out of the document."""
+        reference = ""
         for _ in range(_MOST_REFERENCES):
-            if not isinstance(value, dict) or not isinstance(reference := value.get("$ref"), str):
+            if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
                 return value
+            reference = value["$ref"]
             if not reference.startswith("#"):
                 hint = (
                     "nothing outside of the file is read: bundle it into a single file, such as with `redocly bundle`"
@@ -185,7 +188,7 @@ class _Operations:
             value = member(self.document, *steps)
             if value is None:
                 raise self.source.wrong(f"`$ref: {reference}` leads nowhere", "see how it is spelled", field="$ref")
-        raise self.source.wrong("a `$ref` leads to itself", "write out what it stands for", field="$ref")
+        raise self.source.wrong(f"`$ref: {reference}` leads to itself", "write out what it stands for", field="$ref")
 
 
 def _has_example(parameter: Mapping[str, Any]) -> bool:
@@ -209,11 +212,15 @@ def _plain(value: object) -> str:
 
 
 def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
-    """A query parameter in the style `form` or `deepObject`, as pairs."""
-    if isinstance(value, list) and parameter.get("explode") is not False:
+    """A query parameter in the style `form`, `pipeDelimited`, `spaceDelimited` or `deepObject`, as pairs."""
+    style = text_at(parameter, "style") or "form"
+    is_deep, is_joined = style == "deepObject", parameter.get("explode", style == "form") is False
+    if is_joined and not is_deep and isinstance(value, (list, dict)):
+        items = value if isinstance(value, list) else [part for pair in value.items() for part in pair]
+        return [f"{quote(name)}={_JOINTS.get(style, ',').join(quote(_plain(item), safe='') for item in items)}"]
+    if isinstance(value, list):
         return [f"{quote(name)}={quote(_plain(item), safe='')}" for item in value]
     if isinstance(value, dict):
-        is_deep = parameter.get("style") == "deepObject"
         return [
             f"{quote(f'{name}[{key}]' if is_deep else str(key))}={quote(_plain(inner), safe='')}"
             for key, inner in value.items()

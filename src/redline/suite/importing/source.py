@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shlex
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,14 @@ MOST_LINE_BYTES = 1024 * 1024
 _BLOCK_BYTES = 256 * 1024
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_OTHER_PACKERS = {
+    b"BZh": ("bzip2", "bzcat"),
+    b"\xfd7zXZ": ("xz", "xzcat"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "zstdcat"),
+    b"PK\x03\x04": ("zip", "unzip -p"),
+}
+"""The first bytes of packed files, the format, and the command that writes what is in them."""
 _CONSTANT = "NaN and Infinity are not JSON values"
 
 
@@ -31,7 +40,7 @@ class Broken:
 class RequestSource:
     """A file that is read once, which may be a pipe; gzip is decompressed.
 
-    `body` reads the files that it names, in its folder.
+    `body` reads the files that it names, in its folder. Raises UsageError for UTF-16, and for other packed files.
     """
 
     def __init__(self, name: str, file: BinaryIO, body: Callable[[str], bytes]) -> None:
@@ -42,6 +51,8 @@ class RequestSource:
         self._file = cast("BinaryIO", gzip.GzipFile(fileobj=joined)) if first == _GZIP else joined
         self.head = self._read(lambda: _all_of(self._file, HEAD_BYTES)).removeprefix(_BOM)
         self._rest = self._file
+        self._json: Any = None
+        self._check_bytes()
 
     def lines(self) -> Iterator[tuple[int, str]]:
         r"""The lines with their numbers, from 1, without line ends.
@@ -75,17 +86,34 @@ class RequestSource:
             raise self.wrong("this is not UTF-8 text", "save the file as UTF-8", line) from None
 
     def json(self) -> Any:
-        """The whole file as JSON. Raises UsageError."""
-        value = read_json(self.text())
-        if isinstance(value, Broken):
-            raise self.wrong(f"this is not JSON: {value.why}", "export it again", value.line, value.column)
-        return value
+        """The whole file as JSON, read once. Raises UsageError."""
+        if self._json is None:
+            self._json = read_json(self.text())
+        if isinstance(self._json, Broken):
+            broken = self._json
+            raise self.wrong(f"this is not JSON: {broken.why}", "export it again", broken.line, broken.column)
+        return self._json
+
+    def check_body(self, name: str, line: int) -> None:
+        """Read a file that a line names. Raises UsageError at that line."""
+        try:
+            self.body(name)
+        except UsageError as error:
+            raise self.wrong(error.message, error.hint, line) from None
 
     def wrong(
         self, message: str, hint: str, line: int | None = None, column: int | None = None, field: str | None = None
     ) -> UsageError:
         """The error at a position in the file."""
         return UsageError(message, hint=hint, place=Location(self.name, line, column, field))
+
+    def _check_bytes(self) -> None:
+        quoted = shlex.quote(self.name)
+        if self.head.startswith(_UTF_16):
+            raise self.wrong("this is UTF-16 text", f"save it as UTF-8: iconv -f UTF-16 -t UTF-8 {quoted} > utf8.txt")
+        for first, (packed, command) in _OTHER_PACKERS.items():
+            if self.head.startswith(first):
+                raise self.wrong(f"this is packed by {packed}", f"unpack it: {command} {quoted} > unpacked.txt")
 
     def _read(self, read: Callable[[], bytes]) -> bytes:
         try:

@@ -41,7 +41,7 @@ def read_targets(source: RequestSource, into: Gathering) -> None:
         elif line.startswith("@"):
             if asked.body_file is not None:
                 raise source.wrong("this target has a second body", "leave out a body", number)
-            source.body(line[1:])
+            source.check_body(line[1:], number)
             asked = asked._replace(body_file=line[1:])
         elif (header := _HEADER.fullmatch(line)) is not None:
             asked = asked._replace(headers=(*asked.headers, (header[1], header[2])))

@@ -48,7 +48,9 @@ def check_header_name(name: str) -> str:
             f"`{clip(name)}` is not a header name", "use letters, digits and - (RFC 9110, section 5.6.2)"
         )
     if name.lower() in _FRAMING_HEADERS:
-        raise WrongValueError(f"the engine sets `{name}`", "remove it")
+        in_chunks = name.lower() == "transfer-encoding"
+        hint = "remove it; `chunked: true` beside a body sends that in chunks" if in_chunks else "remove it"
+        raise WrongValueError(f"the engine sets `{name}`", hint)
     return name
 
 

@@ -93,6 +93,13 @@ class StepSchema(OneRequestSchema):
         return self
 
     @model_validator(mode="after")
+    def _signs_no_cookie(self) -> Self:
+        if self.auth is not None and self.auth.aws and any(name.lower() == "cookie" for name in self.headers):
+            hint = "leave out the header, or `aws`"
+            raise WrongValueError("the cookies of a user would change a header that is signed", hint, field="headers")
+        return self
+
+    @model_validator(mode="after")
     def _no_stream(self) -> Self:
         if self.stream is not None:
             hint = "leave `stream` out, or load the stream by itself"

@@ -16,8 +16,9 @@ from redline.suite.schema.request import NAME, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
 from redline.suite.schema.setup import COMMANDS, SetupSchema
 from redline.suite.schema.shell import CommandLine
-from redline.suite.schema.suite import OWN_NAME, RouteNames, Routes, TlsSchema, WaySchema
+from redline.suite.schema.suite import OWN_NAME, RouteNames, Routes
 from redline.suite.schema.types import Budget, Http
+from redline.suite.schema.way import TlsSchema, WaySchema
 
 MIX = "mix"
 """The scenario of all requests by their weights."""

@@ -3,27 +3,33 @@
 from itertools import chain
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Body, Request
+from redline.model.sign_in import SET_BY_SIGNING, UNSIGNED
+from redline.model.template import has_placeholders
 from redline.suite.schema.bodies import (
     CONTENT_TYPES,
     BodyItem,
+    Chunked,
     FormField,
+    PartSchema,
     form_template,
     json_template,
+    multipart_body,
     texts_of,
 )
 from redline.suite.schema.expected import ExpectedSchema, TimestampSchema
 from redline.suite.schema.http_texts import Headers, MethodText, PathText, check_placeholders
+from redline.suite.schema.sign_in import SignInSchema
 from redline.suite.schema.stream import StreamItem, stream_of
 from redline.suite.schema.types import Schema, as_list, one_or_several
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 METHOD_KEYS = (*METHODS, "method")
-BODY_KEYS = {"body": "body", "json": "json_body", "form": "form"}
+BODY_KEYS = {"body": "body", "json": "json_body", "form": "form", "multipart": "multipart"}
 Encodings = Annotated[
     list[Literal["gzip", "br", "zstd", "deflate"]],
     BeforeValidator(as_list),
@@ -48,6 +54,11 @@ class RequestSchema(Schema):
         description="headers by name; values are texts, or lists of texts",
         examples=[{"Accept": "text/plain"}],
     )
+    auth: SignInSchema | None = Field(
+        default=None,
+        description="how it signs in: basic, bearer or aws",
+        examples=[{"bearer": "${TOKEN}"}],
+    )
     accept: Encodings = Field(
         default=[],
         description="encodings of the answer that are accepted, and decoded when it is checked before the load",
@@ -67,6 +78,17 @@ class RequestSchema(Schema):
         description="the fields of a form; sets Content-Type, and encodes them and the values of placeholders",
         examples=[{"q": "pen"}],
     )
+    multipart: list[PartSchema] | None = Field(
+        default=None,
+        min_length=1,
+        description="the parts of a form, such as files; sets Content-Type with a boundary",
+        examples=[[{"name": "note", "text": "hello"}, {"name": "photo", "file": "cat.jpg"}]],
+    )
+    chunked: Chunked = Field(
+        default=False,
+        description="the body is sent without its length: as a single chunk, or in chunks of this size",
+        examples=["8KiB"],
+    )
     expect: ExpectedSchema = Field(
         default=ExpectedSchema(),
         description="the expected answer; default: status 200 and any body",
@@ -83,6 +105,8 @@ class RequestSchema(Schema):
         examples=[{"events": "sse", "until": 20}],
     )
 
+    _parts: tuple[Body, str] | None = PrivateAttr(default=None)
+
     @property
     def methods(self) -> list[str]:
         """The keys of the methods that are given."""
@@ -98,6 +122,9 @@ class RequestSchema(Schema):
         if len(bodies) > 1:
             message = f"this request has {' and '.join(f'`{key}`' for key in bodies)}"
             raise WrongValueError(message, "write its body in one way", field=bodies[1])
+        if self.chunked and not bodies:
+            hint = "write a `body`, `json`, `form` or `multipart`, or leave it out"
+            raise WrongValueError("this request has no body to send in chunks", hint, field="chunked")
         of_form = chain.from_iterable((name, *values) for name, values in (self.form or {}).items())
         for field, texts in (("json", texts_of(self.json_body)), ("form", of_form)):
             for text in texts:
@@ -105,6 +132,38 @@ class RequestSchema(Schema):
                     check_placeholders(text)
                 except WrongValueError as error:
                     raise WrongValueError(error.message, error.hint, field=field) from None
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.multipart is None:
+            return self
+        if any(name.lower() == "content-type" for name in self.headers):
+            message = "`multipart` sets Content-Type, with the boundary of its parts"
+            raise WrongValueError(message, "leave out the header, or write the whole as `body`", field="headers")
+        self._parts = multipart_body(self.multipart)
+        return self
+
+    @model_validator(mode="after")
+    def _signs_in_once(self) -> Self:
+        given = {name.lower(): name for name in self.headers}
+        if self.auth is not None and "authorization" in given:
+            message, hint = "`auth` and the header `Authorization` are two sign-ins", "leave one of them out"
+            raise WrongValueError(message, hint, field="auth")
+        if self.auth is None or self.auth.aws is None or len(self.methods) != 1:
+            return self
+        if other := next((given[name] for name in given if name in SET_BY_SIGNING), None):
+            raise WrongValueError(f"signing sets the header `{other}`", "leave out that header", field="auth")
+        asked = self.request()
+        lines = {f"the header `{name}`": value for name, value in asked.header_lines if name.lower() not in UNSIGNED}
+        for what, text in {"its path": asked.path, "its body": asked.texts[-1], **lines}.items():
+            if has_placeholders(text):
+                hint = "write a request for each value, with a `weight`; or sign in by `basic` or `bearer`"
+                message = f"a signature is made once for each load, and {what} has a placeholder"
+                raise WrongValueError(message, hint, field="auth")
+        if "+" in asked.path.partition("?")[2]:
+            message = "a `+` in a query is a space to some servers and a plus to others, and has to be signed as either"
+            raise WrongValueError(message, "write %20 or %2B", field="auth")
         return self
 
     @model_validator(mode="after")
@@ -149,7 +208,8 @@ class RequestSchema(Schema):
             method=method or "",
             path=path or "",
             headers=self._all_headers(),
-            body=self._any_body(),
+            auth=self.auth and self.auth.sign_in(),
+            body=self._body(),
             expect=self.expect.expected(by_status=bool(self.accept)),
             timestamp=self.timestamp and self.timestamp.timestamp(),
             stream=stream_of(self.stream),
@@ -158,13 +218,24 @@ class RequestSchema(Schema):
     def _all_headers(self) -> dict[str, str | tuple[str, ...]]:
         """The headers, with accepted encodings, and the kind of a body of JSON or of a form unless they name it."""
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()}
+        if self.auth is not None:
+            given |= self.auth.headers
         if self.accept:
             given["Accept-Encoding"] = ", ".join(self.accept)
         kind = next((kind for field, kind in CONTENT_TYPES.items() if getattr(self, field) is not None), "")
+        if self._parts is not None:
+            _, kind = self._parts
         has_kind = any(name.lower() == "content-type" for name in given)
         return {**given, "Content-Type": kind} if kind and not has_kind else given
 
+    def _body(self) -> Body | None:
+        body = self._any_body()
+        return body.model_copy(update={"chunked": self.chunked}) if body is not None and self.chunked else body
+
     def _any_body(self) -> Body | None:
+        if self._parts is not None:
+            body, _ = self._parts
+            return body
         if self.json_body is not None:
             return Body(text=json_template(self.json_body), escape="json")
         if self.form is not None:

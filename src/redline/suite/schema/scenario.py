@@ -51,7 +51,8 @@ class ScenarioSchema(RequestSchema):
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the request `{twice}` is given twice", "rename one of the two", field="requests")
         outside = sorted(
-            {"headers", "accept", *BODY_KEYS.values(), "expect", "timestamp", "stream"} & self.model_fields_set
+            {"headers", "auth", "accept", *BODY_KEYS.values(), "chunked", "expect", "timestamp", "stream"}
+            & self.model_fields_set
         )
         if several and outside:
             message = f"`{outside[0].removesuffix('_body')}` cannot be combined with `{several}`"

@@ -241,11 +241,8 @@ Threshold = Annotated[
     _check(lambda value: 0 < value < 1, "must be more than 0% and less than 100%", "write the least that matters: 2%"),
     _share_schema,
 ]
-Size = Annotated[
-    int,
-    _from_text(parse_size, "5MB", (str, int)),
-    _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB)?\s*$", 256, "5MB"),
-]
+SIZE = _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB)?\s*$", 256, "5MB")
+Size = Annotated[int, _from_text(parse_size, "5MB", (str, int)), SIZE]
 LEAST_MEMORY_BYTES = 6_000_000
 Memory = Annotated[
     int,

@@ -179,7 +179,15 @@ def with_files(document: Document, rename: Callable[[str], str]) -> Document:
         elif isinstance(rows, dict) and isinstance(file := rows.get("file"), str):
             rows["file"] = rename(file)
     for request in (request for requests in lists if isinstance(requests, list) for request in requests):
-        body = request.get("body") if isinstance(request, dict) else None
-        if isinstance(body, dict) and isinstance(file := body.get("file"), str):
-            body["file"] = rename(file)
+        for body in _bodies_of(request):
+            if isinstance(body, dict) and isinstance(file := body.get("file"), str):
+                body["file"] = rename(file)
     return replace(document, value=value)
+
+
+def _bodies_of(request: Plain) -> list[Plain]:
+    """The body of a request and the parts of its form, which may name files."""
+    if not isinstance(request, dict):
+        return []
+    form = request.get("multipart")
+    return [request.get("body"), *(form if isinstance(form, list) else [])]

@@ -28,6 +28,7 @@ from redline.suite.validate.overrides import Overrides, apply_overrides, quicken
 from redline.suite.validate.referenced_files import NO_FILES, Files, noted
 from redline.suite.validate.routes import read_routes
 from redline.suite.validate.servers import Names, read_ceiling, read_variants
+from redline.suite.validate.signing import check_signed
 
 MOST_TRIALS_IN_ALL = 100_000
 _WARMUP_NS = 1_000_000_000
@@ -57,6 +58,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     replayed = _replayed(sheet, loads, scenarios, files)
     _check_journeys(sheet, loads, scenarios)
     _check_streams(sheet, loads, scenarios, variants)
+    _check_chunks(sheet, scenarios)
     if schema is not None and schema.budget is None:
         _check_rules_can_hold(sheet, schema, loads)
     ceiling = read_ceiling(sheet, names)
@@ -117,6 +119,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     trials = len(changed.variants) * len(changed.scenarios) * len(changed.loads) * changed.trials
     if trials > MOST_TRIALS_IN_ALL:
         raise UsageError(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", hint="write shorter axes")
+    check_signed(changed)
     return changed
 
 
@@ -195,6 +198,15 @@ def _check_streams(sheet: Sheet, loads: Loads, scenarios: Iterable[Scenario], va
     if sheet.document.at(("driver",)) is not None:
         message = f"{stream}, whose events only redline-engine counts"
         sheet.wrong(("driver",), message, "remove `driver`, or load requests whose answers end")
+
+
+def _check_chunks(sheet: Sheet, scenarios: Iterable[Scenario]) -> None:
+    """Note a driver where bodies are sent in chunks, which it may send with their length."""
+    requests = [request for scenario in scenarios for request in scenario.requests]
+    chunked = next((request for request in requests if request.body is not None and request.body.chunked), None)
+    if chunked is not None and sheet.document.at(("driver",)) is not None:
+        message = f"{chunked.method} {chunked.path} has a body in chunks, which only redline-engine sends"
+        sheet.wrong(("driver",), message, "remove `driver`, or `chunked`")
 
 
 def _check_rules_can_hold(sheet: Sheet, schema: SuiteSchema, loads: Loads) -> None:

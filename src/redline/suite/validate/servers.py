@@ -19,7 +19,8 @@ from redline.suite.places import read_place, read_proxy
 from redline.suite.project import Origins, Own, ready_of, setup_of
 from redline.suite.schema.document import Path
 from redline.suite.schema.server import option_values
-from redline.suite.schema.suite import ServerSchema, TlsSchema
+from redline.suite.schema.suite import ServerSchema
+from redline.suite.schema.way import TlsSchema
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes

@@ -1,6 +1,7 @@
 //! The requests of a job, and the expected answers.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -35,11 +36,30 @@ pub struct RawRequest {
     body_text: Option<String>,
     #[serde(default)]
     body_escape: Option<RawEscape>,
+    #[serde(default)]
+    chunked: Option<RawChunks>,
     expect: RawExpect,
     #[serde(default)]
     timestamp: Option<RawTimestamp>,
     #[serde(default)]
     stream: Option<RawStream>,
+}
+
+/// Whether a body is sent in chunks: a single one, or of so many bytes.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum RawChunks {
+    Whole(bool),
+    Bytes(NonZeroUsize),
+}
+
+impl RawChunks {
+    fn bytes(self) -> Option<NonZeroUsize> {
+        match self {
+            Self::Whole(chunked) => chunked.then_some(NonZeroUsize::MAX),
+            Self::Bytes(bytes) => Some(bytes),
+        }
+    }
 }
 
 /// How values of a user are written in `body_text`.
@@ -215,6 +235,7 @@ impl RawRequest {
             port: target.port,
             headers: &self.headers,
             body,
+            chunks: self.chunked.and_then(RawChunks::bytes),
             tls: target.tls.is_some(),
             http2: target.http == Http::V2,
             cookies: journey.is_some_and(|journey| journey.cookies),

@@ -1,0 +1,74 @@
+"""`--no-keepalive` of `load`, `limit` and `ab`: a connection for each request."""
+
+from collections.abc import Callable, Mapping
+
+from redline.cli.command_line import RequestFlags
+from redline.cli.written import Given
+from redline.errors import UsageError
+
+_FLAG = "--no-keepalive"
+
+
+def kept_alive_or_not(document: Mapping[str, object], flags: RequestFlags) -> dict[str, object]:
+    """Return the document; with --no-keepalive, its requests and loads use a connection once. Raises UsageError."""
+    if not flags.no_keepalive:
+        return {**document}
+    if flags.http2:
+        raise UsageError(f"{_FLAG}: HTTP/2 has no `Connection: close`", hint=f"leave out --http2 or {_FLAG}")
+    for flag, key, least in (("--depth", "depth", 2), ("--requests-per-connection", "requests_per_connection", 2)):
+        if (getattr(flags, key, None) or 0) >= least:
+            message = f"{_FLAG}: {flag} puts several requests on a connection"
+            raise UsageError(message, hint=f"leave out {flag} or {_FLAG}")
+    if "scenarios" not in document:
+        message = f"{_FLAG}: the redline.yaml of a revision says what is requested"
+        raise UsageError(message, hint="give --path or --requests too")
+    return {
+        **document,
+        "scenarios": _each(document["scenarios"], _closing),
+        "loads": _entries(document["loads"], lambda load: _entries(load, _used_once)),
+    }
+
+
+def _closing(asked: object) -> object:
+    """A request, a mix of several or a journey, with the header that tells the server to close the connection."""
+    written = _mapping(asked)
+    if written is None:
+        return asked
+    if "requests" in written:
+        return _with(asked, requests=_each(written["requests"], _closing))
+    if "journey" in written:
+        steps = _mapping(written["journey"]) or {}
+        closing = {key: _each(steps[key], _closing) for key in ("once", "steps") if key in steps}
+        return _with(asked, journey=_with(written["journey"], **closing))
+    headers = _mapping(written.get("headers")) or {}
+    kept = {name: value for name, value in headers.items() if name.lower() != "connection"}
+    return _with(asked, headers={**kept, "Connection": Given(_FLAG, "close")})
+
+
+def _used_once(shape: object) -> object:
+    """The shape of a load, whose connections are replaced after a request; other keys of a load stay."""
+    return shape if _mapping(shape) is None else _with(shape, requests_per_connection=Given(_FLAG, 1))
+
+
+def _mapping(written: object) -> Mapping[str, object] | None:
+    inner = written.value if isinstance(written, Given) else written
+    return inner if isinstance(inner, Mapping) else None
+
+
+def _with(written: object, **values: object) -> object:
+    """A mapping of the document with these values; it keeps its source."""
+    if isinstance(written, Given):
+        return Given(written.source, _with(written.value, **values))
+    assert isinstance(written, Mapping), "a mapping was looked up before"
+    return {**written, **values}
+
+
+def _entries(written: object, change: Callable[[object], object]) -> object:
+    return _with(written, **{key: change(value) for key, value in (_mapping(written) or {}).items()})
+
+
+def _each(written: object, change: Callable[[object], object]) -> object:
+    if isinstance(written, Given):
+        return Given(written.source, _each(written.value, change))
+    assert isinstance(written, (list, tuple)), "requests and steps are lists"
+    return [change(item) for item in written]

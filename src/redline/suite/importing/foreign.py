@@ -1,0 +1,58 @@
+"""Files of other tools whose requests are not read: what they are, and what to do with them. Pure."""
+
+import re
+from typing import NamedTuple
+
+_SCRIPT = (
+    "nothing in a file is executed: record what it sends, such as with `mitmdump --set hardump=traffic.har` as its "
+    "proxy, and give the recording"
+)
+_BASH = "in the browser, choose `Copy as cURL (bash)`, and save that"
+_CURL = "write its requests as commands of curl, which are read"
+_POSTMAN = "its `Code` shows each request as a command of curl: save these in a file"
+_URLS = "write them as targets of Vegeta, with URLs: `GET http://127.0.0.1:8080/items`"
+_WRONG = "see whether this is the right file"
+_COMBINED = "write the log in the combined format"
+_LIST = "write its requests as a list: `- {name: items, get: /items}`"
+
+
+class Foreign(NamedTuple):
+    """A file of another tool: what it is, and what to do."""
+
+    what: str
+    hint: str
+
+
+_KNOWN = (
+    ((r"schema\.getpostman\.com|\"_postman_id\"",), "a collection of Postman", _POSTMAN),
+    ((r"\"__export_format\"",), "an export of Insomnia", "export it as HAR"),
+    ((r"\bfrom ['\"]k6\b|\brequire\(['\"]k6",), "a script of k6", _SCRIPT),
+    ((r"<jmeterTestPlan\b",), "a test plan of JMeter", _SCRIPT),
+    ((r"\bio\.gatling\.",), "a simulation of Gatling", _SCRIPT),
+    ((r"^(?:from locust import|import locust)\b",), "a script of Locust", _SCRIPT),
+    ((r"^\s*wrk\.\w+\s*=|^\s*function (?:request|response|init|setup)\s*\(",), "a script of wrk", _LIST),
+    ((r"^config:", r"^scenarios:"), "a script of Artillery", _LIST),
+    ((r"^http:", r"^(?:phases|scenario|usersPerSec):"), "a benchmark of Hyperfoil", _LIST),
+    ((r"^asyncapi:|^\s*\"asyncapi\"\s*:",), "an AsyncAPI document", _LIST),
+    ((r"\bInvoke-(?:WebRequest|RestMethod)\b|\bNew-Object Microsoft\.PowerShell\b",), "a PowerShell command", _BASH),
+    ((r"\A\s*(?:await\s+)?fetch\(",), "a call of fetch()", _BASH),
+    ((r"^\s*(?:\$ )?wget\s",), "a command of wget", _CURL),
+    ((r"^\s*(?:\$ )?https?\s+(?:[A-Z]+\s+)?(?:https?://|:)\S",), "a command of HTTPie", _CURL),
+    ((r"^###", r"^[A-Z]+ \S+"), "a file of requests of an editor", _CURL),
+    ((r"^(?:GET|POST|PUT|PATCH|DELETE|HEAD) /\S*\r?$",), "a list of paths with methods", _URLS),
+    ((r"\A\s*<",), "a document of XML or HTML", _WRONG),
+    ((r"^#Fields: ",), "a log in the W3C format", _COMBINED),
+    ((r"haproxy\[\d+\]: ",), "a log of HAProxy", "let it write the combined format: `option httplog clf`"),
+    ((r"^INFO:\s+\S+ - \"[A-Z]+ \S+ HTTP/",), "a log of Uvicorn", f"{_COMBINED}, or take that of the proxy in front"),
+    ((r"^\S+ \d{4}-\d\d-\d\dT\S+ (?:app|net)/\S+ ",), "a log of an AWS load balancer", _COMBINED),
+)
+
+
+def name_foreign(text: str) -> Foreign | None:
+    """The tool that a file belongs to, by its beginning; None if it is not known."""
+    for patterns, what, hint in _KNOWN:
+        if all(re.search(pattern, text, re.MULTILINE) for pattern in patterns):
+            return Foreign(what, hint)
+    if "\0" in text or text.count("\\x") * 10 > len(text):
+        return Foreign("a binary file", _WRONG)
+    return None
