@@ -75,9 +75,10 @@ impl Escape {
             Self::Form => append_encoded(value, out, |byte| byte.is_ascii_alphanumeric() || b"-._~*".contains(&byte)),
             Self::Header | Self::HeaderEdge => {
                 let value = value.trim_ascii();
-                let has_control =
-                    value.iter().fold(false, |has, byte| has | (byte.is_ascii_control() & (*byte != b'\t')));
-                if has_control || value.is_empty() && matches!(self, Self::HeaderEdge) {
+                if *self == Self::HeaderEdge && value.is_empty() {
+                    return Err(Unfit::Header);
+                }
+                if value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
                     return Err(Unfit::Header);
                 }
                 out.extend_from_slice(value);

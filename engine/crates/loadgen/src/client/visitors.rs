@@ -17,6 +17,8 @@ use crate::sys::time::{now_ns, unix_ns};
 pub struct Visitors {
     journey: Arc<Journey>,
     is_tls: bool,
+    /// Whether answers teach a user anything: cookies, values, or to take `once` again.
+    learns: bool,
     all: Vec<Visitor>,
     /// The number of this worker, and of all workers.
     worker: u32,
@@ -53,9 +55,12 @@ impl Visitors {
     pub fn of(job: &Job, worker: GlobalWorkerId) -> Option<Box<Self>> {
         let journey = job.journey.clone()?;
         let unix_minus_mono_ns = unix_ns() as i64 - now_ns() as i64;
+        let takes = journey.steps.iter().any(|step| !step.takes.is_empty());
+        let learns = journey.keeps_cookies || takes || !journey.again_at.is_empty();
         Some(Box::new(Self {
             journey,
             is_tls: job.target.tls.is_some(),
+            learns,
             all: Vec::new(),
             worker: worker.0,
             workers: job.shard.all_workers,
@@ -122,6 +127,12 @@ impl Visitors {
 
     fn unix_s(&self, now_ns: u64) -> i64 {
         (now_ns as i64 + self.unix_minus_mono_ns) / 1_000_000_000
+    }
+
+    /// Whether [`Self::meet`] must be called with the answers.
+    #[inline]
+    pub fn learns(&self) -> bool {
+        self.learns
     }
 
     /// An answer came to a step, with this outcome. Returns the outcome for its user, and what is missing in the answer.
