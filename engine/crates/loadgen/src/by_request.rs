@@ -51,6 +51,7 @@ pub struct Entry {
 
 impl Entry {
     /// `None` when it belongs to no request of the window.
+    #[inline]
     pub fn of(ended: &EndedRequest, of_window: bool, in_window: bool, response_ns: u64) -> Option<Self> {
         let completed = in_window && ended.outcome == Outcome::Ok;
         (of_window || completed).then_some(Self {
@@ -66,6 +67,7 @@ impl Entry {
     }
 
     /// Count it in the tallies of all requests.
+    #[inline]
     fn count(&self, tallies: &mut [RequestTally]) {
         let tally = &mut tallies[self.request as usize];
         tally.completed += u64::from(self.completed);
@@ -93,6 +95,7 @@ impl ByRequest {
     }
 
     /// Count the end of a request.
+    #[inline]
     pub fn add(&mut self, entry: Entry) {
         match self {
             Self::Sums(tallies) => entry.count(tallies),

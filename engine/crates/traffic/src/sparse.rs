@@ -19,7 +19,11 @@ impl SparseHistogram {
     /// Record a duration; one beyond the range is recorded at its end.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.record_n(ns, 1);
+        let place = place_of(ns.clamp(LOWEST_NS, HIGHEST_NS));
+        match self.0.get_mut(place / CHUNK) {
+            Some(Some(chunk)) => chunk[place % CHUNK] += 1,
+            _ => self.chunk_mut(place / CHUNK)[place % CHUNK] += 1,
+        }
     }
 
     /// Record a duration as often as this.
@@ -31,6 +35,7 @@ impl SparseHistogram {
         self.chunk_mut(place / CHUNK)[place % CHUNK] += count;
     }
 
+    #[cold]
     fn chunk_mut(&mut self, chunk: usize) -> &mut [u64; CHUNK] {
         if chunk >= self.0.len() {
             self.0.resize(chunk + 1, None);
@@ -73,6 +78,7 @@ impl SparseHistogram {
 }
 
 /// The bucket of a duration.
+#[inline]
 fn place_of(ns: u64) -> usize {
     let power = (u64::BITS - (ns | (2 * HALF - 1)).leading_zeros()) - (2 * HALF).trailing_zeros();
     (u64::from(power) * HALF + (ns >> power)) as usize

@@ -23,6 +23,10 @@ struct Cookie {
     secure: bool,
     /// Seconds since 1970.
     expires_s: Option<i64>,
+    /// The `Set-Cookie` that set it last, whether that names the path, and its `Max-Age` in seconds.
+    text: Box<[u8]>,
+    names_path: bool,
+    max_age_s: Option<i64>,
 }
 
 impl Jar {
@@ -47,6 +51,9 @@ impl Jar {
     ///
     /// What is no cookie is ignored, and so is a cookie that would exceed the limits: 4 KiB, or 50 cookies that have not expired.
     pub fn set(&mut self, set_cookie: &[u8], target: &[u8], tls: bool, now_s: i64) {
+        if self.set_again(set_cookie, target, tls, now_s) {
+            return;
+        }
         let Some(cookie) = Cookie::parse(set_cookie, target, now_s).filter(|cookie| tls || !cookie.secure) else {
             return;
         };
@@ -67,6 +74,21 @@ impl Jar {
                 }
             }
         }
+    }
+
+    /// Set a cookie by the text that set it last, which many servers send with every answer: it is compared, not parsed. Returns
+    /// whether it was set.
+    fn set_again(&mut self, text: &[u8], target: &[u8], tls: bool, now_s: i64) -> bool {
+        let is_same = |cookie: &&mut Cookie| {
+            *cookie.text == *text
+                && (tls || !cookie.secure)
+                && (cookie.names_path || *cookie.path == *default_path(target))
+        };
+        let Some(cookie) = self.cookies.iter_mut().find(is_same) else {
+            return false;
+        };
+        cookie.expires_s = cookie.max_age_s.map_or(cookie.expires_s, |age_s| Some(now_s.saturating_add(age_s)));
+        !cookie.has_expired(now_s)
     }
 
     /// The cookies for a request to `target`, as `a=b; c=d`; empty for none.
@@ -128,10 +150,20 @@ impl Cookie {
         }
         let expires_s =
             max_age_s.map(|age_s| if age_s <= 0 { i64::MIN } else { now_s.saturating_add(age_s) }).or(expires_s);
+        let names_path = path.is_some();
         let path = path.unwrap_or_else(|| default_path(target));
         let prefixed = |prefix: &[u8]| name.len() >= prefix.len() && name[..prefix.len()].eq_ignore_ascii_case(prefix);
         let is_allowed = !prefixed(b"__secure-") && !prefixed(b"__host-") || secure;
-        is_allowed.then(|| Self { name: name.into(), value: value.to_vec(), path: path.into(), secure, expires_s })
+        is_allowed.then(|| Self {
+            name: name.into(),
+            value: value.to_vec(),
+            path: path.into(),
+            secure,
+            expires_s,
+            text: text.into(),
+            names_path,
+            max_age_s,
+        })
     }
 }
 

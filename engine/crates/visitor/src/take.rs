@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redline_wire::Pointer;
+use redline_wire::{Pointer, values_in};
 use regex::bytes::Regex;
 
 use crate::Jar;
@@ -80,24 +80,16 @@ impl Take {
         matches!(self, Self::Header(_) | Self::Cookie(_))
     }
 
-    /// Put the value in place of `value`. Returns whether the answer has it. The cookies of the answer are in the `jar` already.
-    pub fn take<'a>(
-        &self,
-        mut fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-        body: &[u8],
-        jar: &Jar,
-        now_s: i64,
-        value: &mut Vec<u8>,
-    ) -> bool {
+    /// Put the value in place of `value`. Returns whether the answer has it. `head` has its fields, a line each. Its cookies are
+    /// in the `jar` already.
+    pub fn take(&self, head: &[u8], body: &[u8], jar: &Jar, now_s: i64, value: &mut Vec<u8>) -> bool {
         let mut put = |found: &[u8]| {
             value.clear();
             value.extend_from_slice(found);
         };
         match self {
             Self::Json(pointer) => pointer.text(body).map(|text| put(text.as_bytes())),
-            Self::Header(name) => {
-                fields.find(|(other, _)| other.eq_ignore_ascii_case(name.as_bytes())).map(|(_, text)| put(text))
-            }
+            Self::Header(name) => values_in(head, name.as_bytes()).next().map(put),
             Self::Cookie(name) => jar.value(name.as_bytes(), now_s).map(put),
             Self::Regex(regex) => regex
                 .captures(body)

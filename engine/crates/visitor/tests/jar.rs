@@ -104,3 +104,28 @@ proptest! {
         prop_assert_eq!(jar.value(b"last", NOW), Some(value.as_bytes()));
     }
 }
+
+proptest! {
+    /// A cookie that is set by the same text again is what it is when another attribute, which means nothing, makes the text new.
+    #[test]
+    fn the_same_text_sets_the_same_cookie(
+        sets in prop::collection::vec((0_usize..8, 0_usize..3, any::<bool>(), 0_i64..30), 0..40),
+    ) {
+        const TEXTS: [&str; 8] = [
+            "a=1", "a=2", "a=1; Path=/x", "b=1; Secure", "b=1; Max-Age=10", "b=1; Max-Age=0",
+            "c=1; Expires=Mon, 12 Jan 1970 13:46:50 GMT", "c=1; Max-Age=5; Path=y",
+        ];
+        let (mut jar, mut other, mut now_s) = (Jar::new(), Jar::new(), NOW);
+        for (turn, (text, target, tls, later_s)) in sets.into_iter().enumerate() {
+            now_s += later_s;
+            let target = ["/", "/x/1", "/x/y/2?z"][target].as_bytes();
+            jar.set(TEXTS[text].as_bytes(), target, tls, now_s);
+            other.set(format!("{}; turn={turn}", TEXTS[text]).as_bytes(), target, tls, now_s);
+            for target in [&b"/"[..], b"/x/1", b"/x/y/2"] {
+                for (tls, now_s) in [(false, now_s), (true, now_s + 4), (true, now_s + 9)] {
+                    prop_assert_eq!(jar.header(target, tls, now_s), other.header(target, tls, now_s));
+                }
+            }
+        }
+    }
+}

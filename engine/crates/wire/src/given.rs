@@ -35,6 +35,7 @@ impl Given {
         Ok(Some((given(index), length)))
     }
 
+    #[inline]
     pub(crate) fn value<V: Values>(self, values: &V) -> &[u8] {
         match self {
             Self::Taken(index) => values.taken(index),

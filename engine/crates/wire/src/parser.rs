@@ -326,9 +326,8 @@ impl Parser {
     #[inline(never)]
     fn prepare(&mut self, head: &Head, options: ReadOptions) {
         let extra = self.extra.get_or_insert_default();
-        extra.hash.reset();
         extra.events = options.events.filter(|kind| head.body.is(*kind)).map(EventReader::new);
-        self.forget_body();
+        extra.body.clear();
     }
 
     fn pass_over(&mut self, interim: Head, at: usize) -> Result<(), Malformed> {

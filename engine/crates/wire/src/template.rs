@@ -232,12 +232,12 @@ fn head(spec: &Spec<'_>, path: &Text, headers: Headers<'_>, content: &Content) -
         head.append(&value);
         if spec.cookies && !follow && name.eq_ignore_ascii_case("cookie") {
             follow = true;
-            head.push_cookies(true);
+            head.push_cookies(true, path);
         }
         head.push_literal(b"\r\n");
     }
     if spec.cookies && !follow {
-        head.push_cookies(false);
+        head.push_cookies(false, path);
     }
     if let Some(length) = content.fixed_length(spec) {
         head.push_literal(format!("Content-Length: {length}\r\n").as_bytes());

@@ -104,6 +104,8 @@ enum Segment {
     /// In an HTTP/1.1 head: the header with the visitor's cookies, or, after cookies of the request's own, the rest of it.
     Cookies {
         follow: bool,
+        /// The request target, if it never varies.
+        target: Option<Box<[u8]>>,
     },
 }
 
@@ -173,9 +175,9 @@ impl Text {
         }
     }
 
-    /// Add the visitor's cookies, after cookies of the request's own or as a header.
-    pub(crate) fn push_cookies(&mut self, follow: bool) {
-        self.0.push(Segment::Cookies { follow });
+    /// Add the visitor's cookies for a request target, after cookies of the request's own or as a header.
+    pub(crate) fn push_cookies(&mut self, follow: bool, target: &Self) {
+        self.0.push(Segment::Cookies { follow, target: target.fixed().map(Into::into) });
     }
 
     pub(crate) fn append(&mut self, other: &Self) {
@@ -221,8 +223,9 @@ impl Text {
                         drawn.unfit = Some(why);
                     }
                 }
-                Segment::Cookies { follow } => {
-                    let cookies = drawn.values.cookies(target(&out[drawn.begin..]));
+                Segment::Cookies { follow, target } => {
+                    let target = target.as_deref().unwrap_or_else(|| target_in(&out[drawn.begin..]));
+                    let cookies = drawn.values.cookies(target);
                     if !cookies.is_empty() {
                         out.extend_from_slice(if *follow { b"; " } else { b"Cookie: " });
                         out.extend_from_slice(cookies);
@@ -333,7 +336,7 @@ fn check_edge<'a>(
 }
 
 /// The request target in the beginning of an HTTP/1.1 head.
-fn target(head: &[u8]) -> &[u8] {
+fn target_in(head: &[u8]) -> &[u8] {
     let begin = memchr(b' ', head).map_or(head.len(), |space| space + 1);
     let rest = &head[begin..];
     &rest[..memchr(b' ', rest).unwrap_or(rest.len())]

@@ -232,7 +232,9 @@ impl Requests {
             Verdict::WrongBody => Outcome::UnexpectedBody,
         };
         let mut why = None;
-        if let Some(visitors) = self.scenario.visitors_mut() {
+        if let Some(visitors) = self.scenario.visitors_mut()
+            && visitors.learns()
+        {
             (outcome, why) = visitors.meet(&pending.due, answer, outcome, head, body, now_ns);
         }
         if outcome != Outcome::Ok {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use redline_traffic::Outcome;
 use redline_visitor::Jar;
-use redline_wire::{Answer, Values, fields_in, values_in};
+use redline_wire::{Answer, Values, values_in};
 
 use super::scenario::Draws;
 use crate::demand::{DueRequest, StepKind};
@@ -17,6 +17,8 @@ use crate::sys::time::{now_ns, unix_ns};
 pub struct Visitors {
     journey: Arc<Journey>,
     is_tls: bool,
+    /// Whether answers teach a user anything: cookies, values, or to take `once` again.
+    learns: bool,
     all: Vec<Visitor>,
     /// The number of this worker, and of all workers.
     worker: u32,
@@ -53,9 +55,12 @@ impl Visitors {
     pub fn of(job: &Job, worker: GlobalWorkerId) -> Option<Box<Self>> {
         let journey = job.journey.clone()?;
         let unix_minus_mono_ns = unix_ns() as i64 - now_ns() as i64;
+        let takes = journey.steps.iter().any(|step| !step.takes.is_empty());
+        let learns = journey.keeps_cookies || takes || !journey.again_at.is_empty();
         Some(Box::new(Self {
             journey,
             is_tls: job.target.tls.is_some(),
+            learns,
             all: Vec::new(),
             worker: worker.0,
             workers: job.shard.all_workers,
@@ -124,6 +129,12 @@ impl Visitors {
         (now_ns as i64 + self.unix_minus_mono_ns) / 1_000_000_000
     }
 
+    /// Whether [`Self::meet`] must be called with the answers.
+    #[inline]
+    pub fn learns(&self) -> bool {
+        self.learns
+    }
+
     /// An answer came to a step, with this outcome. Returns the outcome for its user, and what is missing in the answer.
     #[inline(never)]
     pub fn meet(
@@ -187,7 +198,7 @@ impl Visitors {
         let Visitor { jar, values, .. } = &mut self.all[due.user as usize];
         for taken in &step.takes {
             let value = &mut values[taken.name as usize];
-            value.is_known = taken.take.take(fields_in(head), body, jar, seconds, &mut value.bytes);
+            value.is_known = taken.take.take(head, body, jar, seconds, &mut value.bytes);
             if !value.is_known {
                 return Err(format!("no value at {} for `{}`", taken.take, self.journey.names[taken.name as usize]));
             }

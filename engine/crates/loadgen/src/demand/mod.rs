@@ -181,9 +181,9 @@ impl Demand {
         }
     }
 
-    /// A step of a journey has ended: what follows, and the mark of the journey. `None` if this is no load of journeys.
+    /// A step of a journey has ended: what follows. `None` if this is no load of journeys.
     #[inline]
-    pub fn step_ended(&mut self, ended: &EndedRequest, now_ns: u64) -> Option<(AfterStep, Option<Mark>)> {
+    pub fn step_ended(&mut self, ended: &EndedRequest, now_ns: u64) -> Option<AfterStep> {
         let Kind::Journeys(journeys) = &mut self.kind else {
             return None;
         };

@@ -4,7 +4,6 @@ use super::closed::Closed;
 use super::open::Open;
 use super::walks::{AfterStep, Walks};
 use super::{DueEvent, DueRequest, NEVER};
-use crate::by_journey::Mark;
 use crate::client::EndedRequest;
 
 /// What decides when journeys begin.
@@ -123,7 +122,10 @@ impl Journeys {
     #[inline]
     pub fn take(&mut self, any: bool) -> Option<DueRequest> {
         let begin_ns = self.begins.oldest_due_ns();
-        let may_begin = begin_ns != NEVER && (any || self.walks.can_begin(1) > 0);
+        if begin_ns == NEVER {
+            return self.walks.take();
+        }
+        let may_begin = any || self.walks.can_begin(1) > 0;
         if self.walks.waiting() > 0 && (!may_begin || self.walks.oldest_due_ns() <= begin_ns) {
             return self.walks.take();
         }
@@ -139,12 +141,10 @@ impl Journeys {
         self.walks.can_begin(1) == 0 && self.begins.oldest_due_ns() < self.walks.oldest_due_ns()
     }
 
-    /// A step has ended: what follows, and the mark of its journey.
+    /// A step has ended: what follows.
     #[inline]
-    pub fn step_ended(&mut self, ended: &EndedRequest, now_ns: u64, end_ns: u64) -> (AfterStep, Option<Mark>) {
-        let user = ended.due.user;
-        let mark = self.walks.mark_of(user);
-        (self.walks.ended(ended, now_ns, end_ns, self.begins.is_present(user)), mark)
+    pub fn step_ended(&mut self, ended: &EndedRequest, now_ns: u64, end_ns: u64) -> AfterStep {
+        self.walks.ended(ended, now_ns, end_ns, self.begins.is_present(ended.due.user))
     }
 
     /// A journey has ended. In a closed load its user begins the next, as after a request of any other load: returns when it

@@ -362,8 +362,14 @@ impl Walks {
         self.set_next(user, next, kind, now_ns, end_ns)
     }
 
-    /// Pass on the steps that were skipped, but those of a check, which asks for them itself.
+    /// Whether the last step that ended has more to be counted than its own end: see [`Self::each_skipped`] and
+    /// [`Self::takes_again`].
     #[inline]
+    pub fn has_asides(&self) -> bool {
+        self.takes_again || !self.skipped.is_empty()
+    }
+
+    /// Pass on the steps that were skipped, but those of a check, which asks for them itself.
     pub fn each_skipped(&mut self, mut pass: impl FnMut(u16)) {
         if !self.skipped.is_empty() && !matches!(self.purpose, Purpose::Single { .. }) {
             self.skipped.drain(..).for_each(&mut pass);
@@ -371,18 +377,18 @@ impl Walks {
     }
 
     /// Whether the last answer made its user take `once` again.
-    #[inline]
     pub fn takes_again(&mut self) -> bool {
         std::mem::take(&mut self.takes_again)
     }
 
     /// The step after this one. None if that was the last.
+    #[inline]
     fn following(&mut self, user: u32, step: u16) -> (Option<u16>, StepKind) {
         let journey = &self.rules.journey;
         let is_once = step < journey.once;
         let end = if is_once { journey.once } else { journey.steps.len() as u16 };
         let mut next = step + 1;
-        while next < end && !self.is_met(user, next) {
+        while journey.has_conditions && next < end && !self.is_met(user, next) {
             self.skipped.push(next);
             self.statuses[user as usize * self.rules.journey.steps.len() + next as usize] = 0;
             next += 1;
@@ -408,6 +414,7 @@ impl Walks {
         })
     }
 
+    #[inline]
     fn set_next(&mut self, user: u32, step: u16, kind: StepKind, now_ns: u64, end_ns: u64) -> AfterStep {
         let walk = &mut self.all[user as usize];
         let think = self.rules.journey.steps[step as usize].think;

@@ -145,8 +145,9 @@ pub struct Keeps {
 
 impl Journey {
     /// Whether an answer with this status to this step makes the user take `once` again.
+    #[inline]
     pub fn asks_again(&self, step: u16, status: u16) -> bool {
-        step >= self.once && self.again_at.contains(&status)
+        !self.again_at.is_empty() && step >= self.once && self.again_at.contains(&status)
     }
 
     /// What must be kept of the answers to a request, besides what its expectation needs.

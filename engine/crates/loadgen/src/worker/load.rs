@@ -5,7 +5,7 @@ use std::sync::Arc;
 use redline_pacing::{Weights, random_bits};
 use redline_traffic::{JourneyEnd, JourneyTally, Outcome, RequestTally};
 
-use crate::by_journey::Entry;
+use crate::by_journey::{Entry, Mark};
 use crate::client::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure};
 use crate::demand::{AfterStep, Demand, DueEvent, DueRequest, NOBODY, StepKind, Walks};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
@@ -255,6 +255,7 @@ impl WorkerLoad {
     }
 
     /// A measured request fell due, or a journey. The measurement ends with the last that may.
+    #[inline]
     fn count_down(&mut self, due_ns: u64, now_ns: u64) {
         if self.demand.walks().is_some() {
             return self.begin_journey(due_ns);
@@ -421,20 +422,17 @@ impl WorkerLoad {
 
     /// A step of a journey has ended: what follows it.
     fn end_step(&mut self, ended: &EndedRequest, now_ns: u64) {
-        let Some((after, mark)) = self.demand.step_ended(ended, now_ns) else {
+        let Some(after) = self.demand.step_ended(ended, now_ns) else {
             return;
         };
-        let mark = mark.unwrap_or_else(|| self.tally.mark_of_journey(ended.due.due_ns));
-        if let Some(walks) = self.demand.walks_mut() {
-            walks.each_skipped(|step| self.tally.journey(mark, Entry::Skipped(step)));
-            if walks.takes_again() {
-                self.tally.journey(mark, Entry::Again);
-            }
+        if self.demand.walks().is_some_and(Walks::has_asides) {
+            self.count_asides(&ended.due);
         }
         match after {
-            AfterStep::Due(due_ns) => self.tally.due(due_ns, due_ns),
+            // The journey goes on, so it cannot have been the last.
+            AfterStep::Due(due_ns) => return self.tally.due(due_ns, due_ns),
             AfterStep::Over(end) => {
-                self.tally.journey(mark, Entry::Ended(end));
+                self.tally.journey(self.mark_of(&ended.due), Entry::Ended(end));
                 if let Some(due_ns) = self.demand.ended(ended.due, now_ns) {
                     self.tally.due(due_ns, due_ns);
                     if due_ns < now_ns {
@@ -446,6 +444,24 @@ impl WorkerLoad {
             AfterStep::Later | AfterStep::Done => {}
         }
         self.end_if_done(now_ns);
+    }
+
+    /// The mark of the journey that a step belongs to.
+    fn mark_of(&self, due: &DueRequest) -> Mark {
+        let mark = self.demand.walks().and_then(|walks| walks.mark_of(due.user));
+        mark.unwrap_or_else(|| self.tally.mark_of_journey(due.due_ns))
+    }
+
+    /// Count the steps that were skipped after a step, and that `once` is taken again.
+    #[cold]
+    fn count_asides(&mut self, due: &DueRequest) {
+        let mark = self.mark_of(due);
+        if let Some(walks) = self.demand.walks_mut() {
+            walks.each_skipped(|step| self.tally.journey(mark, Entry::Skipped(step)));
+            if walks.takes_again() {
+                self.tally.journey(mark, Entry::Again);
+            }
+        }
     }
 
     /// Take the measurements by journey.
