@@ -102,3 +102,25 @@ def test_two_formats_are_refused(line: str) -> None:
     error = CliRunner().invoke(app, line.split()).exception
     assert isinstance(error, UsageError)
     assert str(error).startswith("--json and --format ")
+
+
+def test_words_of_curl_for_headers_and_the_method() -> None:
+    given = {"user_agent": "x/1", "cookie": ["a=1", "b=${B}"], "referer": "http://r/", "head": True}
+    for document in documents(**given):
+        (asked,) = document["scenarios"]
+        assert asked["head"] == "/items"
+        assert asked["headers"] == {"User-Agent": "x/1", "Cookie": "a=1; b=${B}", "Referer": "http://r/"}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"user_agent": "x", "headers": ["user-agent: y"]}, "-A and -H 'User-Agent: …' are the same header"),
+        ({"cookie": ["jar.txt"]}, "a file of cookies is not read"),
+        ({"head": True, "body": "x"}, "--head is the method HEAD"),
+        ({"head": True, "method": "PUT"}, "--head is the method HEAD"),
+    ],
+)
+def test_words_of_curl_that_contradict_are_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        documents(**given)

@@ -82,12 +82,16 @@ class RequestFlags(TelemetryFlags):
     """The request, and how to reach the server."""
 
     headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
+    user_agent: str | None = flag("-A --user-agent", "NAME", "The header User-Agent.")
+    cookie: list[str] = repeated("-b --cookie", "NAME=VALUE", "Send this cookie with every request.")
+    referer: str | None = flag("-e --referer", "URL", "The header Referer.")
     user: str | None = flag("--user", "NAME:PASSWORD", "Sign in by Basic; the password is stored nowhere.")
     oauth2_bearer: str | None = flag("--oauth2-bearer", "TOKEN", "Sign in by Bearer; the token is stored nowhere.")
     aws_sigv4: str | None = flag(
         "--aws-sigv4", "aws:amz:REGION:SERVICE", "Sign for AWS, with --user KEY:SECRET; the secret is stored nowhere."
     )
     method: str | None = flag("-X --method", "METHOD", "GET by default, POST with a body.")
+    head: bool = switch("-I --head", "The method HEAD.")
     body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
     compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")
     status: int | None = flag("--status", "N", "The expected status; 200 by default.")
@@ -101,9 +105,9 @@ class RequestFlags(TelemetryFlags):
     timeout: str | None = flag("--timeout", "TIME", "Give up on a request after this time; 5s by default.")
     http2: bool = switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
     no_keepalive: bool = switch("--no-keepalive", "A connection for each request, with `Connection: close`.")
-    insecure: bool = switch("--insecure", "Accept any certificate; the result says so.")
+    insecure: bool = switch("--insecure -k", "Accept any certificate; the result says so.")
     cacert: Path | None = flag("--cacert", "FILE", "PEM: trusted in place of the system's authorities.")
-    cert: Path | None = flag("--cert", "FILE", "PEM: the client's certificate, for a server that asks for it.")
+    cert: Path | None = flag("--cert -E", "FILE", "PEM: the client's certificate, for a server that asks for it.")
     key: Path | None = flag("--key", "FILE", "PEM: its key; by default in the file of --cert.")
     sni: str | None = flag("--sni", "NAME", "The server's name for TLS, if not the URL's host.")
     tls_min: TlsVersionFlag | None = flag("--tls-min", "1.2|1.3", "The oldest version of TLS.")

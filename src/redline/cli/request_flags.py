@@ -40,8 +40,13 @@ from redline.suite.validate.referenced_files import Files, with_files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
+OF_HEADERS = {"user_agent": "User-Agent", "cookie": "Cookie", "referer": "Referer"}
+"""The flags for a header, and its name."""
 OF_REQUEST = frozenset(
-    {"method", "body", "headers", "user", "oauth2_bearer", "aws_sigv4", "compressed", "status", "events"}
+    {
+        *OF_HEADERS,
+        *("method", "head", "body", "headers", "user", "oauth2_bearer", "aws_sigv4", "compressed", "status", "events"),
+    }
 )
 """The flags that describe a request."""
 _SCOPE = re.compile(r"aws:amz:([A-Za-z0-9-]+):([A-Za-z0-9-]+)")
@@ -267,11 +272,16 @@ def _listed(document: Document, globs: Sequence[str]) -> list[object]:
 def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, object]:
     """Return the request that the flags describe, with the required keys."""
     method = _method(("GET" if flags.body is None else "POST") if flags.method is None else flags.method)
+    if flags.head:
+        if other := flags.given(among={"method", "body"}):
+            raise UsageError(f"--head is the method HEAD, and {other[0]} asks for another", hint="give either flag")
+        method = "HEAD"
     asked: dict[str, object] = {method.lower(): path}
     if method.lower() not in METHODS:
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
     in_chunks = [line for line in flags.headers if _IN_CHUNKS.fullmatch(line)] if flags.body is not None else []
-    if headers := _headers([line for line in flags.headers if line not in in_chunks]) | _sign_in(flags):
+    headers = _headers([line for line in flags.headers if line not in in_chunks])
+    if headers := headers | _named_headers(flags) | _sign_in(flags):
         asked["headers"] = headers
     if flags.aws_sigv4 is not None:
         asked["auth"] = _signature(flags, flags.aws_sigv4)
@@ -318,6 +328,24 @@ def _headers(lines: list[str]) -> dict[str, Given]:
         name: Given(" ".join(sources), values[0] if len(values) == 1 else values)
         for name, values, sources in read.values()
     }
+
+
+def _named_headers(flags: RequestFlags) -> dict[str, Given]:
+    """Return the headers that have flags of their own. Raises UsageError."""
+    read: dict[str, Given] = {}
+    lines = {line.partition(":")[0].strip().lower() for line in flags.headers}
+    for flag, (field, name) in zip(("-A", "-b", "-e"), OF_HEADERS.items(), strict=True):
+        value = getattr(flags, field)
+        if value is None or value == []:
+            continue
+        if name.lower() in lines:
+            raise UsageError(f"{flag} and -H '{name}: …' are the same header", hint="leave one of them out")
+        values = [value] if isinstance(value, str) else value
+        if field == "cookie" and (files := [text for text in values if "=" not in text]):
+            hint = "write -b 'NAME=VALUE'; a journey keeps the cookies of each user"
+            raise UsageError(f"-b {files[0]}: a file of cookies is not read", hint=hint)
+        read[name] = Given(f"{flag} {value!r}", "; ".join(values))
+    return read
 
 
 def _sign_in(flags: RequestFlags) -> dict[str, Given]:
