@@ -101,7 +101,7 @@ def test_help_is_a_command_too(line: str, says: str) -> None:
     ("line", "says"),
     [
         ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
-        ("load u --userz 3", "no such option: --userz (Possible options: --seed, --user, --users)"),
+        ("load u --userz 3", "no such option: --userz (Possible options: --user, --user-agent, --users)"),
         ("ab a b --limit p99<5ms", "no such option: --limit\n  hint: use `redline limit A B`"),
         (
             "limit u --replay a.log",

@@ -128,10 +128,10 @@ fn read_back(bytes: &[u8], spec: &Spec<'_>) -> Vec<u8> {
     let names = request.headers.iter().map(|header| header.name).filter(|name| !jar || *name != "Cookie");
     let host = if spec.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) { None } else { Some("Host") };
     assert!(
-        names
-            .eq(host.into_iter().chain(spec.headers.iter().map(|(name, _)| name.as_str())).chain(
-                request.headers.iter().filter(|header| is_framing(header.name)).map(|header| header.name)
-            ))
+        names.eq(host
+            .into_iter()
+            .chain(spec.headers.iter().map(|(name, _)| name.as_str()))
+            .chain(request.headers.iter().filter(|header| is_framing(header.name)).map(|header| header.name)))
     );
     body
 }

@@ -28,7 +28,7 @@ _BY_COMMAND = {
         "--users": "use -c N, the most connections; a search sends requests at a rate",
         "--depth --pace --think --stage --count --requests-per-connection --connections-at-start": _OF_OPEN_LOADS,
         "--follow": _FOLLOW,
-        "--metric": "a limit is of an objective: --objective 'p99 < 200ms'",
+        "--metric": "a limit is of an objective: --objective says of which",
         "--route": "give both: a URL of the proxy and of the server; or write `route` in redline.yaml",
         "--same-answers": "answers are compared by `redline ab`",
     },

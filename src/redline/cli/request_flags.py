@@ -271,11 +271,7 @@ def _listed(document: Document, globs: Sequence[str]) -> list[object]:
 
 def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, object]:
     """Return the request that the flags describe, with the required keys."""
-    method = _method(("GET" if flags.body is None else "POST") if flags.method is None else flags.method)
-    if flags.head:
-        if other := flags.given(among={"method", "body"}):
-            raise UsageError(f"--head is the method HEAD, and {other[0]} asks for another", hint="give either flag")
-        method = "HEAD"
+    method = _method(flags)
     asked: dict[str, object] = {method.lower(): path}
     if method.lower() not in METHODS:
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
@@ -304,7 +300,12 @@ def _stream(text: str, source: str) -> dict[str, object]:
         return {key: Given(source, value) for key, value in read_stream(text).items()}
 
 
-def _method(text: str) -> str:
+def _method(flags: RequestFlags) -> str:
+    if flags.head:
+        if other := flags.given(among={"method", "body"}):
+            raise UsageError(f"--head is the method HEAD, and {other[0]} asks for another", hint="give either flag")
+        return "HEAD"
+    text = ("GET" if flags.body is None else "POST") if flags.method is None else flags.method
     method = text.upper()
     if not re.fullmatch(r"[A-Z]+", method):
         raise UsageError(f"-X {text!r}: is not a method", hint="write letters alone, such as -X PUT")

@@ -40,6 +40,10 @@ class Body(Frozen):
             raise ValueError("give one of `text`, `raw` and `size`")
         return self
 
+    def in_chunks(self, chunked: bool | int) -> "Body":  # noqa: FBT001 - the value of the field
+        """The same body, sent so."""
+        return self.model_copy(update={"chunked": chunked})
+
     def content(self) -> bytes:
         """The bytes to send, with placeholders as they are written; the same seed gives the same bytes."""
         if self.text is not None:

@@ -93,7 +93,7 @@ proptest! {
                 flight.push(due);
             } else if !flight.is_empty() {
                 let due = flight.remove(0);
-                let Some((after, _)) = demand.step_ended(&ended(due, status), now_ns) else { unreachable!() };
+                let Some(after) = demand.step_ended(&ended(due, status), now_ns) else { unreachable!() };
                 let (step, _, again) = expected[&due.user];
                 let asks = status == 401 && step >= once && once > 0 && due.kind != StepKind::Repeated;
                 let next = if status == 500 {
@@ -140,13 +140,13 @@ fn a_step_that_is_due_after_the_end_goes_on_in_the_next_load() {
         first.walks_mut().unwrap().begin();
     }
     let due = first.take().unwrap();
-    assert_eq!(first.step_ended(&ended(due, 200), 80).unwrap().0, AfterStep::Later);
+    assert_eq!(first.step_ended(&ended(due, 200), 80).unwrap(), AfterStep::Later);
     assert_eq!(first.next_due_ns(), NEVER);
     // The others are lost with the load, as they are when it is cut.
     for _ in 0..2 {
         let due = first.take().unwrap();
         let lost = EndedRequest::unanswered(due, 0, None, Outcome::Unsent);
-        assert_eq!(first.step_ended(&lost, 100).unwrap().0, AfterStep::Over(JourneyEnd::Unfinished));
+        assert_eq!(first.step_ended(&lost, 100).unwrap(), AfterStep::Over(JourneyEnd::Unfinished));
     }
     let mut walks = first.into_walks().unwrap();
     walks.resume(1000);
@@ -168,13 +168,13 @@ fn when_begins_are_over_the_journeys_under_way_end() {
     demand.walks_mut().unwrap().end_begins();
     for at_ns in [10, 20, 30] {
         let due = demand.take().unwrap();
-        assert_eq!(demand.step_ended(&ended(due, 200), at_ns).unwrap().0, AfterStep::Later);
+        assert_eq!(demand.step_ended(&ended(due, 200), at_ns).unwrap(), AfterStep::Later);
     }
     for at_ns in [50, 60, 70] {
         assert!(!demand.walks().unwrap().is_done());
         assert_eq!((demand.next_due_ns(), demand.pop_due()), (at_ns, DueEvent::Step(at_ns)));
         let due = demand.take().unwrap();
-        assert!(matches!(demand.step_ended(&ended(due, 200), at_ns + 5).unwrap().0, AfterStep::Over(_)));
+        assert!(matches!(demand.step_ended(&ended(due, 200), at_ns + 5).unwrap(), AfterStep::Over(_)));
         assert_eq!(demand.ended(due, at_ns + 5), None);
     }
     assert!(demand.walks().unwrap().is_done());
