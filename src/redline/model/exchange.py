@@ -40,9 +40,9 @@ class Body(Frozen):
             raise ValueError("give one of `text`, `raw` and `size`")
         return self
 
-    def in_chunks(self, chunked: bool | int) -> "Body":  # noqa: FBT001 - the value of the field
-        """The same body, sent so."""
-        return self.model_copy(update={"chunked": chunked})
+    def in_chunks(self, *, of: bool | int) -> "Body":
+        """The same body, sent in chunks of so many bytes; `True`: in a single chunk."""
+        return self.model_copy(update={"chunked": of})
 
     def content(self) -> bytes:
         """The bytes to send, with placeholders as they are written; the same seed gives the same bytes."""

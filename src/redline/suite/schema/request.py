@@ -239,7 +239,7 @@ class RequestSchema(Schema):
 
     def _body(self) -> Body | None:
         body = self._any_body()
-        return body.in_chunks(self.chunked) if body is not None and self.chunked else body
+        return body.in_chunks(of=self.chunked) if body is not None and self.chunked else body
 
     def _any_body(self) -> Body | None:
         if self._parts is not None:
