@@ -25,7 +25,7 @@ _INSTEAD = {
     "--url": "give the URL alone",
     "-: --next --config -K": "write the requests into a list, for `--requests FILE`; a file of commands of curl is "
     "one too",
-    "--expect100-timeout": "leave it out: a body does not wait for 100 Continue",
+    "--expect100-timeout": "write `expect_continue: 1s` into a list for --requests",
     "-Z --parallel-max --parallel-immediate": "use `-c N`, the number of connections; in `ab`, `--load closed:N`",
     "--interface --local-port": "use `--source ADDRESS`",
     "-4 --ipv4 -6 --ipv6 --dns-interface --dns-ipv4-addr --dns-ipv6-addr --dns-servers --doh-url --doh-insecure "
