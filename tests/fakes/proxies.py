@@ -26,7 +26,10 @@ class FakeProxy:
         with client, contextlib.suppress(OSError):
             head = b""
             while b"\r\n\r\n" not in head:
-                head += client.recv(1)
+                byte = client.recv(1)
+                if not byte:
+                    return  # opened, and closed without a request
+                head += byte
             lines = head.decode().split("\r\n")
             method, place, _ = lines[0].split()
             given = [line.partition(": ")[2] for line in lines if line.lower().startswith("proxy-authorization:")]
