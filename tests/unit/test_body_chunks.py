@@ -1,4 +1,4 @@
-"""`chunked` beside bodies: what is read, what the engine is told, and what is refused by name."""
+"""Bodies in chunks: how suites ask for them, what the engine is told, and which requests cannot have them."""
 
 import base64
 from pathlib import Path

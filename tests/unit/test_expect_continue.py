@@ -1,4 +1,4 @@
-"""`expect_continue` beside bodies: what is read, what the engine is told, and what is refused by name."""
+"""Bodies that wait for an answer 100: how suites ask for them, what the engine is told, and who cannot wait."""
 
 from pathlib import Path
 
