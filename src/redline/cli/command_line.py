@@ -214,7 +214,7 @@ class ImportFlags(Flags):
     form: str | None = flag(
         "--format",
         "NAME",
-        "log, envoy, json-log, har, openapi, curl, vegeta or vegeta-json; by default seen from the content.",
+        "log, envoy, json-log, har, openapi, curl, vegeta, vegeta-json or urls; by default seen from the content.",
     )
     output: Path | None = flag("-o --output", "FILE", "Write the list there, as --requests reads it.")
     times: Path | None = flag(
