@@ -3,7 +3,11 @@
 import pytest
 
 from redline.errors import UsageError, WrongValueError
+from redline.model import Request
+from redline.model.sign_in import AwsSignIn, BasicSignIn, SignIn
 from redline.plugins import secrets
+from redline.plugins.drivers.headers import headers_of, secrets_of
+from redline.plugins.secrets import secrets_of_the_lab
 from redline.suite.places import read_proxy
 
 
@@ -69,3 +73,24 @@ def test_a_proxy_that_cannot_be_is_refused_without_its_password(text: str, says:
         read_proxy(text)
     assert says in caught.value.message
     assert "hidden" not in caught.value.message + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        BasicSignIn(user="${WHO}", password="${WORD}"),
+        AwsSignIn(region="r", service="s", key="${WHO}", secret="${WORD}", session="${MORE}"),
+    ],
+)
+def test_another_host_gets_the_secrets_of_headers_and_of_the_sign_in(
+    auth: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = {"TOKEN": "t", "WHO": "w", "WORD": "p"} | ({"MORE": "m"} if isinstance(auth, AwsSignIn) else {})
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
+    asked = Request(headers={"X-Key": "k ${TOKEN}"}, auth=auth)
+    assert secrets_of(asked) == named
+    for name in named:
+        monkeypatch.delenv(name)
+    with secrets_of_the_lab(named):
+        assert headers_of(asked, "localhost")

@@ -16,6 +16,11 @@ class BasicSignIn(Frozen):
     user: str
     password: str
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that may name secrets."""
+        return self.user, self.password
+
 
 class AwsSignIn(Frozen):
     """A signature of AWS, Signature Version 4, for a service in a region. `session` is the token of temporary keys."""
@@ -25,6 +30,11 @@ class AwsSignIn(Frozen):
     key: str
     secret: str
     session: str = omitted_if_default("")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that may name secrets."""
+        return self.key, self.secret, self.session
 
 
 SignIn = BasicSignIn | AwsSignIn

@@ -57,8 +57,8 @@ def with_secrets(
 
 
 def secrets_in(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The values of all `${NAME}` in headers, which are names and values. Raises UsageError as `with_secrets` does."""
-    return {name: value for header, text in texts for name, value in _values(text, f"the header {header}").items()}
+    """The values of all `${NAME}` in texts, beside which stands where they are. Raises UsageError as `with_secrets`."""
+    return {name: value for where, text in texts for name, value in _values(text, where).items()}
 
 
 @contextmanager

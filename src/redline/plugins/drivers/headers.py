@@ -8,7 +8,7 @@ from redline.errors import UsageError
 from redline.model import Request
 from redline.model.sign_in import UNSIGNED, AwsSignIn, BasicSignIn
 from redline.model.template import for_engine, sent
-from redline.plugins.secrets import with_secrets
+from redline.plugins.secrets import secrets_in, with_secrets
 
 _LIKE_S3 = frozenset({"s3", "s3-object-lambda", "s3-outposts"})
 """Services that take a path as it is sent; all others encode it once more."""
@@ -30,6 +30,14 @@ def headers_of(request: Request, host: str) -> list[list[str]]:
             unsigned = [line for line in lines if line[0].lower() in UNSIGNED]
             lines = [[name, _literal(value)] for name, value in _signed(request, aws, host)] + unsigned
     return lines
+
+
+def secrets_of(request: Request) -> dict[str, str]:
+    """The values of all `${NAME}` in the headers and the sign-in of a request. Raises UsageError as `headers_of`."""
+    texts = [(f"the header {name}", value) for name, value in request.header_lines]
+    if request.auth is not None:
+        texts += [("`auth`", text) for text in request.auth.texts]
+    return secrets_in(texts)
 
 
 def _template(name: str, value: str) -> str:

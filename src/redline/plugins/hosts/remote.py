@@ -23,12 +23,12 @@ from redline.model import (
     Traffic,
 )
 from redline.plugins.drivers.ending import EngineEnding
+from redline.plugins.drivers.headers import secrets_of
 from redline.plugins.drivers.journeys import rows_of_check
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.hosts.agent import Brought, HostReport
 from redline.plugins.hosts.engine import Ended
 from redline.plugins.hosts.parts import Part, merged, parts_of
-from redline.plugins.secrets import secrets_in
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
 CALL_S = 30.0
@@ -105,8 +105,8 @@ class PartsDriver:
         return self._asked("differ", cell, names, endpoints)
 
     def _asked(self, method: str, cell: Cell, *arguments: Any) -> str | None:
-        headers = (line for request in cell.scenario.requests for line in request.header_lines)
-        brought = Brought(secrets_in(headers), rows_of_check(cell.scenario))
+        known = {name: value for asked in cell.scenario.requests for name, value in secrets_of(asked).items()}
+        brought = Brought(known, rows_of_check(cell.scenario))
         try:
             said: str | None = call(self._hosts[0], method, brought, cell, *arguments, within_s=20 * CALL_S)
         except HostLostError as error:
