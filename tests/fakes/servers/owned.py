@@ -140,7 +140,7 @@ def hand_over(listener: socket.socket) -> Callable[[], None]:
 
 def for_a_while(listener: socket.socket) -> None:
     threading.Thread(target=serve, args=(listener,), daemon=True).start()
-    time.sleep(1)
+    time.sleep(0.2)  # of ten ends in two seconds, some are while this server is loaded and not the other
 
 
 def replace(listener: socket.socket, worker: int) -> None:
