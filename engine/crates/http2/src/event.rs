@@ -53,7 +53,7 @@ pub enum Event {
         events: Option<u64>,
         /// The body, when it was requested.
         body: Option<Box<[u8]>>,
-        /// The fields of its head, when they were requested, as lines `name: value`: see [`redline_wire::fields_in`].
+        /// The fields of its head, when they were requested, as lines `name: value`: see [`redline_wire::values_in`].
         fields: Option<Box<[u8]>>,
     },
     /// The peer reset the stream, with this error code (RFC 9113, section 7); never `REFUSED_STREAM`.

@@ -31,7 +31,7 @@ pub use fields::Fields;
 pub use heads::Heads;
 pub use json::Pointer;
 pub use malformed::{Malformed, Rule};
-pub use parser::{Parser, StreamSoFar, fields_in, values_in};
+pub use parser::{Parser, StreamSoFar, values_in};
 pub use record::Record;
 pub use request::{Body, BodyEscape, Part, Spec, Unsendable};
 pub use template::Template;

@@ -152,7 +152,7 @@ impl Parser {
         self.extra.as_ref().map_or(&[], |extra| &extra.body)
     }
 
-    /// The head of the last complete answer, if its fields were kept, until bytes of the next are fed: for [`fields_in`].
+    /// The head of the last complete answer, if its fields were kept, until bytes of the next are fed: for [`values_in`].
     #[inline]
     #[must_use]
     pub fn kept_head(&self) -> &[u8] {
@@ -394,19 +394,8 @@ impl Parser {
     }
 }
 
-/// The fields in a head, or in lines of fields: names as they came, and values without spaces around them. Of a folded value,
-/// the first line.
-pub fn fields_in(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    lines_in(head).filter_map(|line| {
-        let colon = memchr(b':', line)?;
-        // A status line has no colon before its first space.
-        let name = &line[..colon];
-        let is_name = !name.is_empty() && !name.contains(&b' ') && !name.contains(&b'\t');
-        is_name.then(|| (name, line[colon + 1..].trim_ascii()))
-    })
-}
-
-/// The values of the fields of this name, in lower case, of [`fields_in`].
+/// The values of the fields of this name in a head, or in lines of fields, without spaces around them. Of a folded value, the first
+/// line.
 pub fn values_in<'a>(head: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     lines_in(head).filter_map(move |line| {
         let is_it = line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name);
