@@ -277,21 +277,6 @@ impl<I: Io> Client<I> {
         }
     }
 
-    /// Send the bodies that have waited long enough for an answer 100, and forget the waits that are over.
-    fn end_waits(&mut self, now_ns: u64, activity: &mut Activity) {
-        while let Some((number, pending, until_ns)) = self.requests.waits().first() {
-            let connection = self.requests.connection_of(pending);
-            let is_held = self.pool.connection(connection).held() == Some(number);
-            if is_held && until_ns > now_ns {
-                break;
-            }
-            self.requests.waits_mut().remove_first();
-            if is_held && self.pool.connection_mut(connection).release() {
-                self.write(connection, now_ns, activity);
-            }
-        }
-    }
-
     fn expire_streams(&mut self, now_ns: u64, activity: &mut Activity) {
         while let Some((pending, end)) = self.requests.expired_stream(now_ns, self.expires_from_ns) {
             match end {
