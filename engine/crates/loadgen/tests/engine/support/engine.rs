@@ -137,10 +137,14 @@ impl Drop for Engine {
     }
 }
 
-/// Whether a process is stopped by a signal.
+/// Whether all threads of a process are stopped by a signal. A thread that waits for a core stops only when it gets the core,
+/// which may be long after the others.
 pub fn is_stopped(pid: libc::pid_t) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    tasks.map(|task| task.unwrap().path().join("stat")).all(|path| {
+        // A thread that has ended since needs no stop.
+        std::fs::read_to_string(path).map_or(true, |stat| stat.rsplit_once(") ").unwrap().1.starts_with('T'))
+    })
 }
 
 /// Limit the descriptors of a command, whatever this host allows.
