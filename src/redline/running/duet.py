@@ -243,6 +243,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         workers=min(max(1, len(where[0].engine_cpus)), cells[0].load.connections),
         keep_interrupted=start.keep_interrupted,
         on_start=abort.started,
+        on_remote=abort.started_on_hosts,
     )
     runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(

@@ -146,6 +146,7 @@ def _record(  # noqa: PLR0913 - as above
     drive = replace(
         _drive(cell, planned, server, tools, options),
         on_start=follow,
+        on_remote=abort.started_on_hosts,
         on_interval=seen,
         pids=pids,
         is_warm=WarmupDetector(cell, tools.compilers_of(server)).is_warm if cell.warmup_detect else None,
