@@ -48,7 +48,7 @@ class AllStepsError(Exception):
 
 
 @dataclass
-class Steps:
+class StepsOfAFile:
     """Counts the steps of a file. `left` are those of the whole file, and `left_of_value` those of a single value."""
 
     left: int = field(default_factory=lambda: MOST_STEPS)
@@ -92,12 +92,12 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AllowedValues:
     """Says whether the schemas of a document allow values. `version` is that of OpenAPI."""
 
     document: Mapping[str, Any]
     version: str
-    steps: Steps
+    steps: StepsOfAFile
     _fits: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def is_allowed(self, value: object, schema: object) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from redline.suite.importing.allowed import Allowed, NoValueError, Steps, TooManyStepsError
+from redline.suite.importing.allowed import AllowedValues, NoValueError, StepsOfAFile, TooManyStepsError
 from redline.suite.importing.source import member, text_at
 
 _DEEPEST = 12
@@ -46,11 +46,11 @@ class SchemaValues:
     document: Mapping[str, Any]
     resolve: Callable[[object], Any]
     version: str
-    steps: Steps = field(default_factory=Steps)
+    steps: StepsOfAFile = field(default_factory=StepsOfAFile)
 
     @cached_property
-    def _allowed(self) -> Allowed:
-        return Allowed(self.document, self.version, self.steps)
+    def _allowed(self) -> AllowedValues:
+        return AllowedValues(self.document, self.version, self.steps)
 
     def value(self, schema: object) -> Any:
         """A value that a schema allows. Raises NoValueError, and AllStepsError if the document takes too many steps."""

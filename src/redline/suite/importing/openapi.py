@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from redline.quantities import clip
-from redline.suite.importing.allowed import CHARACTERS_A_STEP, AllStepsError, NoValueError, Steps
+from redline.suite.importing.allowed import CHARACTERS_A_STEP, AllStepsError, NoValueError, StepsOfAFile
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.made_values import SchemaValues, given_of
 from redline.suite.importing.source import RequestSource, member, text_at
@@ -61,7 +61,7 @@ class _Operations:
     into: Gathering
     document: Mapping[str, Any]
     version: str
-    steps: Steps = field(default_factory=Steps)
+    steps: StepsOfAFile = field(default_factory=StepsOfAFile)
 
     @cached_property
     def _values(self) -> SchemaValues:
