@@ -150,6 +150,7 @@ class SearchState:
     _calm_ns: int | None = None
     _build: tuple[str, str] = ("", "")
     _host: str = ""
+    _encoded: dict[str, None] = field(default_factory=dict)
     _servers: dict[int, ServerFacts] = field(default_factory=dict)
     """The server of each start."""
 
@@ -200,6 +201,8 @@ class SearchState:
         if recording.server is not None:
             self._build = recording.server.build, recording.server.runtime_version
             self._servers.setdefault(made.start, recording.server)
+        if recording.traffic is not None:
+            self._encoded |= dict.fromkeys(recording.traffic.encoded)
         if recording.traffic is not None and made.phase != "start":
             self.made.append(_searched(made, recording.traffic, len(self.probes)))
         if made.phase == "overload":
@@ -302,6 +305,7 @@ class SearchState:
             load=load_text(cell),
             build=build,
             runtime_version=runtime,
+            encoded=tuple(self._encoded),
             host=self._host,
             ended=ended,
             reason=reason,

@@ -17,6 +17,7 @@ from redline.model.journey_traffic import JourneyReport
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
 from redline.model.timeline import SearchedLoad
+from redline.model.traffic import ENCODED
 
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
@@ -196,6 +197,7 @@ class CellLimit(Frozen):
     load: str = Field(description="how probes are made, such as `open, poisson, 256 connections, 5 s after 1 s`")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
     runtime_version: str = Field(default="", description="as the server's runtime reports it")
+    encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     host: str = omitted_if_default("", "the host of its server, if that was not this machine")
     ended: SearchEnd = Field(description="exhausted: no probes left, a side unknown; broken: a probe could not be made")
     reason: str = Field(default="", description="why there is no limit, if doomed, or why a probe could not be made")
