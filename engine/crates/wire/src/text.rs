@@ -92,7 +92,9 @@ impl std::fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 /// A segment of text.
+// A byte tells which it is: computed from another field, it costs as much as writing a short segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum Segment {
     /// Never empty, and never next to another literal.
     Literal(Vec<u8>),

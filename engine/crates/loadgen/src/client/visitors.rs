@@ -240,6 +240,6 @@ impl Values for VisitorValues<'_> {
         let Visitor { jar, target, .. } = &mut all[*user];
         target.clear();
         target.extend_from_slice(path);
-        if jar.is_empty() { &[] } else { jar.header(path, *is_tls, *now_s) }
+        jar.header(path, *is_tls, *now_s)
     }
 }
