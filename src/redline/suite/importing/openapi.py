@@ -2,13 +2,17 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+from redline.quantities import clip
+from redline.suite.importing.allowed import CHARACTERS_A_STEP, AllStepsError, NoValueError, StepsOfAFile
 from redline.suite.importing.gathering import Asked, Gathering
-from redline.suite.importing.made_values import NoValueError, SchemaValues, given_of
+from redline.suite.importing.made_values import SchemaValues, given_of
 from redline.suite.importing.source import RequestSource, member, text_at
 from redline.suite.schema.document import parse_document
 
@@ -16,6 +20,8 @@ _METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace")
 _VERSION = re.compile(r"3\.\d+(?:\.\d+.*)?")
 _FORM = "application/x-www-form-urlencoded"
 _MOST_REFERENCES = 20
+_LONGEST_YAML = 4 * 1024 * 1024
+_STEPS_OF_A_PARAMETER = 3
 _JOINTS = {"pipeDelimited": "%7C", "spaceDelimited": "%20"}
 _MADE = "values that were made from schemas: see whether the server knows them"
 
@@ -40,7 +46,11 @@ def read_openapi(source: RequestSource, into: Gathering) -> None:
 def _document(source: RequestSource) -> Any:
     if source.head.lstrip()[:1] == b"{":
         return source.json()
-    return parse_document(source.text(), source.name).value
+    text = source.text()
+    if len(text) > _LONGEST_YAML:
+        hint = f"write it as JSON, which is read much faster: yq -o=json {shlex.quote(source.name)} > openapi.json"
+        raise source.wrong("this YAML is longer than 4 MiB", hint)
+    return parse_document(text, source.name).value
 
 
 @dataclass(frozen=True)
@@ -51,13 +61,24 @@ class _Operations:
     into: Gathering
     document: Mapping[str, Any]
     version: str
+    steps: StepsOfAFile = field(default_factory=StepsOfAFile)
+
+    @cached_property
+    def _values(self) -> SchemaValues:
+        return SchemaValues(self.document, self._resolved, self.version, self.steps)
 
     def read(self, paths: Mapping[str, Any]) -> None:
         for path, item in paths.items():
             shared = self._resolved(item)
             for method in _METHODS:
                 if isinstance(operation := member(shared, method), dict):
-                    self._read_operation(method.upper(), str(path), shared, operation)
+                    try:
+                        self._read_operation(method.upper(), str(path), shared, operation)
+                    except AllStepsError:
+                        stopped = f"the import stopped at {method.upper()} {path}"
+                        message = f"values for this document take too many steps; {stopped}"
+                        hint = "keep the operations that you want to load, or give them examples"
+                        raise self.source.wrong(message, hint, field="paths") from None
 
     def _read_operation(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> None:
         example = f"{method} {path}"
@@ -69,8 +90,9 @@ class _Operations:
             return
         try:
             asked, made = self._asked(method, path, shared, operation)
-        except NoValueError:
-            self.into.leave_out("for which no value could be made from the schema", example)
+        except NoValueError as error:
+            pattern = f"`{clip(error.pattern)}` of " if error.pattern else ""
+            self.into.leave_out(error.why, f"{pattern}{example}")
             return
         if asked is None:
             return
@@ -113,6 +135,7 @@ class _Operations:
         body, is_made = self._value(self._resolved(content[kind]))
         text = _form(body) if kind.startswith(_FORM) else body if isinstance(body, str) and "json" not in kind else None
         text = json.dumps(body, ensure_ascii=False) if text is None else text
+        self.steps.take_of_file(len(text) // CHARACTERS_A_STEP)
         return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made or is_made
 
     def _parameters(self, shared: object, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -120,6 +143,7 @@ class _Operations:
         parameters = dict[tuple[str, str], Mapping[str, Any]]()
         for holder in (shared, operation):
             written = member(holder, "parameters")
+            self.steps.take_of_file(_STEPS_OF_A_PARAMETER * len(written) if isinstance(written, list) else 0)
             for parameter in map(self._resolved, written if isinstance(written, list) else ()):
                 if isinstance(parameter, dict):
                     parameters[text_at(parameter, "name"), text_at(parameter, "in")] = parameter
@@ -137,7 +161,7 @@ class _Operations:
         if schema is None and isinstance(content := member(holder, "content"), dict) and content:
             value, made = self._value(self._resolved(next(iter(content.values()))))
             return json.dumps(value), made
-        made = SchemaValues(self.document, self._resolved, self.version).value(schema)
+        made = self._values.value(schema)
         return made, not given_of(self._resolved(schema))
 
     def _server(self, shared: object, operation: Mapping[str, Any]) -> tuple[str, str]:
@@ -146,6 +170,7 @@ class _Operations:
         written = next((servers for holder in holders if (servers := member(holder, "servers"))), None)
         url = text_at(written, 0, "url")
         variables = member(written, 0, "variables")
+        self.steps.take_of_file(len(variables) if isinstance(variables, dict) else 0)
         for name, variable in variables.items() if isinstance(variables, dict) else ():
             url = url.replace(f"{{{name}}}", text_at(variable, "default"))
         try:
@@ -170,6 +195,7 @@ class _Operations:
         """The status of a right answer, if the document gives it."""
         responses = operation.get("responses")
         written = [str(status) for status in responses] if isinstance(responses, dict) else []
+        self.steps.take_of_file(len(written))
         return min((int(status) for status in written if re.fullmatch(r"[23]\d\d", status, re.ASCII)), default=None)
 
     def _resolved(self, value: object) -> Any:
