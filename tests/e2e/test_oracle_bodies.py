@@ -30,7 +30,9 @@ BYTES = {"empty": 0, "single": 100_000, "pieces": 20_000, "varying": 304}
 def upload(name: str, body: Body) -> Request:
     """The oracle answers with the name and the bytes of the body that it read."""
     answer = f"{name} {BYTES[name]}"
-    return Request(name=name, method="POST", path=f"/{name}", body=body, expect=Expected(body=answer, under_load="hash"))
+    return Request(
+        name=name, method="POST", path=f"/{name}", body=body, expect=Expected(body=answer, under_load="hash")
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -56,6 +56,7 @@ pub enum Part {
 
 impl Rest {
     /// All of a body.
+    #[must_use]
     pub fn of(framing: Framing) -> Self {
         let next = match framing {
             Framing::None => Next::Last(0),
@@ -69,12 +70,11 @@ impl Rest {
     pub fn read(&mut self, bytes: &[u8]) -> Part {
         match &mut self.next {
             Next::Last(0) => Part::End(0),
-            Next::Last(left) => data(left, bytes),
             Next::Chunk(0) => {
                 self.next = Next::ChunkEnd;
                 Part::Framing(0)
             }
-            Next::Chunk(left) => data(left, bytes),
+            Next::Last(left) | Next::Chunk(left) => data(left, bytes),
             Next::Size | Next::ChunkEnd | Next::Trailer => self.read_line(bytes),
         }
     }
@@ -107,6 +107,7 @@ impl Rest {
     }
 
     /// How many bytes of the body are certain to come next.
+    #[must_use]
     pub fn certain(&self) -> u64 {
         match self.next {
             Next::Last(left) | Next::Chunk(left) => left,

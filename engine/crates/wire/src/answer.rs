@@ -4,7 +4,6 @@ use crate::events::EventKind;
 
 /// What the parser must know of a request to read its answer, and how it handles the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct ReadOptions {
     /// The method is HEAD: the answer has no body.
     pub head: bool,

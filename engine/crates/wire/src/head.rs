@@ -84,6 +84,7 @@ fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
 
 /// The headers that decide framing and persistence, and what else matters of a head.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Facts {
     content_length: Option<u64>,
     /// The position of the value of the last Transfer-Encoding.

@@ -234,7 +234,7 @@ fn a_body_in_chunks_is_counted_without_them() {
     conversation.receive(b"!\r\n0\r\nA: b\r\n\r", When(|_| Release::Now));
     assert_eq!(text(&conversation), "");
     conversation.receive(b"\nGET /c HTTP/1.1\r\n\r\n", When(|_| Release::Now));
-    assert!(text(&conversation).contains("\r\n\r\nb 21HTTP/1.1 200 OK") && text(&conversation).ends_with("c"));
+    assert!(text(&conversation).contains("\r\n\r\nb 21HTTP/1.1 200 OK") && text(&conversation).ends_with('c'));
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn a_body_that_is_too_long_to_be_kept_is_refused() {
     assert!(text(&conversation).starts_with("HTTP/1.1 413 Content Too Large\r\n"));
     let (mut conversation, mut echo) = (Conversation::new(), Echo::default());
     conversation.receive(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10001\r\n", &mut echo);
-    conversation.receive(&[b'x'; 0x10000], &mut echo);
+    conversation.receive(&b"x".repeat(0x10000), &mut echo);
     assert_eq!(text(&conversation), "");
     conversation.receive(b"x", &mut echo);
     assert!(text(&conversation).starts_with("HTTP/1.1 413 Content Too Large\r\n"));

@@ -168,7 +168,7 @@ fn a_connection_ends_after_its_answers_and_counts_the_rest() {
 fn what_was_answered_before_an_older_stream_is_not_passed_over() {
     let endings = Endings { after: Some(2), silent: false };
     let mut pair = Pair::new(Mirror { endings, ..Mirror::default() });
-    pair.open(0, "POST", "/late", Some(&[b'x'; 50_000]));
+    pair.open(0, "POST", "/late", Some(&b"x".repeat(50_000)));
     pair.open(1, "GET", "/early", None);
     pair.talk(1000);
     let [(early, short), (late, length)] = pair.mirror.answers[..] else { panic!("two answers") };
