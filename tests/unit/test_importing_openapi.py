@@ -251,7 +251,8 @@ def test_what_cannot_be_asked_is_left_out_and_named() -> None:
             "/open": get(security=[{}, {"bearerAuth": []}]),
             "/none": get(parameter("x", "query", {"type": "string", "pattern": "^é{9}$"})),
             "/{unknown}": get(),
-            "/up": {"post": {"requestBody": {"content": {"multipart/form-data": {}}}}},
+            "/up": {"post": {"requestBody": {"content": {"multipart/form-data": {"schema": {"type": "string"}}}}}},
+            "/image": {"put": {"requestBody": {"content": {"image/png": {}}}}},
         }
     )
     assert [request["get"] for request in made.requests] == ["/ok", "/open"]
@@ -259,7 +260,8 @@ def test_what_cannot_be_asked_is_left_out_and_named() -> None:
         "that need a sign-in (`bearerAuth`)": 1,
         "for which no value could be made from the schema": 1,
         "with a parameter in the path that is not described": 1,
-        "whose body is of multipart/form-data": 1,
+        "whose form has no fields": 1,
+        "whose body is of image/png": 1,
     }
 
 
@@ -292,3 +294,47 @@ def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
         imported(text)
     assert says in str(refused.value)
+
+
+FORM = {
+    "allOf": [{"$ref": "#/components/schemas/Named"}],
+    "properties": {
+        "photo": {"type": "string", "format": "binary"},
+        "others": {"type": "array", "items": {"type": "string", "contentMediaType": "image/png"}},
+        "tags": {"type": "array", "items": {"type": "string"}, "example": ["a {seq}", "b"]},
+        "size": {"type": "object", "required": ["w"], "properties": {"w": {"type": "integer"}}},
+    },
+}
+NAMED = {"properties": {"name": {"type": "string"}}}
+
+
+def form_request(kind: str, **encoding: Any) -> dict[str, Any]:
+    content = {kind: {"schema": FORM, "encoding": encoding}}
+    made = api({"/up": {"post": {"requestBody": {"content": content}}}}, components={"schemas": {"Named": NAMED}})
+    return dict(made.requests[0])
+
+
+def test_parts_of_a_form_are_files_where_they_are_binary() -> None:
+    assert form_request("multipart/form-data", photo={"contentType": "image/*, image/jpeg"}) == {
+        "name": "post-up",
+        "post": "/up",
+        "multipart": [
+            {"name": "name", "text": "string"},
+            {"name": "photo", "text": "string", "type": "image/jpeg", "filename": "photo"},
+            {"name": "others", "text": "string", "type": "application/octet-stream", "filename": "others"},
+            {"name": "tags", "text": "a {{seq}}"},
+            {"name": "tags", "text": "b"},
+            {"name": "size", "text": '{"w": 1}', "type": "application/json"},
+        ],
+    }
+
+
+def test_fields_of_a_form_are_those_of_the_value() -> None:
+    form = form_request("application/x-www-form-urlencoded", others={"explode": False})["form"]
+    assert form == {
+        "name": ["string"],
+        "photo": ["string"],
+        "others": ["string"],
+        "tags": ["a {{seq}}", "b"],
+        "size": ['{"w": 1}'],
+    }

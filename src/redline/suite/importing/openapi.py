@@ -13,7 +13,9 @@ from redline.quantities import clip
 from redline.suite.importing.allowed import CHARACTERS_A_STEP, AllStepsError, NoValueError, StepsOfAFile
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.made_values import SchemaValues, given_of
+from redline.suite.importing.openapi_forms import form_fields, form_parts
 from redline.suite.importing.source import RequestSource, member, text_at
+from redline.suite.multipart import MULTIPART
 from redline.suite.schema.document import parse_document
 
 _METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace")
@@ -128,15 +130,34 @@ class _Operations:
         content = member(self._resolved(operation.get("requestBody")), "content")
         if not isinstance(content, dict) or not content:
             return asked, made
+        whole, is_made = self._with_body(asked, content, path)
+        return whole, made or is_made
+
+    def _with_body(self, asked: Asked, content: Mapping[str, Any], path: str) -> tuple[Asked | None, bool]:
+        """The request with a body of these content types, and whether that was generated; None if none can be sent."""
         kind = _preferred(content)
         if kind is None:
-            self.into.leave_out(f"whose body is of {next(iter(content))}", f"{method} {path}")
+            self.into.leave_out(f"whose body is of {next(iter(content))}", f"{asked.method} {path}")
             return None, False
-        body, is_made = self._value(self._resolved(content[kind]))
-        text = _form(body) if kind.startswith(_FORM) else body if isinstance(body, str) and "json" not in kind else None
+        described = self._resolved(content[kind])
+        body, made = self._value(described)
+        if kind.startswith((_FORM, MULTIPART)):
+            return self._with_form(asked, kind, body, described, path), made
+        text = body if isinstance(body, str) and "json" not in kind else None
         text = json.dumps(body, ensure_ascii=False) if text is None else text
         self.steps.take_of_file(len(text) // CHARACTERS_A_STEP)
-        return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made or is_made
+        return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made
+
+    def _with_form(self, asked: Asked, kind: str, body: object, described: object, path: str) -> Asked | None:
+        """The request with a form as its body; None if it has no field."""
+        if not isinstance(body, dict) or not body:
+            self.into.leave_out("whose form has no fields", f"{asked.method} {path}")
+            return None
+        encoding = member(described, "encoding")
+        if kind.startswith(MULTIPART):
+            parts = tuple(form_parts(body, member(described, "schema"), encoding, self._resolved))
+            return asked._replace(parts=parts)
+        return asked._replace(form=form_fields(body, encoding))
 
     def _parameters(self, shared: object, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """The parameters of an operation, and the parameters of its path that it does not override."""
@@ -222,9 +243,9 @@ def _has_example(parameter: Mapping[str, Any]) -> bool:
 
 
 def _preferred(content: Mapping[str, Any]) -> str | None:
-    """The content type to send: JSON, a form or text."""
+    """The content type to send: JSON, a form, its parts, or text."""
     kinds = [kind for kind in content if isinstance(content[kind], dict)]
-    wanted = (r"application/json", r"[\w.+-]+/[\w.+-]+\+json", _FORM, r"text/[\w.+-]+")
+    wanted = (r"application/json", r"[\w.+-]+/[\w.+-]+\+json", _FORM, MULTIPART, r"text/[\w.+-]+")
     return next((kind for form in wanted for kind in kinds if re.match(rf"{form}(?:;|$)", kind)), None)
 
 
@@ -252,8 +273,3 @@ def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
             for key, inner in value.items()
         ]
     return [f"{quote(name)}={quote(_plain(value), safe='')}"]
-
-
-def _form(value: object) -> str:
-    pairs = value.items() if isinstance(value, dict) else ()
-    return "&".join(f"{quote(str(name))}={quote(_plain(inner), safe='')}" for name, inner in pairs)
