@@ -176,6 +176,16 @@ def parse_speed(text: str | float) -> float:
     return float(match[1])
 
 
+def speed(times: float) -> str:
+    """How much faster than recorded: `4.20x`."""
+    return f"{significant(times)}x"
+
+
+def paced(said: str, times: float | None) -> str:
+    """A rate that is `said` so, of a recording with its speed: `4.20x (930/s)`."""
+    return said if times is None else f"{speed(times)} ({said})"
+
+
 def parse_share(text: str | float) -> float:
     """A share between 0 and 1, both included: `2%`, `0.1%`, `0.02`.
 

@@ -184,6 +184,7 @@ class CellSearch:
             self._keep(self._not_loaded(number, wrong))
         return Prober(
             cell=self.cell,
+            load_at=self.state.load_at,
             tools=self.tools,
             server=server,
             logs=logs,

@@ -80,7 +80,7 @@ class SearchSession:
         plan = asked.plan(built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
         manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
-        store.create(manifest)
+        store.create(manifest, source.kept)
         return cls(store, manifest, bench, listener, is_kept)
 
     @classmethod
@@ -108,7 +108,9 @@ class SearchSession:
     def _search(self) -> bool:
         """Search all cells. Returns whether the search was interrupted."""
         cells = [self.manifest.plan.cells[cell_id] for cell_id in search_order(self.manifest.plan)]
-        states = [search_state(self.manifest, cell, self.store.probes(cell)) for cell in cells]
+        states = list[SearchState]()
+        for cell in cells:
+            states.append(search_state(self.manifest, cell, self.store.probes(cell), states))
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
         sites = self._sites(left, len(cells))
         if len(sites) == 1:

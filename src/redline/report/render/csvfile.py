@@ -30,7 +30,8 @@ _PROBE = (
     *("phase", "fresh", "start", "rate_per_s", "seconds", "offered_per_s", "answered_per_s", "errors"),
     *("p50_ns", "p90_ns", "p99_ns", "p999_ns", "overloaded", "client"),
 )
-_ADDED_LATER = ("p75_ns", "p95_ns", "max_ns", "aborted_by")
+_ADDED_LATER = ("p75_ns", "p95_ns", "max_ns", "aborted_by", "speed")
+_SPEEDS = ("passed_speed", "failed_speed")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
@@ -39,6 +40,7 @@ SEARCH_COLUMNS = (
     *_RATIO,
     *_PROBE,
     *_ADDED_LATER,
+    *_SPEEDS,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -78,7 +80,8 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         names = ("slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended")
         about: dict[str, Field] = {name: getattr(cell, name) for name in names}
         for limit in cell.limits:
-            yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
+            known = {name: getattr(limit, name) for name in (*_LIMIT, *_SPEEDS)}
+            yield about | {"row": "limit", "objectives": limit.name} | known
         for probe in cell.probes:
             yield about | {"row": "probe"} | {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER)}
         if not cell.limits:

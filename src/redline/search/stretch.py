@@ -1,0 +1,72 @@
+"""Probes that send a recording: the same stretch of it at each speed, so that their answers compare. Pure.
+
+A stretch is the beginning of the recording. At twice the speed it has the same requests in half the time. What fills
+the time of a probe at each speed would be other traffic at each of them.
+"""
+
+from bisect import bisect_left
+
+from redline.model import Load, Open
+from redline.model.load import Stretch
+
+FEWEST = 100
+"""The fewest requests of a stretch: fewer say next to nothing."""
+SPAN = 5.0
+"""How many times shorter or longer than asked a probe may be: a search tries faster and slower than its first speed."""
+
+
+def asked_stretch(load: Load) -> Stretch:
+    """The stretch that lasts as long as the load says at its speed, with at least `FEWEST` requests if there are."""
+    shape = load.open_shape
+    return stretch_of(shape, max(FEWEST, bisect_left(shape.replayed_ns, load.duration_ns)))
+
+
+def shortest_probe_ns(load: Load) -> int:
+    """The shortest time that a probe may take: that of a recording is shorter at a higher speed."""
+    return int(load.duration_ns / SPAN) if load.open_shape.is_replay else load.duration_ns
+
+
+def due_in(load: Load) -> int:
+    """How many requests of its recording fall due while a load lasts."""
+    return bisect_left(load.open_shape.replayed_ns, load.duration_ns)
+
+
+def stretch_of(shape: Open, requests: int) -> Stretch:
+    """The first requests of a recording, about as many as asked for, or all of them.
+
+    It ends when the next request is due. All of a recording ends a mean gap after the last.
+    """
+    times = shape.replayed_ns
+    if requests < len(times) and times[requests] > times[0]:
+        ends_ns, held = times[requests], bisect_left(times, times[requests])
+        return Stretch(requests=held, recorded_ns=_recorded(ends_ns, shape))
+    last_ns = times[-1]
+    return Stretch(requests=len(times), recorded_ns=_recorded(last_ns * len(times) / max(len(times) - 1, 1), shape))
+
+
+def _recorded(ns: float, shape: Open) -> int:
+    return max(1, round(ns * shape.speed))
+
+
+def at_rate(load: Load, stretch: Stretch, rate_per_s: float) -> Load:
+    """The load that sends a stretch of its recording at the speed at which its mean is this rate."""
+    return at_speed(load, stretch, rate_per_s / stretch.per_s)
+
+
+def at_speed(load: Load, stretch: Stretch, speed: float) -> Load:
+    """The load that sends a stretch of its recording so many times as fast as it was recorded."""
+    shape = load.open_shape
+    first = {
+        "replayed_ns": shape.replayed_ns[: stretch.requests],
+        "replayed_requests": shape.replayed_requests[: stretch.requests],
+        "stretch": stretch,
+    }
+    sent = shape.model_copy(update=first).sped(speed)
+    return load.shaped(sent).lasting(max(1, round(stretch.recorded_ns / speed)))
+
+
+def without_times(load: Load) -> Load:
+    """The load as a probe keeps it: the plan has the times of its recording, which may be many."""
+    if not isinstance(load.shape, Open) or load.shape.stretch is None:
+        return load
+    return load.shaped(load.shape.model_copy(update={"replayed_ns": (), "replayed_requests": ()}))
