@@ -177,12 +177,13 @@ def parse_speed(text: str | float) -> float:
 
 
 def speed(times: float) -> str:
-    """How much faster than recorded: `4.20x`."""
-    return f"{significant(times)}x"
+    """How much faster than recorded: `4.2x`."""
+    text = significant(times)
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}x"
 
 
 def paced(said: str, times: float | None) -> str:
-    """A rate that is `said` so, of a recording with its speed: `4.20x (930/s)`."""
+    """A rate that is `said` so, of a recording with its speed: `4.2x (930/s)`."""
     return said if times is None else f"{speed(times)} ({said})"
 
 

@@ -16,7 +16,7 @@ from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Open, Plan, ServerFacts, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
-from redline.model.load import Stretch
+from redline.model.load import SentStretch
 from redline.model.plan import never_aborted
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.model.timeline import SearchedLoad
@@ -92,7 +92,7 @@ def lowest_per_s(probe_ns: int) -> float:
     return FEWEST / (probe_ns / 1e9)
 
 
-def load_text(cell: Cell, stretch: Stretch | None = None) -> str:
+def load_text(cell: Cell, stretch: SentStretch | None = None) -> str:
     """Describe the probes of a cell: `open, poisson, 256 connections, 5.00 s after 1.00 s`.
 
     Of a recording: `open, the first 1,200 of 36,000 recorded requests, in 20.5 s at 1x, 256 connections, after 1.00 s`.
@@ -141,7 +141,7 @@ class SearchState:
     loads: int = 0
     next_start: int = 0
     search: Search = field(init=False)
-    stretch: Stretch | None = field(init=False, default=None)
+    stretch: SentStretch | None = field(init=False, default=None)
     """What all probes send of a recording; None for loads with a rate."""
     _step: Proposal | Converged | Exhausted | Doomed = field(init=False)
     _pending: Evidence | None = None
@@ -180,7 +180,7 @@ class SearchState:
             return settings
         return self._within_stretch(settings, self.stretch, self.stretch.per_s * load.open_shape.speed)
 
-    def _within_stretch(self, settings: Settings, stretch: Stretch, start_per_s: float) -> Settings:
+    def _within_stretch(self, settings: Settings, stretch: SentStretch, start_per_s: float) -> Settings:
         """The settings for a stretch of a recording, whose length in seconds limits the speeds that can be tried."""
         asked_s = self.cell.load.duration_ns / 1e9
         highest_per_s = stretch.requests * SPAN / asked_s

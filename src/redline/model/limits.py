@@ -12,7 +12,7 @@ from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
-from redline.model.load import Stretch
+from redline.model.load import SentStretch
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
 from redline.model.timeline import SearchedLoad
@@ -196,7 +196,7 @@ class CellLimit(Frozen):
     target: str = omitted_if_default("", "the command, URL or revision of a server that is not catalogued")
     scenario: str
     load: str = Field(description="how probes are made, such as `open, poisson, 256 connections, 5 s after 1 s`")
-    stretch: Stretch | None = omitted_if_default(None, "of a recording: the beginning of it that every probe sends")
+    stretch: SentStretch | None = omitted_if_default(None, "of a recording: the beginning of it that every probe sends")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
     runtime_version: str = Field(default="", description="as the server's runtime reports it")
     host: str = omitted_if_default("", "the host of its server, if that was not this machine")

@@ -107,11 +107,12 @@ class Replay(NamedTuple):
     requests: tuple[int, ...] = ()
 
 
-class Stretch(Frozen):
+class SentStretch(Frozen):
     """The beginning of a recording, which all probes of a search send: requests, and the time that they took."""
 
     requests: int = Field(ge=1)
     recorded_ns: int = Field(gt=0, description="at the speed of the recording")
+    peak: float = Field(ge=0, description="requests in the busiest tenth of this time, over those of a mean tenth")
 
     @property
     def per_s(self) -> float:
@@ -135,7 +136,7 @@ class Open(Frozen):
         (), "the scenario's request at each of these times, counted from 0; default: drawn by weight"
     )
     speed: float = omitted_if_default(1.0, "how much faster than recorded these times are", gt=0)
-    stretch: Stretch | None = omitted_if_default(
+    stretch: SentStretch | None = omitted_if_default(
         None, "the beginning of a recording that a probe of a search sends; its times may be left out"
     )
     connections_at_start: int | None = omitted_if_default(None, "default: all of them", ge=1)
@@ -181,6 +182,20 @@ class Open(Frozen):
     def sharing(self, share: Share) -> "Open":
         """The same arrivals and connections at a rate that is another share of a capacity."""
         return self.model_copy(update={"share": share})
+
+    def cut(self, stretch: SentStretch) -> "Open":
+        """The beginning of the same recording."""
+        first = {
+            "replayed_ns": self.replayed_ns[: stretch.requests],
+            "replayed_requests": self.replayed_requests[: stretch.requests],
+            "stretch": stretch,
+        }
+        return self.model_copy(update=first)
+
+    @property
+    def without_times(self) -> "Open":
+        """The same without the times of its stretch, which may be many."""
+        return self.model_copy(update={"replayed_ns": (), "replayed_requests": ()})
 
     def sped(self, speed: float) -> "Open":
         """The same recording, sent so many times as fast as it was recorded."""

@@ -253,10 +253,18 @@ def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:
 def overloaded(evidence: Evidence) -> bool:
     """Whether a probe's backlog grew without bound, including probes that were ended early for that.
 
-    The rate of a recording changes, and with it the number of requests that are under way at any time: a backlog then
-    has to make answers slower too.
+    The rate of a recording changes, and with it the number of requests that are under way at any time: its backlog has
+    to grow in all parts of it, and to make answers slower.
     """
-    return evidence.hopeless or (hopeless(evidence.timed) and (evidence.speed is None or slows(evidence)))
+    if evidence.hopeless or not hopeless(evidence.timed):
+        return evidence.hopeless
+    return evidence.speed is None or (slows(evidence) and _grows_throughout(answering(evidence.timed)))
+
+
+def _grows_throughout(slices: Sequence[ProbeSlice]) -> bool:
+    """Whether the backlog grew in each quarter by more than what is left over at the end of any load."""
+    quarters = np.array_split(np.arange(len(slices)), _QUARTERS)
+    return all(growth([slices[at] for at in quarter]).share >= LEAST_SHARE for quarter in quarters)
 
 
 def slows(evidence: Evidence) -> bool:

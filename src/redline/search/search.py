@@ -70,7 +70,7 @@ class Settings:
         return self.probes + 2 * self.trials * sets
 
     def said(self, rate_per_s: float) -> str:
-        """A rate in words: `950/s`; of a recording `4.20x (950/s)`."""
+        """A rate in words: `950/s`; of a recording `4.2x (950/s)`."""
         if self.recorded_per_s is None:
             return f"{rate_per_s:g}/s"
         return paced(f"{rate_per_s:,.0f}/s", rate_per_s / self.recorded_per_s)

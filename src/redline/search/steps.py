@@ -64,12 +64,11 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
 
     A rate misses it if its queue only grows, whatever the response times so far, or if half of all requests are beyond
     a limit that allows 1%, however short the probes are. Probes that contradict each other decide nothing: a probe was
-    unlucky, or the server was not yet warm. A stretch of a recording has an end: its requests are judged by their
-    times, and if the backlog grew to the end, meeting the objective decides nothing.
+    unlucky, or the server was not yet warm.
     """
     if len(probes) > 1 and {"met", "missed"} <= {state_of((probe,), objective) for probe in probes}:
         return "not known"
-    if any(overloaded(probe) and probe.speed is None for probe in probes):
+    if any(overloaded(probe) for probe in probes):
         return "missed"
     probes = tuple(probe for probe in probes if counts_for(probe, objective))
     if not probes:

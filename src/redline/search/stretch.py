@@ -5,17 +5,19 @@ the time of a probe at each speed would be other traffic at each of them.
 """
 
 from bisect import bisect_left
+from itertools import pairwise
 
 from redline.model import Load, Open
-from redline.model.load import Stretch
+from redline.model.load import SentStretch
 
 FEWEST = 100
 """The fewest requests of a stretch: fewer say next to nothing."""
+_PARTS = 10
 SPAN = 5.0
 """How many times shorter or longer than asked a probe may be: a search tries faster and slower than its first speed."""
 
 
-def asked_stretch(load: Load) -> Stretch:
+def asked_stretch(load: Load) -> SentStretch:
     """The stretch that lasts as long as the load says at its speed, with at least `FEWEST` requests if there are."""
     shape = load.open_shape
     return stretch_of(shape, max(FEWEST, bisect_left(shape.replayed_ns, load.duration_ns)))
@@ -31,37 +33,30 @@ def due_in(load: Load) -> int:
     return bisect_left(load.open_shape.replayed_ns, load.duration_ns)
 
 
-def stretch_of(shape: Open, requests: int) -> Stretch:
+def stretch_of(shape: Open, requests: int) -> SentStretch:
     """The first requests of a recording, about as many as asked for, or all of them.
 
     It ends when the next request is due. All of a recording ends a mean gap after the last.
     """
     times = shape.replayed_ns
     if requests < len(times) and times[requests] > times[0]:
-        ends_ns, held = times[requests], bisect_left(times, times[requests])
-        return Stretch(requests=held, recorded_ns=_recorded(ends_ns, shape))
-    last_ns = times[-1]
-    return Stretch(requests=len(times), recorded_ns=_recorded(last_ns * len(times) / max(len(times) - 1, 1), shape))
+        held, ends_ns = bisect_left(times, times[requests]), times[requests]
+    else:
+        held, ends_ns = len(times), round(times[-1] * len(times) / max(len(times) - 1, 1))
+    edges = [bisect_left(times, ends_ns * tenth / _PARTS, hi=held) for tenth in range(_PARTS + 1)]
+    busiest = max(later - earlier for earlier, later in pairwise(edges))
+    recorded_ns = max(1, round(ends_ns * shape.speed))
+    return SentStretch(requests=held, recorded_ns=recorded_ns, peak=busiest * _PARTS / held)
 
 
-def _recorded(ns: float, shape: Open) -> int:
-    return max(1, round(ns * shape.speed))
-
-
-def at_rate(load: Load, stretch: Stretch, rate_per_s: float) -> Load:
+def at_rate(load: Load, stretch: SentStretch, rate_per_s: float) -> Load:
     """The load that sends a stretch of its recording at the speed at which its mean is this rate."""
     return at_speed(load, stretch, rate_per_s / stretch.per_s)
 
 
-def at_speed(load: Load, stretch: Stretch, speed: float) -> Load:
+def at_speed(load: Load, stretch: SentStretch, speed: float) -> Load:
     """The load that sends a stretch of its recording so many times as fast as it was recorded."""
-    shape = load.open_shape
-    first = {
-        "replayed_ns": shape.replayed_ns[: stretch.requests],
-        "replayed_requests": shape.replayed_requests[: stretch.requests],
-        "stretch": stretch,
-    }
-    sent = shape.model_copy(update=first).sped(speed)
+    sent = load.open_shape.cut(stretch).sped(speed)
     return load.shaped(sent).lasting(max(1, round(stretch.recorded_ns / speed)))
 
 
@@ -69,4 +64,4 @@ def without_times(load: Load) -> Load:
     """The load as a probe keeps it: the plan has the times of its recording, which may be many."""
     if not isinstance(load.shape, Open) or load.shape.stretch is None:
         return load
-    return load.shaped(load.shape.model_copy(update={"replayed_ns": (), "replayed_requests": ()}))
+    return load.shaped(load.shape.without_times)

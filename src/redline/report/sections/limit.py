@@ -222,6 +222,7 @@ def _width(answer: LimitAnswer) -> str:
 def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
     """Yield facts of a cell beside its answers, with headings."""
     facts = (
+        ("recording", recording_text(cell)),
         ("search", ending_text(cell)),
         ("search", confirmation(cell)),
         ("warm-up", starts_text(cell)),
@@ -293,6 +294,13 @@ def confirmation(cell: CellLimit) -> str:
     starts = len({probe.start for probe in cell.probes if probe.phase == "confirm" and probe.fresh})
     where = f" on {starts} fresh start{'s' if starts > 1 else ''} of the server" if starts else ""
     return f"{'confirmed' if cell.confirmed else 'not confirmed'} at both ends{where}"
+
+
+def recording_text(cell: CellLimit) -> str:
+    """How even the requests of a recording are, whose rates are means; empty for loads with a rate."""
+    if cell.stretch is None:
+        return ""
+    return f"rates are means; the busiest tenth of its time has {significant(cell.stretch.peak, 2)} times the mean rate"
 
 
 def warm_up_text(start: LimitStart) -> str:

@@ -21,7 +21,7 @@ def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
     heads = (*speeds, "rate", "answered", *times, "errors", *(() if brief else ("length",)))
     rows = [
         (
-            *(("—" if probe.speed is None else speed(probe.speed) for _ in speeds)),
+            *("—" if probe.speed is None else speed(probe.speed) for _ in speeds),
             *_numbers(probe, times),
             *((counts_text(probe),) if brief else (f"{probe.seconds:.1f} s", counts_text(probe), probe_note(probe))),
         )
@@ -72,7 +72,7 @@ def failures_lines(probes: Sequence[LimitProbe]) -> Iterable[str]:
 
 
 def pace_text(probe: LimitProbe) -> str:
-    """The rate of a probe, of a recording with its speed: `4.20x (930/s)`."""
+    """The rate of a probe, of a recording with its speed: `4.2x (930/s)`."""
     return paced(rate_text(probe.rate_per_s), probe.speed)
 
 
