@@ -235,7 +235,8 @@ class LoadOptions:
     the server's log, if known. Without `workers` there is a worker for each core of the engine. With
     `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, also in a NoResultError.
     `interval_ns` is the length of an interval; by default the driver chooses it. `on_start` gets the engine's
-    process id, if it runs on this machine. `profiler` is a further monitor, for the measurement only.
+    process id, if it runs on this machine. `on_remote` gets what ends the load early where the engine runs on other
+    hosts, if its intervals or blocks are told while it runs. `profiler` is a further monitor, for the measurement only.
     """
 
     log: Path
@@ -245,6 +246,7 @@ class LoadOptions:
     keep_interrupted: bool = False
     interval_ns: int | None = None
     on_start: Callable[[int], None] = field(default=lambda _pid: None)
+    on_remote: Callable[[Callable[[], None]], None] = field(default=lambda _end: None)
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     profiler: "Profiler | None" = None
 

@@ -58,11 +58,6 @@ def test_what_other_hosts_cannot_have_is_refused_with_what_to_do(server: str, me
     assert hint in refused.value.hint
 
 
-def test_no_condition_ends_a_load_on_other_hosts() -> None:
-    with pytest.raises(UsageError, match="conditions that end a load early"):
-        check_for_hosts(suite_of("{url: 'http://10.0.0.1:80'}", "abort_when: errors > 5% for 1s\n"))
-
-
 def starts(*positions: int) -> list[tuple[PlannedTrial]]:
     return [(PlannedTrial(cell_id="c", round=0, position=position, seed=1),) for position in positions]
 

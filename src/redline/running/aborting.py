@@ -3,7 +3,8 @@
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 from redline.analysis.search_state import slice_of
@@ -21,23 +22,26 @@ FEWEST_FAILED = 5
 
 
 class LoadAbort(Generic[Seen]):
-    """Interrupts an engine on this machine once its reports are enough; this base class never does."""
+    """Interrupts an engine once its reports are enough; this base class never does."""
 
     def __init__(self) -> None:
-        self._pid: int | None = None
+        self._interrupt: Callable[[], None] | None = None
         self.done = False
 
     def started(self, pid: int) -> None:
         """Note the engine's process."""
-        self._pid = pid
+        self._interrupt = partial(_interrupt, pid)
+
+    def started_on_hosts(self, interrupt: Callable[[], None]) -> None:
+        """Note what interrupts the engines of other hosts."""
+        self._interrupt = interrupt
 
     def seen(self, reported: Seen) -> None:
         """Note another interval or block; interrupt the engine if it is enough."""
-        if self._pid is None or self.done or not self._is_enough(reported):
+        if self._interrupt is None or self.done or not self._is_enough(reported):
             return
         self.done = True
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGINT)
+        self._interrupt()
 
     def _is_enough(self, reported: Seen) -> bool:
         del reported
@@ -143,6 +147,11 @@ class AskedDuetAbort(LoadAbort[DuetBlock]):
         target = self._failing or 0
         text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
         return traffic.ended_failing(), _failed(f"all {self._failed[target]:,} requests to {self._names[target]}", text)
+
+
+def _interrupt(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGINT)
 
 
 def _failed(requests: str, why: str) -> Failure:

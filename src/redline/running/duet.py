@@ -243,6 +243,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         workers=min(max(1, len(where[0].engine_cpus)), cells[0].load.connections),
         keep_interrupted=start.keep_interrupted,
         on_start=abort.started,
+        on_remote=abort.started_on_hosts,
     )
     runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
@@ -259,7 +260,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     )
     traffic, failure = None, None
     try:
-        traffic, failure = abort.ended(driver.duet(duet))
+        traffic, failure = abort.ended(driver.duet(duet).with_labels(cells[0].scenario.told_apart))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)

@@ -245,7 +245,6 @@ def check_for_hosts(suite: Suite) -> None:
         (bool(suite.profile), "profiles", "leave out `profile`; they can be made on the server's host itself"),
         (suite.driver is not None, "a driver of another package", "leave out `driver`"),
         (bool(suite.monitors), "monitors of other packages", "leave out `monitors`"),
-        (bool(suite.abort_when), "conditions that end a load early, `abort_when`", "leave them out"),
         (suite.design == "parallel-duet", "parallel duets", "use `design: duet`"),
     ):
         if has:

@@ -320,6 +320,10 @@ class HostAgent:
         """Return the engine's lines after the first `known`. Call it before the measurement, not during it."""
         return self._held().lines_after(known, within_s)
 
+    def news_after(self, known: int) -> tuple[tuple[str, ...], bool]:
+        """Return the engine's lines after the first `known`, at once, and whether there will be no more."""
+        return self._held().news_after(known)
+
     def finish(self) -> tuple[Ended, tuple[Series, ...]]:
         """Wait for the end of the engine. Returns its lines, and the series of the engine and this host."""
         ended = self._held().finish()

@@ -73,6 +73,11 @@ class HeldEngine:
             self._news.wait_for(lambda: self._ended or len(self._lines) > known, within_s)
             return tuple(self._lines[known:])
 
+    def news_after(self, known: int) -> tuple[tuple[str, ...], bool]:
+        """Return the lines after the first `known`, at once, and whether there will be no more."""
+        with self._news:
+            return tuple(self._lines[known:]), self._ended
+
     def say(self, command: dict[str, Any]) -> None:
         """Send a command to the engine."""
         if self._process is not None:

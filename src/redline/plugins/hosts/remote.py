@@ -3,9 +3,10 @@
 import contextlib
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from redline.errors import DriveError, RedlineError
 from redline.model import (
     HOPS,
     Cell,
+    DuetBlock,
     DuetTraffic,
     Interval,
     LoadShare,
@@ -38,6 +40,8 @@ START_NOTICE_NS, MEASURE_NOTICE_NS = 1_000_000_000, 1_500_000_000
 BEYOND_DEADLINE_S = 15.0
 """How long the result of an engine may take after its deadline."""
 SPARE_FILES = 200
+FOLLOWED_S = 0.25
+"""How often load hosts are asked for their intervals while they measure, if a condition may end the load."""
 
 
 class HostLostError(RedlineError):
@@ -133,13 +137,14 @@ class PartsDriver:
             epoch_unix_ns = time.time_ns() + START_NOTICE_NS
             _all(hosts, "order", {"command": "start", "at_unix_ns": epoch_unix_ns})
             self._follow_warmup(hosts, drive, epoch_unix_ns)
-            ended = self._finished(hosts, drive)
             interval_ns = entire["interval_ns"]
+            followed = _FollowedLoad(hosts, drive)
+            ended = self._finished(hosts, drive, followed.until_it_ends)
             traffics = [_traffic_of(host, lines, interval_ns) for host, (lines, _) in zip(hosts, ended, strict=True)]
             self._keep(hosts, traffics, [series for _, series in ended])
             traffic = merged(traffics, interval_ns)
             for interval in traffic.intervals:
-                if interval.phase != "warmup":
+                if interval.phase != "warmup" and not followed.has_told(interval):
                     drive.on_interval(interval)
             return traffic
 
@@ -160,7 +165,7 @@ class PartsDriver:
             raise DriveError(without["error"]["message"], hint=without["error"]["hint"])
 
     def _follow_warmup(self, hosts: Sequence[RemoteHost], drive: Drive, epoch_unix_ns: int) -> None:
-        """Show the warm-up, and end it when the server is warm. From then on nothing disturbs the hosts."""
+        """Show the warm-up, and end it when the server is warm. From then on only a condition disturbs the hosts."""
         quiet_ns = epoch_unix_ns + drive.cell.warmup_ns - MEASURE_NOTICE_NS
         transcripts = [Transcript() for _ in hosts]
         known, seen = [0] * len(hosts), [list[Interval]() for _ in hosts]
@@ -182,16 +187,21 @@ class PartsDriver:
                     _all(hosts, "order", {"command": "measure", "at_ns": at_ns})
                     return
 
-    def _finished(self, hosts: Sequence[RemoteHost], drive: Drive) -> list[tuple[Ended, tuple[Series, ...]]]:
-        """Return the lines of every engine, when all have ended."""
-        pending = [host.submit("finish") for host in hosts]
+    def _finished(
+        self, hosts: Sequence[RemoteHost], drive: Drive, follow: Callable[[], None]
+    ) -> list[tuple[Ended, tuple[Series, ...]]]:
+        """Return the lines of every engine, when all have ended. `follow` is called first, while they run."""
         until_s = time.monotonic() + deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S
+        pending: list[Pending] = []
         try:
+            follow()
+            pending = [host.submit("finish") for host in hosts]
             return [answer.result(max(1.0, until_s - time.monotonic())) for answer in pending]
         except KeyboardInterrupt:
             if not drive.keep_interrupted:
                 raise
             _all(hosts, "interrupt")
+            pending = pending or [host.submit("finish") for host in hosts]
             return [answer.result(CALL_S) for answer in pending]
 
     def _keep(
@@ -211,28 +221,14 @@ class PartsDriver:
             wanted.pop("cpus", None)
             wanted["workers"] = min(_workers(host, drive, 1), drive.cell.load.connections)
             call(host, "begin", wanted)
-            if drive.is_warm is not None:
-                self._follow_duet(host, drive)
-            ((ended, series),) = self._finished((host,), drive)
-            transcript = _read(host, ended, Transcript(on_block=duet.on_block))
-            traffic = transcript.duet_traffic()
+            followed = _FollowedDuet(host, duet)
+            followed.until_warm()
+            ((ended, series),) = self._finished((host,), drive, followed.until_it_ends)
+            traffic = followed.traffic(ended)
             if traffic is None:
                 raise _no_result(host, ended)
             self.series = tuple(line.of_host(host.report.name) for line in series)
             return traffic
-
-    def _follow_duet(self, host: RemoteHost, drive: Drive) -> None:
-        """End the warm-up of a duet when its servers are warm."""
-        transcript, known = Transcript(), 0
-        while lines := call(host, "lines_after", known, 5.0):
-            known += len(lines)
-            for line in lines:
-                seen = transcript.read(line)
-                if seen is not None and seen.phase != "warmup":
-                    return
-                if seen is not None and drive.is_warm is not None and drive.is_warm(seen):
-                    call(host, "order", {"command": "measure"})
-                    return
 
     def _keep_alive(self, drive: Drive) -> None:
         """Tell the hosts of server and proxies to expect no call during the load."""
@@ -259,6 +255,103 @@ class PartsDriver:
             if isinstance(error, HostLostError):
                 raise DriveError.of(error) from error
             raise
+
+
+class _FollowedLoad:
+    """A load that a condition may end early: its intervals are told while the hosts measure.
+
+    A condition is about all of the load, so it is judged by what all hosts report of the same time.
+    """
+
+    def __init__(self, hosts: Sequence[RemoteHost], drive: Drive) -> None:
+        self._hosts, self._drive = hosts, drive
+        self._is_followed = bool(drive.cell.abort_when)
+        self._untold: list[list[Interval]] = [[] for _ in hosts]
+        self._index = 0
+
+    def until_it_ends(self) -> None:
+        """Tell the measured intervals until all engines have ended; at once without a condition."""
+        if not self._is_followed:
+            return
+        self._drive.on_remote(self._interrupt)
+        transcripts, known = [Transcript() for _ in self._hosts], [0] * len(self._hosts)
+        has_ended = False
+        while not has_ended:
+            time.sleep(FOLLOWED_S)
+            pending = [host.submit("news_after", at) for host, at in zip(self._hosts, known, strict=True)]
+            news: list[tuple[tuple[str, ...], bool]] = [answer.result(CALL_S) for answer in pending]
+            for number, (host, (lines, _)) in enumerate(zip(self._hosts, news, strict=True)):
+                known[number] += len(lines)
+                events = _events_of(host, lines, transcripts[number])
+                self._untold[number] += [event for event in events if isinstance(event, Interval)]
+            has_ended = all(is_last for _, is_last in news)
+            self._tell(entirely=has_ended)
+
+    def _tell(self, *, entirely: bool) -> None:
+        """Tell of the time that all hosts have reported; `entirely`: of what any host has reported."""
+        measured = [[interval for interval in line if interval.phase == "measure"] for line in self._untold]
+        if not entirely and not all(measured):
+            return
+        reported_ns = [interval.end_ns for line in measured for interval in line[-1:]]
+        if not reported_ns:
+            return
+        # Intervals of hosts end at about the same times: not more than half an interval apart.
+        half_ns = min(interval.lasts_ns for line in measured for interval in line) // 2
+        until_ns = max(reported_ns) if entirely else min(reported_ns) + half_ns
+        shares = [[interval for interval in line if interval.end_ns <= until_ns] for line in measured]
+        if not entirely and not all(shares):
+            return
+        self._untold = [line[len(share) :] for line, share in zip(measured, shares, strict=True)]
+        told = [interval for share in shares for interval in share]
+        start_ns, end_ns = min(part.start_ns for part in told), max(part.end_ns for part in told)
+        self._drive.on_interval(Interval.merged(told, self._index, start_ns, end_ns))
+        self._index += 1
+
+    def _interrupt(self) -> None:
+        _all(self._hosts, "interrupt")
+
+    def has_told(self, interval: Interval) -> bool:
+        """Whether this interval of the whole load was told while the hosts measured."""
+        return self._is_followed and interval.phase == "measure"
+
+
+class _FollowedDuet:
+    """A duet on a load host: its blocks are told while it warms up, and to its end if a condition may end it early."""
+
+    def __init__(self, host: RemoteHost, duet: DuetDrive) -> None:
+        self._host, self._drive, self._known = host, duet.drive, 0
+        self._transcript = Transcript(on_block=duet.on_block)
+
+    def until_warm(self) -> None:
+        """End the warm-up when the servers are warm, if that is to be detected."""
+        is_warm = self._drive.is_warm
+        while is_warm is not None and (lines := call(self._host, "lines_after", self._known, 5.0)):
+            for seen in self._read(lines):
+                if seen.phase != "warmup":
+                    return
+                if is_warm(seen):
+                    call(self._host, "order", {"command": "measure"})
+                    return
+
+    def until_it_ends(self) -> None:
+        """Tell the blocks until the engine has ended; at once without a condition."""
+        if not self._drive.cell.abort_when:
+            return
+        self._drive.on_remote(partial(call, self._host, "interrupt"))
+        has_ended = False
+        while not has_ended:
+            time.sleep(FOLLOWED_S)
+            lines, has_ended = call(self._host, "news_after", self._known)
+            self._read(lines)
+
+    def traffic(self, ended: Ended) -> DuetTraffic | None:
+        """Read the rest, and return the traffic; None if the engine wrote no result."""
+        self._read(ended.lines[self._known :])
+        return self._transcript.duet_traffic()
+
+    def _read(self, lines: Sequence[str]) -> list[Interval | DuetBlock]:
+        self._known += len(lines)
+        return _events_of(self._host, lines, self._transcript)
 
 
 class RemoteMonitor:
@@ -338,17 +431,18 @@ def _all(hosts: Sequence[RemoteHost], method: str, *arguments: Any) -> list[Any]
     return [answer.result(CALL_S) for answer in pending]
 
 
-def _read(host: RemoteHost, ended: Ended, transcript: Transcript) -> Transcript:
+def _events_of(host: RemoteHost, lines: Sequence[str], transcript: Transcript) -> list[Interval | DuetBlock]:
+    """Read lines of a host's engine, and return their intervals and blocks. Raises DriveError that names the host."""
     try:
-        for line in ended.lines:
-            transcript.read(line)
+        return [event for line in lines if (event := transcript.read(line)) is not None]
     except DriveError as error:
         raise DriveError(f"{host.report.name}: {error.message}", hint=error.hint) from error
-    return transcript
 
 
 def _traffic_of(host: RemoteHost, ended: Ended, interval_ns: int) -> Traffic:
-    traffic = _read(host, ended, Transcript(interval_ns=interval_ns)).traffic()
+    transcript = Transcript(interval_ns=interval_ns)
+    _events_of(host, ended.lines, transcript)
+    traffic = transcript.traffic()
     if traffic is None:
         raise _no_result(host, ended)
     return traffic
