@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,22 +14,28 @@ from redline.model import (
     DuetRecording,
     Estimate,
     Histogram,
+    ObjectiveState,
     Outcomes,
     Recording,
     Report,
     Request,
     RequestRatio,
+    RequestReport,
     RequestTraffic,
     Run,
     Scenario,
     TargetTraffic,
 )
+from redline.model.limits import LimitProbe, ProbeState
 from redline.report.document import Medium, Table
 from redline.report.render import csvfile
 from redline.report.render import markdown as md
 from redline.report.sections.by_request import MOST_ROWS, request_tables
+from redline.report.sections.limit import OUTLINE
 from redline.report.sections.run import OUTLINE as RUN_OUTLINE
+from tests.fakes import limits
 from tests.fakes.duets import simulated_duet
+from tests.fakes.limits import busy
 from tests.fakes.recordings import SATURATE, simulated_run
 
 MIX = Scenario(
@@ -155,6 +162,61 @@ def start(number: int, slower: float) -> DuetRecording:
 
     targets = tuple(map(target, range(3)))
     return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"targets": targets})})
+
+
+def test_a_duet_has_no_column_for_the_throughput_that_it_does_not_know(report: Report) -> None:
+    requests = [own.model_copy(update={"rate_per_s": None}) for own in report.cells[0].requests]
+    for known, has in ((report.cells[0].requests, True), (requests, False)):
+        tables = [block for block in request_tables(known) if isinstance(block, Table)]
+        assert any("throughput" in {column.title for column in table.columns} for table in tables) is has
+        assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
+
+
+def searched(state: ObjectiveState, rate_per_s: float, requests: Sequence[RequestReport], **more: object) -> LimitProbe:
+    probe = busy().probes[0]
+    verdict = ProbeState(name="good", state=state)
+    changed = {"counts": (verdict,), "rate_per_s": rate_per_s, "requests": tuple(requests), "client": "", **more}
+    return probe.model_copy(update=changed)
+
+
+def test_a_search_has_them_of_the_rate_that_its_answer_rests_on(report: Report) -> None:
+    own = report.cells[0].requests
+    probes = [
+        *(searched("met", 100, own), searched("met", 200, own), searched("missed", 400, own)),
+        searched("not known", 300, own, client="the engine was busy"),
+    ]
+
+    def at(*given: LimitProbe) -> str:
+        cell = busy().model_copy(update={"probes": given})
+        return md.render(OUTLINE.text(limits.report(cell), Medium.MARKDOWN)).decode().partition("By request")[2]
+
+    assert "at 200/s, which met the objectives" in at(*probes)
+    assert "at 400/s, which missed the objectives" in at(*probes[2:])
+    assert "POST /basket" in at(*probes)
+    assert at(probes[3]) == at(searched("met", 100, ())) == ""
+
+
+def test_the_csv_of_a_search_has_a_row_for_each_request_of_a_probe(report: Report) -> None:
+    own = report.cells[0].requests[0]
+    cut = own.model_copy(update={"outcomes": Outcomes(ok=5, timeout=2, in_flight=4), "first_byte": own.response})
+    cell = busy().model_copy(update={"probes": (searched("missed", 400, [own, cut], hopeless=True),)})
+    sheet = csvfile.render_search(limits.report(cell)).decode()
+    first, second = (row for row in csv.DictReader(io.StringIO(sheet)) if row["row"] == "request")
+    assert (first["request"], first["rate_per_s"]) == ("items", "400")
+    assert first["requests"] == str(own.outcomes.total)
+    assert (second["requests"], second["errors"]) == ("11", "2")  # those in flight were ended by the search
+    assert second["p50_ns"] == second["first_byte_p50_ns"] != ""
+
+
+def test_the_csv_of_a_run_has_statuses_and_outcomes_of_each_request(report: Report) -> None:
+    first, *others = report.cells
+    own = first.requests[0].model_copy(
+        update={"answers": {"201": 7, "5xx": 3}, "outcomes": Outcomes(ok=7, unexpected_status=3)}
+    )
+    changed = report.model_copy(update={"cells": (first.model_copy(update={"requests": (own,)}), *others)})
+    rows = {row["metric"]: row["value"] for row in csv.DictReader(io.StringIO(csvfile.render(changed).decode()))}
+    assert (rows["answers-201:items"], rows["answers-5xx:items"], rows["unexpected-status:items"]) == ("7", "3", "3")
+    assert "timeout:items" not in rows
 
 
 def test_a_duet_says_which_request_is_slower() -> None:

@@ -14,6 +14,7 @@ from redline.model import (
     Grade,
     Outcomes,
     Request,
+    RequestTraffic,
     Scenario,
 )
 from redline.stats import Trial
@@ -74,6 +75,38 @@ def test_wrong_answers_say_their_status_and_when_they_began(from_interval: int, 
     found = judge(CLOSED, recording.model_copy(update={"traffic": traffic}))
     (message,) = (finding.message for finding in found if finding.kind == "wrong-answers")
     assert says in message
+
+
+def test_of_a_mix_wrong_answers_have_only_wrong_statuses_and_their_request() -> None:
+    moved = Request(name="old", path="/old", expect=Expected(status=302))
+    mix = Scenario(name="mix", request=moved, others=(Request(name="checkout", path="/checkout"),))
+    cell = simulated_cell(scenario=mix, load=SATURATE)
+    recording = simulated_recording(cell, replace(GOOD, outcomes={"unexpected_status": 40}))
+    traffic = recording.traffic
+    assert traffic is not None
+    ok = traffic.counts.outcomes.ok
+    each = ok // 2
+    requests = (
+        RequestTraffic(status={"3xx": each}, outcomes=Outcomes(ok=each), response=traffic.response),
+        RequestTraffic(
+            status={"2xx": ok - each, "5xx": 40},
+            outcomes=Outcomes(ok=ok - each, unexpected_status=40),
+            response=traffic.response,
+        ),
+    )
+    counts = traffic.counts.model_copy(update={"status": {"2xx": ok - each, "3xx": each, "5xx": 40}})
+
+    def message(known: tuple[RequestTraffic, ...]) -> str:
+        changed = traffic.model_copy(update={"counts": counts, "requests": known})
+        found = judge(cell, recording.model_copy(update={"traffic": changed}))
+        return next(finding.message for finding in found if finding.kind == "wrong-answers")
+
+    assert ") were answered wrongly, all of them checkout: 40 unexpected status; 5xx." in message(requests)
+    assert ") were answered wrongly: 40 unexpected status; 5xx." in message(())
+    both = requests[0].model_copy(
+        update={"status": {"2xx": 5, "3xx": each}, "outcomes": Outcomes(ok=each, unexpected_status=5)}
+    )
+    assert "answered wrongly: 40 unexpected status; 2xx, 5xx." in message((both, requests[1]))
 
 
 def test_lengths_that_vary_by_chance_are_left_alone() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from redline.analysis.search_state import SearchState
 from redline.model import Recording
-from redline.model.failures import FirstFailure, earliest
+from redline.model.failures import FirstFailure, earliest, labelled
 from redline.model.search import ProbeRecording
 from redline.plugins.hosts.parts import merged
 from redline.report.render import RENDERERS
@@ -48,6 +48,17 @@ def answered(answer: bytes, at: int | None, begins: int = 0) -> FirstFailure:
 def test_its_text_has_reason_place_and_bytes(given: FirstFailure, text: str) -> None:
     assert given.text == text
     assert "\n" not in given.text
+
+
+def test_it_names_its_request_where_there_are_several() -> None:
+    given = [failure("timeout", "no answer", request=1), failure("connect", "refused"), failure(request=7)]
+    named = labelled(given, ("items", "GET /item/{rand:1..9}"))
+    assert [each.text for each in named] == [
+        "timeout of GET /item/{rand:1..9}: no answer",
+        "connect: refused",
+        "malformed: it was wrong",
+    ]
+    assert labelled(given, ()) == (*given,)
 
 
 def test_the_earliest_of_each_outcome_is_kept_in_the_order_of_outcomes() -> None:

@@ -33,6 +33,7 @@ def test_the_reference_names_the_columns_in_their_order() -> None:
     assert tuple(listed[: len(COLUMNS)]) == COLUMNS
     table = REFERENCE.read_text().partition("The CSV of a search")[2]
     ranged = {"p90_ns", "p99_ns"}  # within `p50_ns` to `p999_ns`
+    ranged |= {f"first_byte_{name}_ns" for name in ("p75", "p90", "p95", "p99", "p999")}
     assert {name for name in SEARCH_COLUMNS if f"`{name}`" not in table} == ranged
 
 

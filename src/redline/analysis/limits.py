@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from redline.model import Histogram, Objective, ObjectiveState
+from redline.model import Histogram, JourneyReport, Objective, ObjectiveState, RequestReport
 from redline.model.failures import FirstFailure
 from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeState
 from redline.search import Evidence, Limit, Search
@@ -48,6 +48,8 @@ def probe(  # noqa: PLR0913
     fresh: bool = False,
     start: int = 0,
     failures: tuple[FirstFailure, ...] = (),
+    requests: tuple[RequestReport, ...] = (),
+    journeys: JourneyReport | None = None,
     recording: str = "",
 ) -> LimitProbe:
     """The published form of a probe; `why` is a message for users, `start` the number of the server's start."""
@@ -76,6 +78,8 @@ def probe(  # noqa: PLR0913
         why=why,
         counts=tuple(_state_for(name, evidence, conditions) for name, conditions in sets.items()),
         failures=failures,
+        requests=requests,
+        journeys=journeys,
         recording=recording,
     )
 

@@ -11,10 +11,22 @@ from typing import Literal
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
+from redline.analysis.percentiles import LoadedRequests, journey_report, request_reports
 from redline.analysis.unrecorded import unrecorded_of_search
 from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
-from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, ServerFacts, Traffic
+from redline.model import (
+    Cell,
+    Finding,
+    Interval,
+    Load,
+    Manifest,
+    Objective,
+    Plan,
+    RequestReport,
+    ServerFacts,
+    Traffic,
+)
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
 from redline.model.plan import never_aborted
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
@@ -216,6 +228,8 @@ class SearchState:
                 fresh=phase == "confirm",
                 start=made.start,
                 failures=failures,
+                requests=self._reports_of(recording.traffic, evidence),
+                journeys=journey_report(self.cell.scenario, [recording.traffic.journeys], evidence.seconds),
                 recording=f"probes/{self.cell.slug}/{recording.position:04d}.json",
             )
         )
@@ -383,6 +397,14 @@ class SearchState:
             outcomes = seen.outcomes
             ended_by_us = outcomes.in_flight + outcomes.unsent if cut else 0
             yield label, RequestSeen(outcomes.total, outcomes.ok, outcomes.errors - ended_by_us, seen.response)
+
+    def _reports_of(self, traffic: Traffic, evidence: Evidence) -> tuple[RequestReport, ...]:
+        """What a report says of each of several requests; their rates add up to that of the probe."""
+        if not self.cell.scenario.others:
+            return ()
+        seconds = evidence.seconds
+        counted = LoadedRequests(traffic.requests, round(evidence.answered_per_s * seconds), seconds)
+        return request_reports(self.cell.scenario, [counted])
 
     def _held(self, evidence: Evidence) -> Iterator[Objective]:
         """What the rule on response times that ended a probe asks for: a late engine may be why it held."""

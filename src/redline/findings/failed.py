@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Observation, Rule
-from redline.model import Cell, Closed, Counts, Outcomes, Traffic
+from redline.model import Cell, Closed, Counts, Outcomes, RequestTraffic, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -119,7 +119,7 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     biases="percentiles count how fast requests failed",
     blames="server",
 )
-def errors(traffic: Traffic) -> Observation | None:
+def errors(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
     end.
 
@@ -132,8 +132,8 @@ def errors(traffic: Traffic) -> Observation | None:
     kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
     lost = sum(getattr(outcomes, kind) for kind in kinds)
     message = (
-        f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer: "
-        f"{listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
+        f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer"
+        f"{_all_of_one(cell, traffic, kinds)}: {listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
     )
     return Observation(lost / traffic.counts.due, message)
 
@@ -166,7 +166,7 @@ def exhausted(traffic: Traffic) -> Observation | None:
 
 
 @Rule("wrong-answers", when="requests", warn=0.0, invalid=0.01, biases=TOO_CHEAP, blames="server")
-def wrong_answers(traffic: Traffic) -> Observation | None:
+def wrong_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due with another answer than expected. The first wrong body, or bytes that are not HTTP, make it
     **invalid**.
 
@@ -179,8 +179,9 @@ def wrong_answers(traffic: Traffic) -> Observation | None:
     share = wrong / traffic.counts.due
     began_ns = _began_ns(traffic)
     message = (
-        f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly: "
-        f"{listed(outcomes, _WRONG)}{_turned(traffic, began_ns)}.{_first(traffic, _occurred(outcomes, _WRONG))}"
+        f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly"
+        f"{_all_of_one(cell, traffic, _WRONG)}: {listed(outcomes, _WRONG)}{_turned(cell, traffic, began_ns)}."
+        f"{_first(traffic, _occurred(outcomes, _WRONG))}"
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
     advice = _TURNED if began_ns else _MALFORMED if outcomes.malformed == wrong else None
@@ -205,10 +206,41 @@ def _began_ns(traffic: Traffic) -> int:
     return 0
 
 
-def _turned(traffic: Traffic, began_ns: int) -> str:
+def _all_of_one(cell: Cell, traffic: Traffic, kinds: Sequence[str]) -> str:
+    """`, all of them checkout`, if these outcomes are of one of several requests; else empty."""
+    labels = cell.scenario.told_apart
+    having = [label for label, own in zip(labels, traffic.requests, strict=False) if _occurred(own.outcomes, kinds)]
+    return f", all of them {having[0]}" if len(having) == 1 else ""
+
+
+def _wrong_classes(cell: Cell, traffic: Traffic) -> set[str]:
+    """The classes of wrong statuses; of several requests that were not counted apart, those that none expects."""
+    requests = cell.scenario.requests
+    parts: Sequence[Counts | RequestTraffic] = traffic.requests
+    if len(parts) != len(requests):
+        return _surely_wrong(traffic.counts, cell.scenario.statuses, told=not cell.scenario.others)
+    pairs = zip(parts, requests, strict=True)
+    return set[str]().union(*(_surely_wrong(own, request.expect.statuses) for own, request in pairs))
+
+
+def _surely_wrong(counts: Counts | RequestTraffic, expected: Iterable[int], *, told: bool = True) -> set[str]:
+    """The classes of answers whose status is wrong. That of a right status is among them where the rest of it is known.
+
+    `told`: all these requests expect the same statuses.
+    """
+    statuses = set(expected)
+    known = counts.by_status(statuses)
+    right_ones = counts.outcomes.ok + counts.outcomes.unexpected_body
+    apart = told and len(statuses) == 1 and (not right_ones or any(name.isdigit() for name in known))
+    right = set[str]() if apart else {f"{status // 100}xx" for status in statuses}
+    return {name for name in known if name.endswith("xx")} - right - {"1xx"}
+
+
+def _turned(cell: Cell, traffic: Traffic, began_ns: int) -> str:
     """The statuses that are wrong, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
-    classes = sorted(name for name, count in traffic.counts.status.items() if count and name > "2xx")
-    classes += filter(None, [traffic.counts.grpc_statuses])
+    calls = traffic.counts.grpc_statuses
+    classes = sorted(_wrong_classes(cell, traffic) - ({"2xx"} if calls else set()))
+    classes += [calls] if calls else []
     if began_ns:
         classes.append(f"the first after {duration(began_ns)}")
     return f"; {', '.join(classes)}" if classes else ""

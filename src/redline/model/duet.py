@@ -1,11 +1,12 @@
 """A duet: several servers alive at once, loaded in short slices in turn. See docs/reference/engine-protocol.md."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.failures import FirstFailure
+from redline.model.failures import FirstFailure, labelled
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.journey_traffic import JourneyTraffic
@@ -99,6 +100,13 @@ class DuetTraffic(Frozen):
 
         blocks = (block.model_copy(update={"slices": tuple(map(known, block.slices))}) for block in self.blocks)
         return self.model_copy(update={"blocks": tuple(blocks)})
+
+    def with_labels(self, labels: Sequence[str]) -> "DuetTraffic":
+        """The same traffic; failures say by these labels which of several requests they were."""
+        targets = tuple(
+            target.model_copy(update={"failures": labelled(target.failures, labels)}) for target in self.targets
+        )
+        return self.model_copy(update={"targets": targets})
 
     def ended_failing(self) -> "DuetTraffic":
         """The same traffic, which the lab ended because every request to one of the servers failed."""

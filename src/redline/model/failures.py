@@ -1,7 +1,7 @@
 """Why requests failed: the first failure of each outcome that is not `ok`, and its text."""
 
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from pydantic import ConfigDict, Field
@@ -39,14 +39,16 @@ class FirstFailure(Frozen):
     bytes_base64: str | None = Field(default=None, description="bytes around that place; null if none arrived")
     time_ns: int = Field(description="since the epoch of the load; 0 if before it")
     request: int | None = omitted_if_default(None, "which request of several it was, counted from 0")
+    label: str = omitted_if_default("", "what results call that request")
 
     @property
     def text(self) -> str:
-        r"""The outcome, its reason and the received bytes, on one line.
+        r"""The outcome, the request if there are several, the reason and the received bytes, on one line.
 
         `malformed: a space follows the size of a chunk (RFC 9112, 7.1), at byte 17 of "HTTP/1.1 200 OK\r\n…"`.
         """
-        return f"{self.outcome.replace('_', ' ')}: {self.reason}{self._seen()}"
+        of = f" of {self.label}" if self.label else ""
+        return f"{self.outcome.replace('_', ' ')}{of}: {self.reason}{self._seen()}"
 
     def _seen(self) -> str:
         """The place of a fault, and the bytes around it."""
@@ -70,3 +72,13 @@ def earliest(failures: Iterable[FirstFailure]) -> tuple[FirstFailure, ...]:
     for failure in sorted(failures, key=lambda failure: failure.time_ns):
         first.setdefault(failure.outcome, failure)
     return tuple(first[outcome] for outcome in _ORDER if outcome in first)
+
+
+def labelled(failures: Iterable[FirstFailure], labels: Sequence[str]) -> tuple[FirstFailure, ...]:
+    """The failures with what results call their requests; `labels` are empty for a single request."""
+    return tuple(
+        failure.model_copy(update={"label": labels[failure.request]})
+        if failure.request is not None and failure.request < len(labels)
+        else failure
+        for failure in failures
+    )

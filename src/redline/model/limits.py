@@ -6,12 +6,14 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.by_request import RequestReport
 from redline.model.environment import Environment
 from redline.model.estimate import Estimate, Verdict
 from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
+from redline.model.journey_traffic import JourneyReport
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
 from redline.model.timeline import SearchedLoad
@@ -95,6 +97,8 @@ class LimitProbe(Frozen):
     why: str = Field(default="", description="why this rate was probed")
     counts: tuple[ProbeState, ...] = omitted_if_default((), "its evidence, by set of objectives")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
+    requests: tuple[RequestReport, ...] = omitted_if_default((), "by request, if the scenario has several")
+    journeys: JourneyReport | None = omitted_if_default(None, "of a scenario that is a journey")
     recording: str = omitted_if_default("", "the file of its recording in the search's directory; empty if not kept")
 
     @property

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.failures import FirstFailure
+from redline.model.failures import FirstFailure, labelled
 from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyTraffic
 from redline.model.streams import STREAMS, StreamTraffic
@@ -433,6 +433,10 @@ class Traffic(Frozen):
         """The same traffic, without the server's CPU time."""
         clocks = self.clocks and self.clocks.model_copy(update={"server_cpu_ns": None})
         return self.model_copy(update={"clocks": clocks})
+
+    def with_labels(self, labels: Sequence[str]) -> "Traffic":
+        """The same traffic; its failures say by these labels which of several requests they were."""
+        return self.model_copy(update={"failures": labelled(self.failures, labels)}) if self.failures else self
 
     def ended_failing(self) -> "Traffic":
         """The same traffic, which the lab ended because every request failed."""

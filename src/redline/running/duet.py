@@ -260,7 +260,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     )
     traffic, failure = None, None
     try:
-        traffic, failure = abort.ended(driver.duet(duet))
+        traffic, failure = abort.ended(driver.duet(duet).with_labels(cells[0].scenario.told_apart))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)

@@ -159,7 +159,7 @@ def _record(  # noqa: PLR0913 - as above
             for subject, pid in zip(("server", *HOPS), server.facts.pids, strict=False):
                 for monitor in monitors:
                     monitor.follow(subject, pid)
-        traffic = tools.driver.drive(drive)
+        traffic = tools.driver.drive(drive).with_labels(cell.scenario.told_apart)
         if traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
     except DriveError as raised:
@@ -264,7 +264,8 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     try:
         if drive.cell.warmup_ns:
             warming = replace(drive, cell=cell, workers=workers, keep_interrupted=False)
-            _, failing = abort.ended(driver.drive(replace(warming, on_start=started, on_interval=seen)))
+            traffic = driver.drive(replace(warming, on_start=started, on_interval=seen))
+            _, failing = abort.ended(traffic.with_labels(cell.scenario.told_apart))
             if failing is not None:
                 return death_soon(server) or failing
     except DriveError as error:

@@ -9,8 +9,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from redline.model import CellReport, Comparison, Estimate, Finding, JourneyReport, MemoryReport, Metric, Report
-from redline.model.limits import LimitReport
+from redline.model import (
+    CellReport,
+    Comparison,
+    Estimate,
+    Finding,
+    JourneyReport,
+    MemoryReport,
+    Metric,
+    Report,
+    RequestReport,
+)
+from redline.model.limits import LimitProbe, LimitReport
 from redline.report.format import PERCENTILES, quantile_name
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
 from redline.visible import visible
@@ -31,6 +41,8 @@ _PROBE = (
     *("p50_ns", "p90_ns", "p99_ns", "p999_ns", "overloaded", "client"),
 )
 _ADDED_LATER = ("p75_ns", "p95_ns", "max_ns", "aborted_by")
+_TIMES = {0.5: "p50_ns", 0.75: "p75_ns", 0.9: "p90_ns", 0.95: "p95_ns", 0.99: "p99_ns", 0.999: "p999_ns", 1.0: "max_ns"}
+_OF_REQUEST = ("request", "requests", "body_bytes", *(f"first_byte_{name}" for name in _TIMES.values()))
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
@@ -39,6 +51,7 @@ SEARCH_COLUMNS = (
     *_RATIO,
     *_PROBE,
     *_ADDED_LATER,
+    *_OF_REQUEST,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -60,7 +73,7 @@ def render(report: Report) -> bytes:
 
 
 def render_search(report: LimitReport) -> bytes:
-    """Rows for cells: a row per limit and per probe; then a row per comparison and skipped cell."""
+    """Rows for cells: a row per limit, per probe and per request of a probe; then per comparison and skipped cell."""
     return _sheet(SEARCH_COLUMNS, _search_rows(report))
 
 
@@ -80,7 +93,11 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         for limit in cell.limits:
             yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
         for probe in cell.probes:
-            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER)}
+            made: dict[str, Field] = {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER)}
+            yield about | {"row": "probe"} | made
+            loaded = {name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds")}
+            for request in probe.requests:
+                yield about | {"row": "request"} | loaded | _of_request(probe, request)
         if not cell.limits:
             yield about | {"row": "limit", "reason": cell.reason}
     for comparison in report.comparisons:
@@ -101,6 +118,21 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         }
     for skipped in report.skipped:
         yield {"row": "skipped", "slug": skipped.slug, "reason": skipped.reason}
+
+
+def _of_request(probe: LimitProbe, request: RequestReport) -> dict[str, Field]:
+    """What a probe counted of one of several requests; as in its own row, what ended with it early is no error."""
+    ended_by_us = request.outcomes.in_flight + request.outcomes.unsent if probe.hopeless or probe.aborted_by else 0
+    known, first = ({point.q: point.ns for point in times} for times in (request.response, request.first_byte))
+    return {
+        "request": request.request,
+        "answered_per_s": request.rate_per_s,
+        "requests": request.outcomes.total,
+        "errors": request.outcomes.errors - ended_by_us,
+        "body_bytes": request.body_bytes,
+        **{name: known.get(q) for q, name in _TIMES.items()},
+        **{f"first_byte_{name}": first.get(q) for q, name in _TIMES.items()},
+    }
 
 
 def _rows(report: Report) -> Iterator[dict[str, Field]]:
@@ -147,6 +179,8 @@ def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
             ("requests", "1", request.outcomes.total),
             ("errors", "1", request.outcomes.errors),
             ("body", "B", request.body_bytes),
+            *((f"answers-{status}", "1", count) for status, count in request.answers.items()),
+            *((kind.replace("_", "-"), "1", count) for kind, count in request.outcomes if count and kind != "ok"),
         ]
         for name, unit, number in numbers:
             yield {"metric": f"{name}:{request.request}", "unit": unit, "value": number, "method": _POOLED}

@@ -1,8 +1,9 @@
 """The requests of scenarios with several: tables of speeds, times, outcomes and CPU time, and their ratios in duets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from redline.model import CellReport, MixCpu, Report, RequestRatio, RequestReport
+from redline.model import CellReport, MixCpu, ObjectiveState, Report, RequestRatio, RequestReport
+from redline.model.limits import LimitProbe, LimitReport
 from redline.model.percentile import Percentile
 from redline.report import format as fmt
 from redline.report.document import Block, Column, Fold, Line, Medium, Prose, Section, Table, filled, line
@@ -26,6 +27,7 @@ def request_tables(
     if not requests:
         return
     heading = line((title, "strong")) if title else ()
+    rated = any(request.rate_per_s is not None for request in requests)
     most = sorted(request.outcomes.total for request in requests)[-MOST_ROWS:]
     # In the order of the list, which is that of a journey's steps.
     shown = [request for request in requests if request.outcomes.total >= most[0]][:MOST_ROWS]
@@ -33,8 +35,10 @@ def request_tables(
     columns = (Column("request"), *_times_heads(known))
     rows = tuple((request.request, *_times(request.response, known)) for request in shown)
     yield Table(columns, rows, heading, on=Medium.TERMINAL)
-    columns = (Column("request"), *_counts_heads(cpu))
-    yield Table(columns, tuple((request.request, *_counts(request, cpu)) for request in shown), on=Medium.TERMINAL)
+    columns = (Column("request"), *_counts_heads(cpu, rated=rated))
+    yield Table(
+        columns, tuple((request.request, *_counts(request, cpu, rated=rated)) for request in shown), on=Medium.TERMINAL
+    )
     early = [request for request in shown if request.first_byte]
     known_early = [q for q in QUANTILES if any(point.q == q for request in requests for point in request.first_byte)]
     columns = (Column("first byte of"), *_times_heads(known_early))
@@ -43,18 +47,60 @@ def request_tables(
     left = len(requests) - len(shown)
     more = f"{fmt.integer(left)} more came less often; Markdown, page, CSV and JSON have all of them."
     yield Prose.of([more] if left else (), "dim", on=Medium.TERMINAL)
-    columns = (Column("request"), Column("sent as"), *_counts_heads(cpu), *_times_heads(known))
+    columns = (Column("request"), Column("sent as"), *_counts_heads(cpu, rated=rated), *_times_heads(known))
     all_rows = tuple(
-        (request.request, f"{request.method} {request.path}", *_counts(request, cpu), *_times(request.response, known))
+        (
+            *(request.request, f"{request.method} {request.path}"),
+            *_counts(request, cpu, rated=rated),
+            *_times(request.response, known),
+        )
         for request in requests
     )
     yield Table(columns, all_rows, heading, on=Medium.WRITTEN)
 
 
+def searched_tables(report: LimitReport) -> Iterator[Section]:
+    """The tables of a search: of the probe at the highest rate that met its objectives, else at the lowest."""
+    blocks = list[Block]()
+    for cell in report.cells:
+        if probe := _telling(cell.probes):
+            name = f"{cell.slug}, at {probe.rate_per_s:,.0f}/s, which {_VERDICTS[_state(probe)]}"
+            blocks += [*journey_tables(probe.journeys, name), *request_tables(probe.requests, name)]
+    if blocks:
+        about = Prose.of([_OF_PROBES], "dim", on=Medium.WRITTEN)
+        yield Section("By request", tuple(filled(about, *blocks)), anchor="requests")
+
+
+_OF_PROBES = "Of a single probe of each search; JSON and CSV have the requests of all probes."
+_VERDICTS = {
+    "met": "met the objectives",
+    "missed": "missed the objectives",
+    "not known": "says nothing of the objectives for sure",
+}
+
+
+def _state(probe: LimitProbe) -> ObjectiveState:
+    """Whether a probe met all objectives."""
+    states = {verdict.state for verdict in probe.counts}
+    return "missed" if "missed" in states else "met" if states == {"met"} else "not known"
+
+
+def _telling(probes: Iterable[LimitProbe]) -> LimitProbe | None:
+    """The probe whose requests a reader of the answer wants to see; None without results by request."""
+    by_state: dict[ObjectiveState, list[LimitProbe]] = {"met": [], "missed": [], "not known": []}
+    for probe in sorted(probes, key=lambda probe: probe.rate_per_s):
+        if probe.requests and not probe.is_void:
+            by_state[_state(probe)].append(probe)
+    ordered = [*reversed(by_state["met"]), *by_state["missed"], *by_state["not known"]]
+    return next(iter(ordered), None)
+
+
 def outcomes_table(requests: Sequence[RequestReport]) -> Table:
     """How requests ended, without speeds and times: those of an invalid load are no result."""
-    heads = _counts_heads()[1:-1]
-    return Table((Column("request"), *heads), tuple((own.request, *[*_counts(own)][1:-1]) for own in requests))
+    heads = _counts_heads(rated=False)[:-1]
+    return Table(
+        (Column("request"), *heads), tuple((own.request, *[*_counts(own, rated=False)][:-1]) for own in requests)
+    )
 
 
 def request_sections(report: Report) -> Iterator[Section]:
@@ -136,14 +182,22 @@ def _times(points: Sequence[Percentile], quantiles: Sequence[float]) -> Iterator
     return (known.get(q, "") for q in quantiles)
 
 
-def _counts_heads(cpu: Mapping[str, str] | None = None) -> tuple[Column, ...]:
-    names = ("throughput", "requests", *(("of the CPU",) if cpu else ()), "failed", "status codes", "body")
+def _counts_heads(cpu: Mapping[str, str] | None = None, *, rated: bool = True) -> tuple[Column, ...]:
+    names = (
+        *(("throughput",) if rated else ()),
+        "requests",
+        *(("of the CPU",) if cpu else ()),
+        "failed",
+        "status codes",
+        "body",
+    )
     return tuple(Column(name, "left" if name == "status codes" else "right") for name in names)
 
 
-def _counts(request: RequestReport, cpu: Mapping[str, str] | None = None) -> Iterator[str]:
+def _counts(request: RequestReport, cpu: Mapping[str, str] | None = None, *, rated: bool = True) -> Iterator[str]:
     kinds = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in request.outcomes if kind != "ok" and n]
-    yield "" if request.rate_per_s is None else fmt.rate(request.rate_per_s)
+    if rated:
+        yield "" if request.rate_per_s is None else fmt.rate(request.rate_per_s)
     yield fmt.integer(request.outcomes.total)
     if cpu:
         yield cpu.get(request.request, "")

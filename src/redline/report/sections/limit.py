@@ -33,6 +33,7 @@ from redline.report.figures import Legend, Plot, Plots
 from redline.report.outline import Chapter, Outline
 from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
+from redline.report.sections.by_request import searched_tables
 from redline.report.sections.doubt import limit_caveats
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
 from redline.report.sections.limit_probes import failures_lines, probes_table, rate_text
@@ -426,6 +427,7 @@ OUTLINE = Outline(
         Chapter(ratio_section, on=Medium.WRITTEN),
         Chapter(_curves, on=Medium.PAGE),
         Chapter(_around, on=Medium.TEXT),
+        Chapter(searched_tables),
         Chapter(search_findings),
         Chapter(lambda report: skipped_section(report.skipped)),
         Chapter(lambda report: hosts_section(report.hosts)),
