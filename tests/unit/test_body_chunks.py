@@ -77,9 +77,10 @@ def test_the_engine_is_told() -> None:
     assert base64.b64decode(told["body_base64"]) == b"hello"
 
 
-def test_the_header_of_curl_means_the_same() -> None:
+def test_the_headers_of_curl_mean_the_same() -> None:
     def asked(body: str | None) -> dict[str, object]:
-        flags = LoadFlags(url="http://127.0.0.1:1/", headers=["transfer-encoding:Chunked", "A: b"], body=body)
+        headers = ["transfer-encoding:Chunked", "A: b", "expect: 100-continue"]
+        flags = LoadFlags(url="http://127.0.0.1:1/", headers=headers, body=body)
         (made,) = scenarios(flags, Given("the URL's path", "/"), str)
         assert isinstance(made, dict)
         return made
@@ -87,9 +88,11 @@ def test_the_header_of_curl_means_the_same() -> None:
     made = asked("hello")
     assert isinstance(made["chunked"], Given)
     assert made["chunked"].value is True
+    assert isinstance(made["expect_continue"], Given)
+    assert made["expect_continue"].value == "1s"
     assert isinstance(made["headers"], dict)
     assert [*made["headers"]] == ["A"]
     without = asked(None)
     assert "chunked" not in without
     assert isinstance(without["headers"], dict)
-    assert "transfer-encoding" in without["headers"]
+    assert {"transfer-encoding", "expect"} < {*without["headers"]}

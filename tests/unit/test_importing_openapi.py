@@ -7,7 +7,8 @@ import pytest
 
 from redline.errors import UsageError
 from redline.suite.importing import Made, Wanted
-from redline.suite.importing.made_values import NoValueError, SchemaValues
+from redline.suite.importing.allowed import NoValueError
+from redline.suite.importing.made_values import SchemaValues
 from tests.unit.test_importing import imported, left
 
 
@@ -138,6 +139,110 @@ def test_where_no_value_can_be_made_there_is_none(schema: object) -> None:
         SchemaValues({}, lambda part: part, "3.1.0").value(schema)
 
 
+EXPLODES = "^(a|a|aa)+$b"
+LONG = "a" * 40
+
+
+def schema_of(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def posted(schema: object, schemas: dict[str, Any] | None = None, count: int = 1) -> Made:
+    body = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    paths = {"/ok": {"get": {}}, **{f"/{at}": {"post": body} for at in range(count)}}
+    return api(paths, components={"schemas": schemas or {}})
+
+
+def doubled(last: dict[str, Any]) -> dict[str, Any]:
+    """Schemas that each name the next twice, so that the last is named 2^40 times."""
+    return {**{f"s{at}": {"allOf": [schema_of(f"s{at + 1}")] * 2} for at in range(40)}, "s40": last}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": EXPLODES, "minLength": 40},
+        {"enum": [LONG], "pattern": EXPLODES},
+        {"properties": {LONG: {"const": 1}}, "patternProperties": {EXPLODES: {}}},
+        {
+            "properties": {LONG: {"const": 1}},
+            "patternProperties": {"^$": {}, EXPLODES: {}},
+            "unevaluatedProperties": {},
+        },
+        {"const": {LONG: 1}, "propertyNames": {"pattern": EXPLODES}},
+        {"allOf": [{"$schema": "http://json-schema.org/draft-07/schema#", "const": LONG, "pattern": EXPLODES}]},
+    ],
+)
+def test_a_pattern_that_takes_too_long_is_named(schema: dict[str, Any]) -> None:
+    made = posted(schema)
+    assert [request["name"] for request in made.requests] == ["ok"]
+    (entry,) = made.left_out
+    assert (entry.why, entry.example) == ("with a pattern that takes too long", f"`{EXPLODES}` of POST /0")
+
+
+def test_a_field_that_may_be_left_out_is_left_out_where_its_pattern_takes_too_long() -> None:
+    slow = {"type": "string", "pattern": EXPLODES, "minLength": 40}
+    made = posted({"properties": {"a": {"type": "integer"}, "b": slow}})
+    assert made.requests[1]["body"] == '{"a": 1}'
+
+
+TOO_MANY = "whose schema takes too many steps to make a value"
+LISTS = {f"s{at}": {"type": "array", "minItems": 100, "items": schema_of(f"s{at + 1}")} for at in range(9)}
+WIDE = {
+    f"s{at}": {"required": [*"abcdefghi"], "properties": dict.fromkeys("abcdefghi", schema_of(f"s{at + 1}"))}
+    for at in range(9)
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "schemas", "why"),
+    [
+        (schema_of("s0"), doubled({"type": "string"}), "for which no value could be made from the schema"),
+        ({"type": "string", "not": {"not": schema_of("s0")}}, doubled({"type": "string"}), TOO_MANY),
+        (schema_of("s0"), {**WIDE, "s9": {"type": "string"}}, TOO_MANY),
+        (schema_of("s0"), {**LISTS, "s9": {"type": "string"}}, TOO_MANY),
+        ({"enum": list(range(30_000))}, {}, TOO_MANY),
+        ({"enum": [[[at] for at in range(2000)]], "uniqueItems": True}, {}, TOO_MANY),
+        ({"example": [1] * 1000, "anyOf": [{"type": "string"}] * 1000}, {}, TOO_MANY),
+        ({"type": "string", "pattern": "(" * 3000}, {}, "with a pattern of more than 2,000 characters"),
+    ],
+)
+def test_a_schema_without_end_is_left_out(
+    schema: object, schemas: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redline.suite.importing.allowed.MOST_STEPS_OF_A_VALUE", 20_000)
+    made = posted(schema, schemas)
+    assert [request["name"] for request in made.requests] == ["ok"]
+    assert left(made) == {why: 1}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"enum": list(range(15_000))}, {"type": "string", "not": {"not": schema_of("s0")}}, {"example": "x" * 900_000}],
+)
+def test_a_document_that_takes_too_many_steps_is_refused(schema: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("redline.suite.importing.allowed.MOST_STEPS_OF_A_VALUE", 20_000)
+    monkeypatch.setattr("redline.suite.importing.allowed.MOST_STEPS", 60_000)
+    with pytest.raises(UsageError) as refused:
+        posted(schema_of("first"), {**doubled({"type": "string"}), "first": schema}, 10)
+    said = "file: paths: values for this document take too many steps; the import stopped at POST /"
+    assert said in str(refused.value)
+
+
+def test_yaml_and_json_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("redline.suite.importing.openapi._LONGEST_YAML", len(YAML) - 1)
+    with pytest.raises(UsageError, match="this YAML is longer than 4 MiB"):
+        imported(YAML)
+    monkeypatch.setattr("redline.suite.importing.source.MOST_VALUES", 5)
+    with pytest.raises(UsageError, match="this JSON has more than 5 values"):
+        api({"/": get()})
+
+
+def test_patterns_of_javascript_are_known() -> None:
+    made = SchemaValues({}, lambda part: part, "3.1.0")
+    assert made.value({"type": "string", "pattern": r"^\p{Lu}\d+$"}) == "A1"
+
+
 def test_what_cannot_be_asked_is_left_out_and_named() -> None:
     made = api(
         {
@@ -146,7 +251,8 @@ def test_what_cannot_be_asked_is_left_out_and_named() -> None:
             "/open": get(security=[{}, {"bearerAuth": []}]),
             "/none": get(parameter("x", "query", {"type": "string", "pattern": "^é{9}$"})),
             "/{unknown}": get(),
-            "/up": {"post": {"requestBody": {"content": {"multipart/form-data": {}}}}},
+            "/up": {"post": {"requestBody": {"content": {"multipart/form-data": {"schema": {"type": "string"}}}}}},
+            "/image": {"put": {"requestBody": {"content": {"image/png": {}}}}},
         }
     )
     assert [request["get"] for request in made.requests] == ["/ok", "/open"]
@@ -154,7 +260,8 @@ def test_what_cannot_be_asked_is_left_out_and_named() -> None:
         "that need a sign-in (`bearerAuth`)": 1,
         "for which no value could be made from the schema": 1,
         "with a parameter in the path that is not described": 1,
-        "whose body is of multipart/form-data": 1,
+        "whose form has no fields": 1,
+        "whose body is of image/png": 1,
     }
 
 
@@ -187,3 +294,47 @@ def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
         imported(text)
     assert says in str(refused.value)
+
+
+FORM = {
+    "allOf": [{"$ref": "#/components/schemas/Named"}],
+    "properties": {
+        "photo": {"type": "string", "format": "binary"},
+        "others": {"type": "array", "items": {"type": "string", "contentMediaType": "image/png"}},
+        "tags": {"type": "array", "items": {"type": "string"}, "example": ["a {seq}", "b"]},
+        "size": {"type": "object", "required": ["w"], "properties": {"w": {"type": "integer"}}},
+    },
+}
+NAMED = {"properties": {"name": {"type": "string"}}}
+
+
+def form_request(kind: str, **encoding: Any) -> dict[str, Any]:
+    content = {kind: {"schema": FORM, "encoding": encoding}}
+    made = api({"/up": {"post": {"requestBody": {"content": content}}}}, components={"schemas": {"Named": NAMED}})
+    return dict(made.requests[0])
+
+
+def test_parts_of_a_form_are_files_where_they_are_binary() -> None:
+    assert form_request("multipart/form-data", photo={"contentType": "image/*, image/jpeg"}) == {
+        "name": "post-up",
+        "post": "/up",
+        "multipart": [
+            {"name": "name", "text": "string"},
+            {"name": "photo", "text": "string", "type": "image/jpeg", "filename": "photo"},
+            {"name": "others", "text": "string", "type": "application/octet-stream", "filename": "others"},
+            {"name": "tags", "text": "a {{seq}}"},
+            {"name": "tags", "text": "b"},
+            {"name": "size", "text": '{"w": 1}', "type": "application/json"},
+        ],
+    }
+
+
+def test_fields_of_a_form_are_those_of_the_value() -> None:
+    form = form_request("application/x-www-form-urlencoded", others={"explode": False})["form"]
+    assert form == {
+        "name": ["string"],
+        "photo": ["string"],
+        "others": ["string"],
+        "tags": ["a {{seq}}", "b"],
+        "size": ['{"w": 1}'],
+    }

@@ -32,7 +32,7 @@ from redline.suite.project import Project, has_journey
 from redline.suite.schema.document import Document, Plain
 from redline.suite.schema.document import Path as Steps
 from redline.suite.schema.project import JOURNEY, MIX
-from redline.suite.schema.request import METHODS
+from redline.suite.schema.request import EXPECT_CONTINUE, METHODS
 from redline.suite.schema.stream import read_stream
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
 from redline.suite.validate.checking import suggest
@@ -53,6 +53,8 @@ _SCOPE = re.compile(r"aws:amz:([A-Za-z0-9-]+):([A-Za-z0-9-]+)")
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _IN_CHUNKS = re.compile(r"\s*transfer-encoding\s*:\s*chunked\s*", re.IGNORECASE)
 """The header with which curl sends a body in chunks."""
+_WAITS = re.compile(r"\s*expect\s*:\s*100-continue\s*", re.IGNORECASE)
+"""The header with which curl lets a body wait for an answer 100."""
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
 
@@ -276,7 +278,8 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
     if method.lower() not in METHODS:
         asked = {"method": Given(f"-X {flags.method}", method), "path": path}
     in_chunks = [line for line in flags.headers if _IN_CHUNKS.fullmatch(line)] if flags.body is not None else []
-    headers = _headers([line for line in flags.headers if line not in in_chunks])
+    waits = [line for line in flags.headers if _WAITS.fullmatch(line)] if flags.body is not None else []
+    headers = _headers([line for line in flags.headers if line not in (*in_chunks, *waits)])
     if headers := headers | _named_headers(flags) | _sign_in(flags):
         asked["headers"] = headers
     if flags.aws_sigv4 is not None:
@@ -287,6 +290,8 @@ def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, obje
         asked["body"] = _body(flags.body, placed)
     if in_chunks:
         asked["chunked"] = Given(f"-H {in_chunks[0]!r}", True)
+    if waits:
+        asked["expect_continue"] = Given(f"-H {waits[0]!r}", EXPECT_CONTINUE)
     if flags.status is not None:
         asked["expect"] = {"status": Given(f"--status {flags.status}", flags.status)}
     if flags.events is not None:

@@ -97,6 +97,10 @@ def _details(request: dict[str, Plain]) -> str:
         parts.append(f"with {size(len(body.encode()))}")
     elif isinstance(body, dict):
         parts.append(f"with {body['file']}")
+    if isinstance(form := request.get("multipart", request.get("form")), (list, dict)):
+        parts.append(f"with a form of {len(form)} part{'s' * (len(form) > 1)}")
+    parts += ["in chunks"] if "chunked" in request else []
+    parts += ["after an answer 100"] if "expect_continue" in request else []
     if isinstance(expect := request.get("expect"), dict):
         parts.append(f"status {expect['status']}")
     return f" ({', '.join(parts)})" if parts else ""

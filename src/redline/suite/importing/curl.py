@@ -61,7 +61,8 @@ _SCHEME = re.compile(r"\w+://")
 _GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
 _NO_TEXT = re.compile("[\0\ud800-\udbff\udc00-\udc7f\udd00-\udfff]")
 """Characters that no command contains: NUL, and half of a UTF-16 surrogate pair. The other surrogates encode bytes."""
-_SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
+_SET_BY_THE_ENGINE = {"connection", "content-length"}
+_OF_A_BODY = {"transfer-encoding", "expect"}
 _TYPE = "Content-Type"
 
 
@@ -144,9 +145,10 @@ def read_curl(words: Sequence[str], read: Callable[[str], bytes] = _no_file) -> 
     named = set(map(_name_of, headers))
     headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
-    return CurlRequest(
-        url=url, method=method, headers=[*filter(_is_sent, headers)], body=body, way=curl_way.way_of(values)
-    )
+    sent = [
+        header for header in headers if _is_sent(header) and (body is not None or _name_of(header) not in _OF_A_BODY)
+    ]
+    return CurlRequest(url=url, method=method, headers=sent, body=body, way=curl_way.way_of(values))
 
 
 def _name_of(header: str) -> str:

@@ -12,12 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from redline.model.template import as_literal
 from redline.quantities import LONGEST_DURATION_NS, clip, duration
+from redline.suite.importing.form_parts import AskedPart, secret_in_parts, written_parts
 from redline.suite.importing.secrets import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.importing.source import RequestSource
 from redline.suite.importing.times import spread
 from redline.suite.schema.bodies import BODIES
 from redline.suite.schema.document import Plain
-from redline.suite.schema.request import METHODS, OneRequestSchema
+from redline.suite.schema.request import EXPECT_CONTINUE, METHODS, OneRequestSchema
 from redline.suite.validate.checking import first_mistake
 
 MOST_REQUESTS = 500
@@ -74,7 +75,8 @@ class Sent(NamedTuple):
 class Asked(NamedTuple):
     """A request of a file: `host` with its port, where the file says it, and `target`, the path with its query.
 
-    `body` is text, and `body_file` the name of a file; `status` is the answer's status, if the file has it.
+    `body` is text, `body_file` the name of a file, and `parts` and `form` are those of a form; `status` is the answer's
+    status, if the file has it. `chunked`: the body is sent in chunks; `waits`: it waits for an answer 100.
     """
 
     method: str
@@ -85,6 +87,15 @@ class Asked(NamedTuple):
     body_file: str | None = None
     status: int | None = None
     name: str = ""
+    parts: tuple[AskedPart, ...] = ()
+    form: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    chunked: bool = False
+    waits: bool = False
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it has a body, which may be empty."""
+        return self.body is not None or self.body_file is not None or bool(self.parts or self.form)
 
 
 @dataclass(frozen=True)
@@ -158,8 +169,10 @@ class Gathering:
             self.leave_out(said, example, count)
         elif secret_in_path(target.partition("?")[0]):
             self.leave_out("with a token in the path", asked.method, count)
-        elif asked.body and (secret := secret_in_body(asked.body, self.wanted.keep)) is not None:
+        elif (secret := self._secret_in_body(asked)) is not None:
             self.leave_out(f"whose body holds a secret (`{clip(secret)}`)", example, count)
+        elif coding := _unknown_coding(asked):
+            self.leave_out(f"whose body is sent with Transfer-Encoding: {clip(coding)}", example, count)
         else:
             clean = self._clean(asked, example, count)
             self.hosts[clean.host] += count
@@ -216,7 +229,7 @@ class Gathering:
             places[asked] = len(requests)
             requests.append({"name": asked.name, **request})
             counts.append(count)
-            files += [asked.body_file] if asked.body_file else []
+            files += [file for file in (asked.body_file, *(part.file for part in asked.parts)) if file]
         left = [ImportNote(count, why, example, kind) for (kind, why), (count, example) in self.left_out.items()]
         if not requests:
             whys = "; ".join(f"{entry.count:,} {entry.why}" for entry in left if entry.kind == "request")
@@ -241,6 +254,14 @@ class Gathering:
         arrivals = (Arrival(at_ns - times[0], request) for at_ns, (_, request) in zip(times, known, strict=True))
         return tuple(arrivals), times != written
 
+    def _secret_in_body(self, asked: Asked) -> str | None:
+        """The name of the first secret in a body; None if there is none."""
+        keep = self.wanted.keep
+        if asked.parts or asked.form:
+            fields = (AskedPart(name, text) for name, texts in asked.form for text in texts)
+            return secret_in_parts((*asked.parts, *fields), keep)
+        return secret_in_body(asked.body, keep) if asked.body else None
+
     def _host(self, *, of_a_page: bool) -> str:
         """The host whose requests are kept: the wanted host, the page's host, or the most frequent host."""
         if (wanted := self.wanted.host) is None:
@@ -259,9 +280,13 @@ class Gathering:
         keep = self.wanted.keep
         target, names = without_secrets(asked.target.partition("#")[0], keep)
         secrets = {f"the parameter `{clip(name)}`" for name in names}
+        chunked = asked.chunked or (asked.has_body and bool(_values(asked, "transfer-encoding")))
+        waits = asked.waits or (asked.has_body and "100-continue" in _values(asked, "expect"))
         headers = list[tuple[str, str]]()
         for name, value in asked.headers:
             lower = name.lower()
+            if (asked.parts or asked.form) and lower == "content-type":
+                continue
             if lower in NOT_SENT or lower.startswith((":", "sec-")) or not value.strip():
                 continue
             if is_secret_header(name, value) and lower not in keep:
@@ -270,7 +295,17 @@ class Gathering:
                 headers.append((name, value.strip()))
         for secret in sorted(secrets):
             self.leave_out(secret, example, count, kind="secret")
-        return asked._replace(target=target, headers=tuple(headers), status=None)
+        return asked._replace(target=target, headers=tuple(headers), status=None, chunked=chunked, waits=waits)
+
+
+def _values(asked: Asked, header: str) -> list[str]:
+    """The values of a header, in lower case."""
+    return [value.strip().lower() for name, value in asked.headers if name.lower() == header and value.strip()]
+
+
+def _unknown_coding(asked: Asked) -> str:
+    """The Transfer-Encoding of a body, if it is more than chunks; else empty."""
+    return next((coding for coding in _values(asked, "transfer-encoding") if coding != "chunked"), "") * asked.has_body
 
 
 def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[dict[str, Plain], str]:
@@ -290,13 +325,28 @@ def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[d
         headers[known] = text if before is None else [*(before if isinstance(before, list) else [before]), text]
     if headers:
         request["headers"] = headers
-    if asked.body_file is not None:
-        request["body"] = {"file": asked.body_file}
-    elif asked.body is not None:
-        request["body"] = as_literal(asked.body)
+    request |= _written_body(asked)
     if status not in {None, 200}:
         request["expect"] = {"status": status}
     return request, _mistake(request, source)
+
+
+def _written_body(asked: Asked) -> dict[str, Plain]:
+    """The keys of a request that describe its body."""
+    written: dict[str, Plain] = {}
+    if asked.body_file is not None:
+        written["body"] = {"file": asked.body_file}
+    elif asked.parts:
+        written["multipart"] = written_parts(asked.parts)
+    elif asked.form:
+        written["form"] = {as_literal(name): [*map(as_literal, texts)] for name, texts in asked.form}
+    elif asked.body is not None:
+        written["body"] = as_literal(asked.body)
+    if asked.chunked:
+        written["chunked"] = True
+    if asked.waits:
+        written["expect_continue"] = EXPECT_CONTINUE
+    return written
 
 
 def _mistake(request: Mapping[str, Any], source: RequestSource) -> str:

@@ -2,6 +2,8 @@
 
 from urllib.parse import quote_plus
 
+from redline.quantities import clip
+from redline.suite.importing.form_parts import LackedFileError, parts_of
 from redline.suite.importing.gathering import Asked, Gathering, Sent
 from redline.suite.importing.source import RequestSource, member, text_at
 from redline.suite.importing.times import time_of
@@ -38,14 +40,21 @@ def read_har(source: RequestSource, into: Gathering) -> None:
         if text_at(entry, "_fromCache") or member(entry, "response", "_fromCache"):
             into.leave_out("answered by the browser's cache", example)
             continue
-        body, is_text = body_of(request)
+        try:
+            parts = parts_of(member(request, "postData"), source.body)
+        except LackedFileError as lacked:
+            why = "that upload a file which is not recorded: save it beside the recording"
+            into.leave_out(why, f"{clip(lacked.name)} of {example}")
+            continue
+        body, is_text = (None, True) if parts else body_of(request)
         if not is_text:
             into.leave_out("whose body is not text", example)
             continue
         known = status if isinstance(status, int) and not isinstance(status, bool) else None
         at_ns = time_of(text_at(entry, "startedDateTime")) if into.wanted.times else None
         times = () if at_ns is None else (Sent(at_ns, len(into.times)),)
-        into.add_url(Asked(method, "", headers=headers_of(request), body=body, status=known), url, times)
+        asked = Asked(method, "", headers=headers_of(request), body=body, status=known, parts=parts)
+        into.add_url(asked, url, times)
 
 
 def headers_of(request: object) -> tuple[tuple[str, str], ...]:

@@ -4,16 +4,12 @@ The same schema always gives the same value. `jsonschema` checks every value, so
 """
 
 import math
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from jsonschema import Draft4Validator, Draft202012Validator
-from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
+from redline.suite.importing.allowed import AllowedValues, NoValueError, StepsOfAFile, TooManyStepsError
 from redline.suite.importing.source import member, text_at
 
 _DEEPEST = 12
@@ -41,15 +37,6 @@ _FOR_PATTERNS = (
     "a1", "A1", "AB", "ABCD", "AB123", "AB-123", "a-b", "a_b", "a.b", "1.0", "1.0.0", "v1", "12:00", "#000000",
     "+10000000000", "/a", *_STRINGS.values(),
 )  # fmt: skip
-_SCHEMA_ERRORS = (
-    ArithmeticError, AttributeError, KeyError, IndexError, RecursionError, SchemaError, TypeError, UndefinedTypeCheck,
-    UnknownType, Unresolvable, ValueError, re.error,
-)  # fmt: skip
-"""Errors other than its own that `jsonschema` raises for an invalid schema."""
-
-
-class NoValueError(Exception):
-    """No value could be made that the schema allows."""
 
 
 @dataclass(frozen=True)
@@ -59,26 +46,27 @@ class SchemaValues:
     document: Mapping[str, Any]
     resolve: Callable[[object], Any]
     version: str
+    steps: StepsOfAFile = field(default_factory=StepsOfAFile)
+
+    @cached_property
+    def _allowed(self) -> AllowedValues:
+        return AllowedValues(self.document, self.version, self.steps)
 
     def value(self, schema: object) -> Any:
-        """A value that a schema allows. Raises NoValueError."""
-        made = self._value(schema, 0)
-        if not self._is_allowed(made, schema):
-            raise NoValueError
-        return made
-
-    def _is_allowed(self, value: object, schema: object) -> bool:
-        kind = Draft4Validator if self.version.startswith("3.0") else Draft202012Validator
-        # The parts that `$ref` refers to are at the root. An empty registry keeps jsonschema from fetching others.
-        named = {key: part for key, part in self.document.items() if key in {"components", "paths"}}
-        root = {**named, "allOf": [schema]}
+        """A value that a schema allows. Raises NoValueError, and AllStepsError if the document takes too many steps."""
+        self.steps.begin()
         try:
-            return bool(kind(root, registry=Registry()).is_valid(value))
-        except _SCHEMA_ERRORS:
-            return False
+            made = self._value(schema, 0)
+            self.steps.take(self.steps.size(made))
+            if not self._allowed.is_allowed(made, schema):
+                raise NoValueError
+        except TooManyStepsError:
+            raise NoValueError("whose schema takes too many steps to make a value") from None
+        return made
 
     def _value(self, schema: object, depth: int) -> Any:
         schema = self.resolve(schema)
+        self.steps.take(1 + (len(schema) if isinstance(schema, dict) else 0))
         if depth > _DEEPEST:
             raise NoValueError
         if not isinstance(schema, dict):
@@ -128,8 +116,9 @@ class SchemaValues:
         return values[0] if values else "string"
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        properties, required = schema.get("properties"), schema.get("required")
-        required = required if isinstance(required, list) else []
+        properties, written = schema.get("properties"), schema.get("required")
+        required = {name for name in written if isinstance(name, str)} if isinstance(written, list) else set[str]()
+        self.steps.take(len(required))
         made = dict[str, Any]()
         for name, inner in properties.items() if isinstance(properties, dict) else ():
             if name not in required and (depth > _OPTIONAL_DEPTH or member(self.resolve(inner), "readOnly") is True):
@@ -148,7 +137,7 @@ class SchemaValues:
             raise NoValueError
         choices = (text, *_FOR_PATTERNS) if "pattern" in schema else (text,)
         sized = ((choice * max(1, -(-least // len(choice))))[: max(most, 0)] for choice in choices)
-        allowed = next((choice for choice in sized if self._is_allowed(choice, schema)), None)
+        allowed = next((choice for choice in sized if self._allowed.is_allowed(choice, schema)), None)
         if allowed is None:
             raise NoValueError
         return allowed

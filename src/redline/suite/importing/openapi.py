@@ -2,20 +2,28 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+from redline.quantities import clip
+from redline.suite.importing.allowed import CHARACTERS_A_STEP, AllStepsError, NoValueError, StepsOfAFile
 from redline.suite.importing.gathering import Asked, Gathering
-from redline.suite.importing.made_values import NoValueError, SchemaValues, given_of
+from redline.suite.importing.made_values import SchemaValues, given_of
+from redline.suite.importing.openapi_forms import form_fields, form_parts
 from redline.suite.importing.source import RequestSource, member, text_at
+from redline.suite.multipart import MULTIPART
 from redline.suite.schema.document import parse_document
 
 _METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace")
 _VERSION = re.compile(r"3\.\d+(?:\.\d+.*)?")
 _FORM = "application/x-www-form-urlencoded"
 _MOST_REFERENCES = 20
+_LONGEST_YAML = 4 * 1024 * 1024
+_STEPS_OF_A_PARAMETER = 3
 _JOINTS = {"pipeDelimited": "%7C", "spaceDelimited": "%20"}
 _MADE = "values that were made from schemas: see whether the server knows them"
 
@@ -40,7 +48,11 @@ def read_openapi(source: RequestSource, into: Gathering) -> None:
 def _document(source: RequestSource) -> Any:
     if source.head.lstrip()[:1] == b"{":
         return source.json()
-    return parse_document(source.text(), source.name).value
+    text = source.text()
+    if len(text) > _LONGEST_YAML:
+        hint = f"write it as JSON, which is read much faster: yq -o=json {shlex.quote(source.name)} > openapi.json"
+        raise source.wrong("this YAML is longer than 4 MiB", hint)
+    return parse_document(text, source.name).value
 
 
 @dataclass(frozen=True)
@@ -51,13 +63,24 @@ class _Operations:
     into: Gathering
     document: Mapping[str, Any]
     version: str
+    steps: StepsOfAFile = field(default_factory=StepsOfAFile)
+
+    @cached_property
+    def _values(self) -> SchemaValues:
+        return SchemaValues(self.document, self._resolved, self.version, self.steps)
 
     def read(self, paths: Mapping[str, Any]) -> None:
         for path, item in paths.items():
             shared = self._resolved(item)
             for method in _METHODS:
                 if isinstance(operation := member(shared, method), dict):
-                    self._read_operation(method.upper(), str(path), shared, operation)
+                    try:
+                        self._read_operation(method.upper(), str(path), shared, operation)
+                    except AllStepsError:
+                        stopped = f"the import stopped at {method.upper()} {path}"
+                        message = f"values for this document take too many steps; {stopped}"
+                        hint = "keep the operations that you want to load, or give them examples"
+                        raise self.source.wrong(message, hint, field="paths") from None
 
     def _read_operation(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> None:
         example = f"{method} {path}"
@@ -69,8 +92,9 @@ class _Operations:
             return
         try:
             asked, made = self._asked(method, path, shared, operation)
-        except NoValueError:
-            self.into.leave_out("for which no value could be made from the schema", example)
+        except NoValueError as error:
+            pattern = f"`{clip(error.pattern)}` of " if error.pattern else ""
+            self.into.leave_out(error.why, f"{pattern}{example}")
             return
         if asked is None:
             return
@@ -106,20 +130,41 @@ class _Operations:
         content = member(self._resolved(operation.get("requestBody")), "content")
         if not isinstance(content, dict) or not content:
             return asked, made
+        whole, is_made = self._with_body(asked, content, path)
+        return whole, made or is_made
+
+    def _with_body(self, asked: Asked, content: Mapping[str, Any], path: str) -> tuple[Asked | None, bool]:
+        """The request with a body of these content types, and whether that was generated; None if none can be sent."""
         kind = _preferred(content)
         if kind is None:
-            self.into.leave_out(f"whose body is of {next(iter(content))}", f"{method} {path}")
+            self.into.leave_out(f"whose body is of {next(iter(content))}", f"{asked.method} {path}")
             return None, False
-        body, is_made = self._value(self._resolved(content[kind]))
-        text = _form(body) if kind.startswith(_FORM) else body if isinstance(body, str) and "json" not in kind else None
+        described = self._resolved(content[kind])
+        body, made = self._value(described)
+        if kind.startswith((_FORM, MULTIPART)):
+            return self._with_form(asked, kind, body, described, path), made
+        text = body if isinstance(body, str) and "json" not in kind else None
         text = json.dumps(body, ensure_ascii=False) if text is None else text
-        return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made or is_made
+        self.steps.take_of_file(len(text) // CHARACTERS_A_STEP)
+        return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made
+
+    def _with_form(self, asked: Asked, kind: str, body: object, described: object, path: str) -> Asked | None:
+        """The request with a form as its body; None if it has no field."""
+        if not isinstance(body, dict) or not body:
+            self.into.leave_out("whose form has no fields", f"{asked.method} {path}")
+            return None
+        encoding = member(described, "encoding")
+        if kind.startswith(MULTIPART):
+            parts = tuple(form_parts(body, member(described, "schema"), encoding, self._resolved))
+            return asked._replace(parts=parts)
+        return asked._replace(form=form_fields(body, encoding))
 
     def _parameters(self, shared: object, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """The parameters of an operation, and the parameters of its path that it does not override."""
         parameters = dict[tuple[str, str], Mapping[str, Any]]()
         for holder in (shared, operation):
             written = member(holder, "parameters")
+            self.steps.take_of_file(_STEPS_OF_A_PARAMETER * len(written) if isinstance(written, list) else 0)
             for parameter in map(self._resolved, written if isinstance(written, list) else ()):
                 if isinstance(parameter, dict):
                     parameters[text_at(parameter, "name"), text_at(parameter, "in")] = parameter
@@ -137,7 +182,7 @@ class _Operations:
         if schema is None and isinstance(content := member(holder, "content"), dict) and content:
             value, made = self._value(self._resolved(next(iter(content.values()))))
             return json.dumps(value), made
-        made = SchemaValues(self.document, self._resolved, self.version).value(schema)
+        made = self._values.value(schema)
         return made, not given_of(self._resolved(schema))
 
     def _server(self, shared: object, operation: Mapping[str, Any]) -> tuple[str, str]:
@@ -146,6 +191,7 @@ class _Operations:
         written = next((servers for holder in holders if (servers := member(holder, "servers"))), None)
         url = text_at(written, 0, "url")
         variables = member(written, 0, "variables")
+        self.steps.take_of_file(len(variables) if isinstance(variables, dict) else 0)
         for name, variable in variables.items() if isinstance(variables, dict) else ():
             url = url.replace(f"{{{name}}}", text_at(variable, "default"))
         try:
@@ -170,6 +216,7 @@ class _Operations:
         """The status of a right answer, if the document gives it."""
         responses = operation.get("responses")
         written = [str(status) for status in responses] if isinstance(responses, dict) else []
+        self.steps.take_of_file(len(written))
         return min((int(status) for status in written if re.fullmatch(r"[23]\d\d", status, re.ASCII)), default=None)
 
     def _resolved(self, value: object) -> Any:
@@ -196,9 +243,9 @@ def _has_example(parameter: Mapping[str, Any]) -> bool:
 
 
 def _preferred(content: Mapping[str, Any]) -> str | None:
-    """The content type to send: JSON, a form or text."""
+    """The content type to send: JSON, a form, its parts, or text."""
     kinds = [kind for kind in content if isinstance(content[kind], dict)]
-    wanted = (r"application/json", r"[\w.+-]+/[\w.+-]+\+json", _FORM, r"text/[\w.+-]+")
+    wanted = (r"application/json", r"[\w.+-]+/[\w.+-]+\+json", _FORM, MULTIPART, r"text/[\w.+-]+")
     return next((kind for form in wanted for kind in kinds if re.match(rf"{form}(?:;|$)", kind)), None)
 
 
@@ -226,8 +273,3 @@ def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
             for key, inner in value.items()
         ]
     return [f"{quote(name)}={quote(_plain(value), safe='')}"]
-
-
-def _form(value: object) -> str:
-    pairs = value.items() if isinstance(value, dict) else ()
-    return "&".join(f"{quote(str(name))}={quote(_plain(inner), safe='')}" for name, inner in pairs)

@@ -13,6 +13,8 @@ from redline.errors import Location, UsageError
 
 HEAD_BYTES = 64 * 1024
 MOST_TEXT_BYTES = 64 * 1024 * 1024
+MOST_VALUES = 10_000_000
+"""Values of JSON, which take some tens of bytes of memory; brackets and commas in its texts are counted too."""
 MOST_LINE_BYTES = 1024 * 1024
 _BLOCK_BYTES = 256 * 1024
 _GZIP = b"\x1f\x8b"
@@ -88,7 +90,10 @@ class RequestSource:
     def json(self) -> Any:
         """The whole file as JSON, read once. Raises UsageError."""
         if self._json is None:
-            self._json = read_json(self.text())
+            text = self.text()
+            if sum(map(text.count, "{[,")) > MOST_VALUES:
+                raise self.wrong(f"this JSON has more than {MOST_VALUES:,} values", "export a part of it")
+            self._json = read_json(text)
         if isinstance(self._json, Broken):
             broken = self._json
             raise self.wrong(f"this is not JSON: {broken.why}", "export it again", broken.line, broken.column)

@@ -30,6 +30,8 @@ NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 METHOD_KEYS = (*METHODS, "method")
 BODY_KEYS = {"body": "body", "json": "json_body", "form": "form", "multipart": "multipart"}
+EXPECT_CONTINUE = "1s"
+"""How long a body waits for an answer 100 where only `Expect: 100-continue` is given, as in curl."""
 Encodings = Annotated[
     list[Literal["gzip", "br", "zstd", "deflate"]],
     BeforeValidator(as_list),
