@@ -527,6 +527,8 @@ class SearchState:
             return f"{name} gave no right answer while it was warmed up: {why}" if why else ""
         if failure.kind == "died":
             match made.phase:
+                case "start" if self.cell.variant.is_attached:
+                    return failure.message  # it need not have run at all
                 case "start":
                     when = "before any load"
                 case "warmup" | "approach":

@@ -278,9 +278,10 @@ def _few_errors(conditions: tuple[Objective, ...], requests: Mapping[str, Sequen
 
 def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, ...]]:
     """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
-    requests = Selectable.of((), suite.scenarios).requests
+    known = Selectable.of((), suite.scenarios).without_places()
+    requests = known.requests
     if flags.objective:
-        return read_sets(flags.objective, Selectable(requests=requests))
+        return read_sets(flags.objective, known)
     if suite.objective_sets:
         return _with_few_errors(suite.objective_sets, requests)
     if suite.objectives:

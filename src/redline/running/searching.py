@@ -159,12 +159,31 @@ class _SiteSearch:
 
     def search(self) -> bool:
         """Search the cells, at the same time only those of a scenario and load. Returns whether it was interrupted."""
+        if not self._are_right():
+            return False
         if not self.session.manifest.terms.by_probe:
             return self._in_turns(self.share)
         groups: dict[tuple[str, str], list[_NumberedState]] = {}
         for number, state in self.share:
             groups.setdefault(_side_by_side(state.cell), []).append((number, state))
         return any(map(self._in_turns, groups.values()))  # an interrupt leaves the other groups for a resume
+
+    def _are_right(self) -> bool:
+        """Whether running servers answer all requests of a command right: minutes later is too late to say so.
+
+        A suite with a wrong answer searches its other cells, as a run does. A single cell is asked by its own search.
+        """
+        asked = [(number, state) for number, state in self.share if state.cell.variant.is_attached and not state.loads]
+        if self.session.manifest.suite_file or len(asked) < 2:
+            return True
+        for number, state in asked:
+            with self.session.listener.cell(state.cell, number, self.cells, alone=True, left_ns=0) as listener:
+                try:
+                    self._search_on(state, listener).check()
+                except (DriveError, LaunchError) as error:
+                    self.session.listener.broken(error)
+                    return False
+        return True
 
     def _in_turns(self, share: Sequence[_NumberedState]) -> bool:
         """Search some cells in turns. Returns whether the search was interrupted."""

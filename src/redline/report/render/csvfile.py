@@ -272,6 +272,7 @@ def _cpu_by_request(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
             ("cpu-parts-over-mix", divided.parts_over_mix),
         ]
         for divided in report.cpu_by_request
+        if divided.parts_over_mix is not None
     }
 
 
