@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from redline.analysis import build_report
+from redline.analysis.duet import Duet
 from redline.model import DuetRecording, MixCpu, Outcomes, Report, RequestTraffic, Run
 from redline.model.journey import Journey, JourneyStep
 from redline.report.document import Medium
@@ -163,9 +164,25 @@ def test_parts_that_do_not_add_up_are_no_shares(mix: float, said: str) -> None:
 def test_nothing_is_said_where_the_duet_cannot_tell() -> None:
     run = compared_run(COMPARED)
     assert mixed(run, 1.0, without="home").cpu_by_request == ()
-    assert mixed(compared_run(COMPARED, starts=2), 1.0).cpu_by_request == ()
     assert build_report(run).cpu_by_request == ()  # no counts by request
     assert build_report(compared_run({"home": Cost(1.0)})).cpu_by_request == ()
+
+
+def test_too_few_starts_are_given_as_the_reason() -> None:
+    report = mixed(compared_run(COMPARED, starts=2), 1.0)
+    assert {server: found.parts_over_mix for server, found in by_server(report).items()} == {"A": None, "B": None}
+    markdown = md.render(RUN_OUTLINE.text(report, Medium.MARKDOWN)).decode().replace("\\", "")
+    few = "fewer than 3 starts measured the mix and all of its requests"
+    assert f"which request uses most of the CPU time of A and B is not known: {few}" in markdown
+    assert "| of the CPU |" not in markdown
+    assert "cpu-parts-over-mix" not in csvfile.render(report).decode()
+
+
+def test_servers_that_were_not_warm_are_given_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    cold = "in 1 of 3 starts the servers were not warm"
+    monkeypatch.setattr(Duet, "unsettled", property(lambda duet: cold))
+    reasons = {found.reason for found in by_server(mixed(compared_run(COMPARED), 1.0)).values()}
+    assert reasons == {f"{cold} under the mix"}
 
 
 def test_servers_that_were_already_running_have_one_start() -> None:

@@ -251,6 +251,49 @@ def test_a_request_that_is_not_there_is_refused(text: str, says: str) -> None:
         parse_objectives(text, NAMES)
 
 
+SENT = Selectable(
+    ("full",),
+    ("shop", "api"),
+    {"shop": ("checkout", "items", "again"), "api": ("items", "GET /b")},
+    {"shop": ("POST /checkout", "GET /items", "GET /b"), "api": ("GET /v2/items", "GET /b")},
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "request_", "scenario"),
+    [
+        ("POST /checkout: p99 < 20ms", "checkout", None),
+        ("GET /v2/items: p99 < 20ms", "items", "api"),  # not those of the other scenario
+        ("shop/GET /b: p99 < 20ms", "again", "shop"),
+        ("GET /b: p99 < 20ms", "GET /b", None),  # a label comes first
+    ],
+)
+def test_a_request_with_a_name_may_be_written_as_it_is_sent(text: str, request_: str, scenario: str | None) -> None:
+    (objective,) = parse_objectives(text, SENT)
+    assert (objective.request, objective.scenario, objective.text) == (request_, scenario, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "hint"),
+    [
+        ("shop/chekout: errors < 1%", "there is no request `chekout` of `shop`", "did you mean `checkout`?"),
+        ("shop/GET /x: errors < 1%", "there is no request `GET /x` of `shop`", "there is: checkout, items, again"),
+        ("full/nothing: errors < 1%", "there is no scenario `nothing`", "there is: shop, api"),
+    ],
+)
+def test_a_misspelt_request_of_a_scenario_is_named(text: str, says: str, hint: str) -> None:
+    with pytest.raises(WrongValueError, match=re.escape(says)) as raised:
+        parse_objectives(text, SENT)
+    assert raised.value.hint == hint
+
+
+def test_several_requests_that_are_sent_alike_need_their_names() -> None:
+    names = Selectable((), ("a",), {"a": ("one", "two")}, {"a": ("GET /", "GET /")})
+    with pytest.raises(WrongValueError, match="several requests are sent as `GET /`") as raised:
+        parse_objectives("GET /: p99 < 1s", names)
+    assert raised.value.hint == "name it: one, two"
+
+
 def test_a_request_is_judged_by_its_own_numbers() -> None:
     quick = RequestTraffic(outcomes=Outcomes(ok=2000), response=Histogram.of([1e6] * 2000))
     slow = RequestTraffic(outcomes=Outcomes(ok=1990, timeout=10), response=Histogram.of([50e6] * 2000))

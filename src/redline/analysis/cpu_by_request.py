@@ -17,8 +17,9 @@ from redline.suite.planning import as_asked
 def cpu_by_request(duets: Duets, plan: Plan) -> Iterator[MixCpu]:
     """Yield how the CPU time of every server in a mix divides, in the order of the duets.
 
-    Left out are mixes of which a request was not measured by itself in the same starts; servers that failed or were
-    not warm, or whose CPU time is not known; and journeys, whose steps depend on each other.
+    Left out are mixes of which a request was not measured by itself in the same starts; servers that failed, or whose
+    CPU time is not known; and journeys, whose steps depend on each other. Of servers that were not warm, the reason
+    is given.
     """
     said = set[str]()
     for (cell_id, baseline_id), duet in duets.items():
@@ -26,10 +27,15 @@ def cpu_by_request(duets: Duets, plan: Plan) -> Iterator[MixCpu]:
         if not cell.scenario.others or cell.scenario.journey is not None:
             continue
         alone = _of_requests(cell, plan.cells[baseline_id], duets, plan)
-        if not alone or not all(map(_can_tell, (duet, *alone))):
+        if not alone or any(own.failing is not None for own in (duet, *alone)):
             continue
+        reason = _not_warm(duet, alone)
         for own_id, places in ((baseline_id, (BASELINE, -1)), (cell_id, (duet.target,))):
-            if own_id not in said and (made := _starts(duet, alone, places)):
+            made = _starts(duet, alone, places)
+            if own_id not in said and reason and _has_cpu(duet, places):
+                said.add(own_id)
+                yield MixCpu(cell_id=own_id, parts_over_mix=None, reason=reason, requests=())
+            elif own_id not in said and made:
                 said.add(own_id)
                 yield from _divided(own_id, cell, made, plan.suite.threshold)
 
@@ -50,8 +56,22 @@ def _is_alike(cell: Cell, mix: Cell) -> bool:
     return cell.variant.slug == mix.variant.slug and cell.load == mix.load
 
 
-def _can_tell(duet: Duet) -> bool:
-    return duet.failing is None and not duet.unsettled and (duet.attached or len(duet.counting) >= FEWEST_TRIALS)
+def _not_warm(mix: Duet, alone: Sequence[Duet]) -> str:
+    """Why these duets cannot tell, if servers were not warm or too few starts count; empty if they can."""
+    for duet in (mix, *alone):
+        where = "under the mix" if duet is mix else "under one of its requests alone"
+        if duet.unsettled:
+            return f"{duet.unsettled} {where}"
+        if duet.left_out and len(duet.counting) < FEWEST_TRIALS:
+            starts = f"{len(duet.counting)} of {len(duet.starts)} starts"
+            return f"only {starts} count {where}, and it takes {FEWEST_TRIALS}: the servers were not warm in the others"
+    few = "" if mix.attached else f"fewer than {FEWEST_TRIALS} starts measured the mix and all of its requests"
+    return few if any(len(duet.counting) < FEWEST_TRIALS for duet in (mix, *alone)) else ""
+
+
+def _has_cpu(mix: Duet, places: tuple[int, ...]) -> bool:
+    """Whether the CPU time of the servers at these places is known in a start."""
+    return any(_costs(start, places) is not None for start in mix.starts)
 
 
 def _starts(duet: Duet, alone: Sequence[Duet], places: tuple[int, ...]) -> list[tuple[MixStart, str]]:

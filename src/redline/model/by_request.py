@@ -53,9 +53,12 @@ class RequestCpu(Frozen):
 class MixCpu(Frozen):
     """How a server's CPU time in a mix divides among its requests, where duets also measured all of them by themselves.
 
-    There are no shares if the requests by themselves need surely another CPU time than the mix.
+    There are no shares if the requests by themselves need surely another CPU time than the mix, or for a `reason`.
     """
 
     cell_id: str
-    parts_over_mix: Estimate = Field(description="CPU time of the requests by themselves, over that of the mix")
+    parts_over_mix: Estimate | None = Field(
+        description="CPU time of the requests by themselves, over that of the mix; null if there is a `reason`"
+    )
+    reason: str = omitted_if_default("", "why nothing is known of it, such as servers that were not warm")
     requests: tuple[RequestCpu, ...] = Field(description="in the order of the scenario; empty if it is not known")

@@ -125,21 +125,29 @@ def cpu_lines(report: Report) -> Iterator[Line]:
     """Yield which request of a mix uses most of a server's CPU time, or why it is not known."""
     cells = {cell.cell_id: cell for cell in report.cells}
     where = {cell.cell_id: group.where(report.cells) for group in groups(report) for cell in group.cells}
+    unknown: dict[tuple[str, str], list[str]] = {}
     for divided in report.cpu_by_request:
         cell = cells[divided.cell_id]
-        if cell.valid and (text := _most_of_the_cpu(divided, cell.server)):
+        if divided.reason and cell.valid:
+            unknown.setdefault((where[divided.cell_id], divided.reason), []).append(cell.server)
+        elif cell.valid and (text := _most_of_the_cpu(divided, cell.server)):
             yield line((where[divided.cell_id], "dim"), text)
+    for (place, reason), servers in unknown.items():
+        whose = " and ".join(servers)
+        yield line((place, "dim"), f"which request uses most of the CPU time of {whose} is not known: {reason}")
 
 
 def _most_of_the_cpu(divided: MixCpu, server: str) -> str:
     """`of A's CPU time, 61% [55, 67] goes to checkout, which is 10% of the requests`; empty if the interval is wide."""
-    if not divided.requests:
-        whole = divided.parts_over_mix
+    whole = divided.parts_over_mix
+    if whole is not None and not divided.requests:
         apart = f"{fmt.percent(abs(whole.value - 1))} {'more' if whole.value > 1 else 'less'}"
         return (
             f"which request uses most of {server}'s CPU time is not known: by themselves the requests need {apart} "
             f"than in the mix {fmt.change_bounds(whole)}"
         )
+    if not divided.requests:
+        return ""
     most = max(divided.requests, key=lambda request: request.share.value)
     low, high = most.share.interval or (0.0, 1.0)
     if high - low > _WIDE:

@@ -65,7 +65,9 @@ class StepSchema(OneRequestSchema):
     """A step of a journey: a request, the pause before it, its condition, and the values that it takes."""
 
     name: Annotated[str, Field(pattern=_STEP_NAME)] | None = Field(
-        default=None, description="its name in results and objectives; default: `GET /items`", examples=["log in"]
+        default=None,
+        description="its name in results: words of letters, digits, - and _; default: `GET /items`",
+        examples=["log in"],
     )
     think: ThinkItem | None = Field(
         default=None,

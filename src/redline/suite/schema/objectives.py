@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -27,18 +27,28 @@ _LOOKS_SENT = re.compile(r"[A-Z]+ /\S*(?: #\d+)?")
 class Selectable:
     """The loads, scenarios and requests to which an objective may apply.
 
-    `requests` are the labels of requests by scenario, for scenarios that have several.
+    `requests` are the labels of requests by scenario, for scenarios that have several; `sent` says of each, in the same
+    order, how it is sent: `GET /items`.
     """
 
     loads: Sequence[str] = ()
     scenarios: Sequence[str] = ()
     requests: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sent: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, loads: Iterable[str], scenarios: Sequence[Scenario]) -> "Selectable":
         """What a suite with these loads and scenarios has."""
         several = {scenario.name: scenario.told_apart for scenario in scenarios if scenario.told_apart}
-        return cls(tuple(loads), tuple(scenario.name for scenario in scenarios), several)
+        sent = {
+            scenario.name: tuple(f"{request.method} {request.path}" for request in scenario.requests)
+            for scenario in scenarios
+        }
+        return cls(tuple(loads), tuple(scenario.name for scenario in scenarios), several, sent)
+
+    def without_places(self) -> "Selectable":
+        """The requests alone: a flag without a name of a scenario or load."""
+        return replace(self, loads=(), scenarios=())
 
     def is_request(self, written: str) -> bool:
         """Whether a request is meant: by its label, or as `SCENARIO/REQUEST`."""
@@ -60,17 +70,40 @@ class Selectable:
     def _request(self, written: str) -> dict[str, str]:
         """The request that is meant, with its scenario if that is written too; empty if it is none."""
         scenario, slash, request = written.partition("/")
-        if slash and request.strip() in self.requests.get(scenario.strip(), ()):
-            return {"scenario": scenario.strip(), "request": request.strip()}
+        place, request = scenario.strip(), request.strip()
+        within = self.requests.get(place, ())
+        if slash and within and (request in within or place not in self.loads):
+            label = request if request in within else self._sent_as(request, [place])[1]
+            return {"scenario": place, "request": label}
         known = [label for labels in self.requests.values() for label in labels]
         if written in known and written not in (*self.loads, *self.scenarios):
             return {"request": written}
-        if _LOOKS_SENT.fullmatch(written):
-            hint = did_you_mean(written, tuple(known)) or (
-                f"there is: {', '.join(known)}" if known else "a scenario of several requests has results by request"
-            )
-            raise WrongValueError(f"there is no request `{clip(written)}` for an objective", hint)
-        return {}
+        if not _LOOKS_SENT.fullmatch(written):
+            return {}
+        place, label = self._sent_as(written, tuple(self.requests))
+        alone = sum(label in labels for labels in self.requests.values()) == 1
+        # Another scenario may have a request of that name that is sent otherwise.
+        return {"request": label} if alone else {"scenario": place, "request": label}
+
+    def _sent_as(self, written: str, scenarios: Sequence[str]) -> tuple[str, str]:
+        """The scenario and the label of the request that is sent like this. Raises WrongValueError unless it is one."""
+        matches = [
+            (name, label)
+            for name in scenarios
+            for label, sent in zip(self.requests[name], self.sent.get(name, ()), strict=False)
+            if sent == written
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = ", ".join(label if len(scenarios) == 1 else f"{name}/{label}" for name, label in matches)
+            raise WrongValueError(f"several requests are sent as `{clip(written)}`", f"name it: {names}")
+        known = [label for name in scenarios for label in self.requests[name]]
+        hint = did_you_mean(written, tuple(known)) or (
+            f"there is: {', '.join(known)}" if known else "a scenario of several requests has results by request"
+        )
+        where = f" of `{clip(scenarios[0])}`" if len(scenarios) == 1 < len(self.requests) else ""
+        raise WrongValueError(f"there is no request `{clip(written)}`{where} for an objective", hint)
 
     def _place(self, written: str) -> tuple[str | None, str | None]:
         load, slash, scenario = (part.strip() for part in written.partition("/"))

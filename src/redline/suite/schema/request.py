@@ -283,5 +283,7 @@ class MixedSchema(WeightedSchema):
     """A request of a scenario that has several."""
 
     name: Annotated[str, Field(pattern=NAME)] | None = Field(
-        default=None, description="its name in results and objectives; default: `GET /items`", examples=["items"]
+        default=None,
+        description="its name in results: a letter, then letters, digits, - and _; default: `GET /items`",
+        examples=["items"],
     )
