@@ -58,6 +58,51 @@ def test_sign_ins_reach_the_server_and_no_file_and_no_message(redline: Redline) 
         assert not [file for file, content in kept.items() if secret.encode() in content]
 
 
+SERVER = """\
+import http.server, os, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        known = self.headers["Authorization"] == "Bearer " + os.environ["SHOP_TOKEN"]
+        self.send_response(200 if known else 401)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+PROJECT = """\
+start: python3 server.py {port}
+env_file: .env
+requests: [{name: items, get: /, auth: {bearer: "${SHOP_TOKEN}"}}]
+"""
+OF_SERVER = """\
+servers: [{name: shop, command: 'python3 server.py {port}', env_file: .env}]
+scenarios: [{name: items, get: /, auth: {bearer: "${SHOP_TOKEN}"}}]
+loads: {some: {closed: {users: 2}, for: 1s}}
+warmup: 200ms
+trials: 1
+"""
+
+
+def test_requests_sign_in_by_the_file_of_the_server(redline: Redline) -> None:
+    for name, text in {"server.py": SERVER, ".env": f"SHOP_TOKEN={TOKEN}\n", "redline.yaml": PROJECT}.items():
+        (redline.folder / name).write_text(text)
+    (redline.folder / "suite.yaml").write_text(OF_SERVER)
+    loaded = redline("load", *SHORT, "-o", "load", "--json")
+    run = redline("run", "suite.yaml", "-o", "run", "--json")
+    assert loaded.json["answers"].keys() == {"200"}, loaded.err
+    assert all(cell["answers"].keys() == {"200"} for cell in run.json["cells"]), run.err
+    redline.environment["SHOP_TOKEN"] = "of-the-environment"  # noqa: S105 - it goes before the file
+    redline("load", *SHORT).refused(1, "status 401 in place of 200")
+    kept = {file: file.read_bytes() for file in redline.folder.rglob("*") if file.is_file() and file.name != ".env"}
+    assert not [file for file, content in kept.items() if TOKEN.encode() in content]
+
+
 def verifying(connection: socket.socket) -> None:
     """Answer what is signed with AWS_SECRET, and refuse all else with 403."""
     received = b""

@@ -6,7 +6,14 @@ import pytest
 
 from redline.errors import UsageError
 from redline.model import ServerEntry, Start, Variant
-from redline.plugins.launchers.variables import check_variables, hidden_in, secrets_of_compose, variables_of
+from redline.plugins import secrets
+from redline.plugins.launchers.variables import (
+    check_variables,
+    hidden_in,
+    offer_variables,
+    secrets_of_compose,
+    variables_of,
+)
 
 
 def entry(file: Path | None = None, env: dict[str, str] | None = None) -> ServerEntry:
@@ -45,6 +52,30 @@ def test_a_file_may_have_comments_quotes_and_names_alone(tmp_path: Path, monkeyp
         "",
     ]
     assert {"two words", "from-the-lab"} <= set(made.secrets)
+
+
+def test_requests_take_what_the_environment_lacks_from_the_files_of_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "_of_files", {})
+    monkeypatch.setenv("A", "lab")
+    first, second = tmp_path / "a.env", tmp_path / "b.env"
+    first.write_text("A=file\nB=s3cret\nPORT=1\n")
+    second.write_text("A=other\nC=third\nPORT=2\n")
+    variants = [Variant(entry=entry(file)) for file in (first, None, second)]
+    offer_variables(variants, {"A", "B", "C"})
+    assert secrets.with_secrets("${A} ${B} ${C}", "it") == "lab s3cret third"
+    with pytest.raises(UsageError, match="it: the variable PORT is not set in the environment"):
+        secrets.with_secrets("${PORT}", "it")
+    second.write_text("B=another")
+    with pytest.raises(
+        UsageError, match=r"a request names \$\{B\}, which .*a\.env and .*b\.env set differently"
+    ) as error:
+        offer_variables(variants, {"B"})
+    assert "s3cret" not in str(error.value)
+    monkeypatch.setenv("B", "lab")
+    offer_variables(variants, {"B"})
+    assert secrets.with_secrets("${B}", "it") == "lab"
 
 
 def test_what_is_passed_is_filled_in_once(monkeypatch: pytest.MonkeyPatch) -> None:

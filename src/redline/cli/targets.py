@@ -11,8 +11,9 @@ from redline.errors import StoreError, UsageError
 from redline.files import write_atomically
 from redline.model import AttachedServer, Suite
 from redline.plugins.certificates import check_certificate
-from redline.plugins.drivers.headers import headers_of
+from redline.plugins.drivers.headers import headers_of, names_of
 from redline.plugins.drivers.protocol import authorization_of
+from redline.plugins.launchers.variables import offer_variables
 from redline.plugins.linux.sockets import is_this_machine
 
 
@@ -24,12 +25,14 @@ def config_file() -> Path:
 def check_targets(suite: Suite, mine: Iterable[str] | None = None) -> None:
     """Raise UsageError for a running server of a suite on a host that is not the user's. See `check_target`.
 
-    The certificates that the load shows to servers have to be usable too, and the password of a proxy and the
-    secrets in headers known; and requests to AWS are signed once to see whether they can be.
+    The certificates that the load shows to servers have to be usable too, and the password of a proxy known. So have
+    secrets in headers, by the environment or the `env_file` of a server; and requests to AWS are signed once to see
+    whether they can be.
     """
-    for scenario in suite.scenarios:
-        for request in scenario.requests:
-            headers_of(request, "localhost")
+    requests = [request for scenario in suite.scenarios for request in scenario.requests]
+    offer_variables(suite.variants, {name for request in requests for name in names_of(request)})
+    for request in requests:
+        headers_of(request, "localhost")
     for variant in suite.variants:
         if variant.tls is not None and variant.tls.cert is not None:
             check_certificate(variant.tls.cert)

@@ -17,6 +17,7 @@ from redline.model.catalogue import passed_names
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _held: dict[str, str] = {}
 _shown: dict[str, str] = {}
+_of_files: dict[str, str] = {}
 _of_the_lab: ContextVar[Mapping[str, str]] = ContextVar("_of_the_lab")
 
 
@@ -30,6 +31,12 @@ def hold(name: str, value: str) -> str:
 def hide(word: str, shown: str) -> None:
     """Let `masked` show the second text for a word of the command line with a secret in it."""
     _shown[word] = shown
+
+
+def offer(variables: Mapping[str, str]) -> None:
+    """Let secrets be taken from these variables of files, where the environment does not have them."""
+    _of_files.clear()
+    _of_files.update(variables)
 
 
 def masked(words: list[str]) -> list[str]:
@@ -74,9 +81,11 @@ def secrets_of_the_lab(values: Mapping[str, str]) -> Iterator[None]:
 def _values(text: str, where: str) -> dict[str, str]:
     values = {}
     for name in passed_names(text):
-        held = next((known[name] for known in (_of_the_lab.get({}), _held, os.environ) if name in known), None)
+        held = next(
+            (known[name] for known in (_of_the_lab.get({}), _held, os.environ, _of_files) if name in known), None
+        )
         if held is None:
-            hint = f"set it, as in `{name}=… redline …`"
+            hint = f"set it, as in `{name}=… redline …`, or write it into the `env_file` of the server"
             raise UsageError(f"{where}: the variable {name} is not set in the environment of redline", hint=hint)
         values[name] = held
     return values

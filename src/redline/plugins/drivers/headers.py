@@ -6,6 +6,7 @@ from urllib.parse import quote, unquote
 
 from redline.errors import UsageError
 from redline.model import Request
+from redline.model.catalogue import passed_names
 from redline.model.sign_in import UNSIGNED, AwsSignIn, BasicSignIn
 from redline.model.template import for_engine, sent
 from redline.plugins.secrets import secrets_in, with_secrets
@@ -34,10 +35,19 @@ def headers_of(request: Request, host: str) -> list[list[str]]:
 
 def secrets_of(request: Request) -> dict[str, str]:
     """The values of all `${NAME}` in the headers and the sign-in of a request. Raises UsageError as `headers_of`."""
+    return secrets_in(_texts_of(request))
+
+
+def names_of(request: Request) -> set[str]:
+    """The names of all `${NAME}` in the headers and the sign-in of a request."""
+    return {name for _, text in _texts_of(request) for name in passed_names(text)}
+
+
+def _texts_of(request: Request) -> list[tuple[str, str]]:
     texts = [(f"the header {name}", value) for name, value in request.header_lines]
     if request.auth is not None:
         texts += [("`auth`", text) for text in request.auth.texts]
-    return secrets_in(texts)
+    return texts
 
 
 def _template(name: str, value: str) -> str:

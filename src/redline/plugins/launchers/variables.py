@@ -21,6 +21,7 @@ from redline.files import open_regular
 from redline.model import ServerEntry, Variant
 from redline.model.catalogue import passed_names, with_passed
 from redline.plugins.launchers.warden import Redactor
+from redline.plugins.secrets import offer
 
 _MOST_BYTES = 256 * 1024
 _SHORTEST_HIDDEN = 6
@@ -63,6 +64,26 @@ def check_variables(variants: Iterable[Variant]) -> None:
                 _read(entry.name, Path(entry.start.env_file))
             for variable, name in _references(entry):
                 _passed(entry.name, f"`env`, {variable}", name)
+
+
+def offer_variables(variants: Iterable[Variant], names: Iterable[str]) -> None:
+    """Let requests take these variables from the files of servers; those of the environment come before them.
+
+    Raises UsageError for a file that cannot be read, and for a variable that two files set differently.
+    """
+    wanted = {name for name in names if name not in os.environ}
+    offered: dict[str, tuple[str, str]] = {}
+    for variant in variants if wanted else ():
+        entry = variant.entry
+        if not isinstance(entry, ServerEntry) or entry.start.env_file is None:
+            continue
+        variables = _read(entry.name, Path(entry.start.env_file))
+        for name in wanted & variables.keys():
+            value, file = offered.setdefault(name, (variables[name], entry.start.env_file))
+            if value != variables[name]:
+                message = f"a request names ${{{name}}}, which {file} and {entry.start.env_file} set differently"
+                raise UsageError(message, hint=f"set it in the environment, as in `{name}=… redline …`")
+    offer({name: value for name, (value, _) in offered.items()})
 
 
 def secrets_of_compose(file: Path) -> tuple[str, ...]:
