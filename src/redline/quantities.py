@@ -176,6 +176,17 @@ def parse_speed(text: str | float) -> float:
     return float(match[1])
 
 
+def speed(times: float) -> str:
+    """How much faster than recorded: `4.2x`."""
+    text = significant(times)
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}x"
+
+
+def paced(said: str, times: float | None) -> str:
+    """A rate that is `said` so, of a recording with its speed: `4.2x (930/s)`."""
+    return said if times is None else f"{speed(times)} ({said})"
+
+
 def parse_share(text: str | float) -> float:
     """A share between 0 and 1, both included: `2%`, `0.1%`, `0.02`.
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -130,6 +131,27 @@ class TestNothingFallsDue:
         assert "Traceback" not in done.err, done.err
         assert "nothing-due" in {each.kind for each in cell.findings}
         assert "trial-failed" not in {each.kind for each in cell.findings}
+
+
+def test_limit_asks_for_every_request_before_it_loads_any(redline: Redline) -> None:
+    asked: list[bytes] = []
+
+    def lacks_b(connection: socket.socket) -> None:
+        while request := connection.recv(65536):
+            asked.append(request.split()[1])
+            connection.sendall(
+                targets.ANSWER if asked[-1] == b"/a" else b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
+            )
+
+    (redline.folder / "list.yaml").write_text("- {name: a, get: /a}\n- {name: b, get: /b}\n")
+    with targets.target(lacks_b) as url:
+        at = url.removesuffix("/path0")
+        done = redline("limit", at, "--requests", "list.yaml", "--objective", "p99 < 1s", "-o", "out")
+        done.refused(1, "does not answer as expected: GET /b: status 404 in place of 200", "nothing was timed")
+        assert asked == [b"/a", b"/b"]
+        redline("load", at, "--requests", "list.yaml").refused(1, "expected: GET /b: status 404 in place of 200")
+    refused = redline("limit", f"http://127.0.0.1:{targets.unused_port()}/", "--objective", "p99 < 1s")
+    refused.refused(1, "redline: nothing listens at 127.0.0.1:")
 
 
 @pytest.mark.parametrize("command", ["load", "limit"])

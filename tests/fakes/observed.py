@@ -146,8 +146,8 @@ def _rate_and_mean(
         rate = behaviour.rate_per_s * growth * noise * speed
         users = shape.mean_users(cell.load.duration_ns)
         return rate, users * shape.depth / rate * 1e9 * behaviour.littles_law
-    assert shape.rate_per_s is not None, "replayed arrivals are not simulated"
-    return shape.rate_per_s, behaviour.response_ns * growth * noise / speed
+    assert shape.mean_per_s is not None, "recordings are simulated as probes send them"
+    return shape.mean_per_s, behaviour.response_ns * growth * noise / speed
 
 
 def observed_series(behaviour: Behaviour, traffic: Traffic) -> tuple[Series, ...]:

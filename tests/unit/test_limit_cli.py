@@ -52,7 +52,7 @@ class Server(WithoutDuets):
         if self.drives in self.after:
             self.after[self.drives](drive)
         shape = drive.cell.load.shape
-        slow = Behaviour(response_ns=1e9) if isinstance(shape, Open) and (shape.rate_per_s or 0) > CAPACITY else GOOD
+        slow = Behaviour(response_ns=1e9) if isinstance(shape, Open) and (shape.mean_per_s or 0) > CAPACITY else GOOD
         traffic = simulated_recording(drive.cell, slow, seed=drive.seed).traffic
         assert traffic is not None
         return traffic.model_copy(update={"intervals": tuple(map(failed, traffic.intervals))} if self.failing else {})

@@ -193,6 +193,21 @@ def test_what_was_meant_for_tls_is_not_sent_without() -> None:
     assert not any(b"secret" in piece for piece in sent)
 
 
+def test_a_server_of_http_2_is_named_to_who_asks_in_http_1() -> None:
+    def begins(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(bytes.fromhex("000006040000000000000300000064"))
+
+    wrong = str(asked(begins, cell_of(Request())))
+    assert wrong.endswith("this port speaks HTTP/2: give --http2, or write `http: 2` of the server")
+    assert "HTTP/2" not in str(asked(targets.garbage, cell_of(Request())))
+
+
+def test_a_server_of_http_1_is_named_to_who_asks_in_http_2() -> None:
+    wrong = str(asked(targets.healthy, cell_of(Request(), http="2")))
+    assert wrong.endswith("this port speaks HTTP/1.1: leave out --http2, or write `http: 1.1` of the server")
+
+
 def test_a_server_without_tls_is_reported() -> None:
     assert "tls: the TLS handshake failed: " in str(asked(targets.garbage, cell_of(Request(), tls=Tls(insecure=True))))
 

@@ -36,7 +36,14 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
         binds_alone=limit.binds_alone,
+        passed_speed=_speed(limit.low_per_s, search),
+        failed_speed=_speed(limit.high_per_s, search),
     )
+
+
+def _speed(rate_per_s: float | None, search: Search) -> float | None:
+    recorded_per_s = search.settings.recorded_per_s
+    return None if rate_per_s is None or recorded_per_s is None else rate_per_s / recorded_per_s
 
 
 def probe(  # noqa: PLR0913
@@ -59,6 +66,7 @@ def probe(  # noqa: PLR0913
         fresh=fresh,
         start=start,
         rate_per_s=evidence.rate_per_s,
+        speed=evidence.speed,
         seconds=evidence.seconds,
         offered_per_s=evidence.offered_per_s,
         answered_per_s=evidence.answered_per_s,

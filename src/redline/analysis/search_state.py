@@ -3,7 +3,7 @@
 Pure: the state follows from the plan and the recordings alone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -22,16 +22,18 @@ from redline.model import (
     Load,
     Manifest,
     Objective,
+    Open,
     Plan,
     RequestReport,
     ServerFacts,
     Traffic,
 )
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
+from redline.model.load import SentStretch
 from redline.model.plan import never_aborted
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.model.timeline import SearchedLoad
-from redline.quantities import duration, rate, significant
+from redline.quantities import duration, paced, rate, significant, speed
 from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, Settings
 from redline.search.client import (
     busy_connections,
@@ -48,13 +50,11 @@ from redline.search.client import (
 from redline.search.curve import CURVE_SHARES, curve, rates_for_curve
 from redline.search.evidence import RequestSeen
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
+from redline.search.stretch import FEWEST, SPAN, asked_stretch, at_rate, at_speed, stretch_of
 from redline.suite import expected_trial_ns
 
 SETTLE_NS = 1_000_000_000
 """The longest warm-up of a probe on a warm server: its connections are new."""
-
-FEWEST_REQUESTS = 100
-"""Requests in a probe of the lowest rate: fewer say next to nothing."""
 
 _PROBES: Mapping[LoadPhase, ProbePhase] = {"search": "search", "confirm": "confirm", "curve": "curve"}
 
@@ -80,7 +80,8 @@ def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
 
 def _lasts_ns(cell: Cell, loads: int, starts: int) -> int:
     """How long so many probes take on so many starts of the cell's server, roughly, in nanoseconds."""
-    probe_ns = cell.load.duration_ns + min(SETTLE_NS, cell.warmup_ns)
+    longest = SPAN if cell.load.open_shape.is_replay else 1
+    probe_ns = int(cell.load.duration_ns * longest) + min(SETTLE_NS, cell.warmup_ns)
     approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
     start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
     return loads * probe_ns + starts * start_ns
@@ -101,14 +102,23 @@ def requests_per_journey(traffic: Traffic) -> float:
 
 def lowest_per_s(probe_ns: int) -> float:
     """The lowest rate that is worth a probe of that length."""
-    return FEWEST_REQUESTS / (probe_ns / 1e9)
+    return FEWEST / (probe_ns / 1e9)
 
 
-def load_text(cell: Cell) -> str:
-    """Describe the probes of a cell: `open, poisson, 256 connections, 5.00 s after 1.00 s`."""
-    load, shape = cell.load, cell.load.open_shape
-    lengths = f"{duration(load.duration_ns)} after {duration(min(SETTLE_NS, cell.warmup_ns))}"
-    return f"open, {shape.arrivals}, {shape.connections:,} connections, {lengths}"
+def load_text(cell: Cell, stretch: SentStretch | None = None) -> str:
+    """Describe the probes of a cell: `open, poisson, 256 connections, 5.00 s after 1.00 s`.
+
+    Of a recording: `open, the first 1,200 of 36,000 recorded requests, in 20.5 s at 1x, 256 connections, after 1.00 s`.
+    """
+    load, shape, after = cell.load, cell.load.open_shape, f"after {duration(min(SETTLE_NS, cell.warmup_ns))}"
+    connections = f"{shape.connections:,} connections"
+    if not shape.is_replay:
+        return f"open, {shape.arrivals}, {connections}, {duration(load.duration_ns)} {after}"
+    every = len(shape.replayed_ns)
+    if stretch is None:
+        return f"open, {every:,} recorded requests, {connections}, {after}"
+    sent = f"the first {stretch.requests:,} of {every:,}" if stretch.requests < every else f"all {every:,}"
+    return f"open, {sent} recorded requests, in {duration(stretch.recorded_ns)} at 1x, {connections}, {after}"
 
 
 def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
@@ -133,6 +143,8 @@ class SearchState:
 
     manifest: Manifest
     cell: Cell
+    leads: Sequence["SearchState"] = ()
+    """The searches before it whose servers get the same load: of a recording they decide how much of it is sent."""
     probes: list[LimitProbe] = field(default_factory=list)
     starts: list[LimitStart] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -142,6 +154,8 @@ class SearchState:
     loads: int = 0
     next_start: int = 0
     search: Search = field(init=False)
+    stretch: SentStretch | None = field(init=False, default=None)
+    """What all probes send of a recording; None for loads with a rate."""
     _step: Proposal | Converged | Exhausted | Doomed = field(init=False)
     _pending: Evidence | None = None
     _overload: ProbeRecording | None = None
@@ -154,6 +168,8 @@ class SearchState:
     """The server of each start."""
 
     def __post_init__(self) -> None:
+        if self.cell.load.open_shape.is_replay:
+            self.stretch = asked_stretch(self.cell.load)
         self.search = Search(self.sets, self.settings)
         self._step = self.search.next()
 
@@ -166,13 +182,46 @@ class SearchState:
     def settings(self) -> Settings:
         """The settings of the search."""
         load = self.cell.load
-        return Settings(
+        settings = Settings(
             lowest_per_s=lowest_per_s(load.duration_ns),
             start_per_s=self.terms.start_per_s or load.open_shape.rate_per_s or FIRST_PER_S,
             probes=self.terms.probes,
             precision=self.terms.precision,
             trials=0 if self.cell.variant.is_attached else self.terms.trials,
         )
+        if self.stretch is None:
+            return settings
+        return self._within_stretch(settings, self.stretch, self.stretch.per_s * load.open_shape.speed)
+
+    def _within_stretch(self, settings: Settings, stretch: SentStretch, start_per_s: float) -> Settings:
+        """The settings for a stretch of a recording, whose length in seconds limits the speeds that can be tried."""
+        asked_s = self.cell.load.duration_ns / 1e9
+        highest_per_s = stretch.requests * SPAN / asked_s
+        start_per_s = min(start_per_s, highest_per_s)
+        lasts = duration(self.cell.load.duration_ns / SPAN)
+        return replace(
+            settings,
+            start_per_s=start_per_s,
+            lowest_per_s=start_per_s / SPAN,
+            highest_per_s=highest_per_s,
+            recorded_per_s=stretch.per_s,
+            lower=f"begin slower: --start {speed(start_per_s / SPAN / stretch.per_s)}",
+            higher=f"the recording lasts only {lasts} then: take a longer one, or give shorter probes (-d)"
+            if stretch.requests == len(self.cell.load.open_shape.replayed_ns)
+            else f"begin faster: --start {speed(highest_per_s / stretch.per_s)}",
+        )
+
+    def load_at(self, rate_per_s: float) -> Load:
+        """The load of a probe at this rate."""
+        load = self.cell.load
+        return load.at_rate(rate_per_s) if self.stretch is None else at_rate(load, self.stretch, rate_per_s)
+
+    def _as_sent(self, made: ProbeRecording) -> Load:
+        """The load of a recording, with the times that it does not keep itself."""
+        shape = made.load.shape
+        if not isinstance(shape, Open) or shape.stretch is None:
+            return made.load
+        return at_speed(self.cell.load, shape.stretch, shape.speed).lasting(made.load.duration_ns)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -258,8 +307,9 @@ class SearchState:
             return "that is for servers that Redline starts"
         if not self.terms.beyond:
             return "it was not asked for"
-        if self.cell.abort_when:
-            return "`abort_when` would end it: it overloads the server"
+        if self.stretch is not None or self.cell.abort_when:
+            needs = "it needs rates, and a recording has its own times"
+            return needs if self.stretch is not None else "`abort_when` would end it: it overloads the server"
         limits, evidence = self.search.limits(), self.search.evidence
         answered_per_s = max((shown.answered_per_s for shown in evidence if not shown.client), default=0.0)
         ends = [(limit.low_per_s, limit.high_per_s) for limit in limits]
@@ -299,7 +349,8 @@ class SearchState:
             server=cell.variant.slug,
             target=own_server(cell.variant, paths.pop() if len(paths) == 1 else ""),
             scenario=cell.scenario.name,
-            load=load_text(cell),
+            load=load_text(cell, self.stretch),
+            stretch=self.stretch,
             build=build,
             runtime_version=runtime,
             host=self._host,
@@ -341,8 +392,7 @@ class SearchState:
         if self.terms.by_warm_up and traffic is not None and not self.probes:
             first_per_s = FIRST_SHARE * answered_at_last_per_s(traffic) / requests_per_journey(traffic)
             if first_per_s > 0:
-                first_per_s = float(significant(first_per_s, 2))
-                self.search.settings = replace(self.search.settings, start_per_s=first_per_s)
+                self._begin_at(float(significant(first_per_s, 2)))
                 self._step = self.search.next()
         if cell.variant.is_attached:  # resumed, it is warmed up again, and is still the same start
             self.starts.clear()
@@ -352,12 +402,27 @@ class SearchState:
             began_ns = traffic.measure_start_ns
             self.starts.append(LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns))
 
+    def _begin_at(self, first_per_s: float) -> None:
+        """Begin at a rate; of a recording send what lasts as long as a probe at this rate, to all servers the same."""
+        settings, load = self.search.settings, self.cell.load
+        if self.stretch is None:
+            self.search.settings = replace(settings, start_per_s=first_per_s)
+            return
+        if lead := next((lead for lead in self.leads if lead.starts and lead.stretch is not None), None):
+            self.stretch, self.search.settings = lead.stretch, lead.search.settings
+            return
+        self.stretch = stretch_of(load.open_shape, max(FEWEST, round(first_per_s * load.duration_ns / 1e9)))
+        first = float(significant(first_per_s / self.stretch.per_s, 2)) * self.stretch.per_s
+        self.search.settings = self._within_stretch(settings, self.stretch, first)
+
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """The evidence of a probe, and why it may show nothing about the server."""
         cut, aborted = made.cut or bool(traffic.aborted_by), traffic.aborted_by
         slices = tuple(slice_of(interval, cut=cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start, aborted=aborted)
         evidence = replace(evidence, requests=dict(self._by_request(traffic, cut=cut)))
+        if self.stretch is not None:
+            evidence = replace(evidence, speed=made.load.open_shape.speed)
         evidence = self._limited(evidence, made, traffic)
         if not self.probes:  # findings about the server itself concern no single probe
             doubts = judge_server(self.cell, made.recording)
@@ -368,7 +433,7 @@ class SearchState:
 
     def _probe_findings(self, made: ProbeRecording) -> tuple[Finding, ...]:
         """The findings about engine and machine during a load."""
-        findings = judge_probe(under_probe(self.cell, made.load), made.recording)
+        findings = judge_probe(under_probe(self.cell, self._as_sent(made)), made.recording)
         return tuple(finding.about(self.cell.id, len(self.probes)) for finding in findings)
 
     def _limited(self, evidence: Evidence, made: ProbeRecording, traffic: Traffic) -> Evidence:
@@ -462,18 +527,23 @@ class SearchState:
             return f"{name} gave no right answer while it was warmed up: {why}" if why else ""
         if failure.kind == "died":
             match made.phase:
+                case "start" if self.cell.variant.is_attached:
+                    return failure.message  # it need not have run at all
                 case "start":
                     when = "before any load"
                 case "warmup" | "approach":
                     when = "while it was warmed up"
                 case _:
-                    when = f"at {rate(made.load.open_shape.most_per_s)}"
+                    when = f"at {self._said(made.load.open_shape.most_per_s or made.rate_per_s)}"
             return f"{name} died {when}: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load" and warms:
             return f"{name} gave no right answer while it was warmed up: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load":
-            return f"{name} gives no right answer any more after {rate(made.rate_per_s)}: {failure.message}"
+            return f"{name} gives no right answer any more after {self._said(made.rate_per_s)}: {failure.message}"
         return failure.message
+
+    def _said(self, rate_per_s: float) -> str:
+        return paced(rate(rate_per_s), None if self.stretch is None else rate_per_s / self.stretch.per_s)
 
 
 def _searched(made: ProbeRecording, traffic: Traffic, probe: int) -> SearchedLoad:
@@ -497,9 +567,13 @@ def search_order(plan: Plan) -> tuple[str, ...]:
     return tuple(trial.cell_id for trial in plan.trials if trial.round == 0)
 
 
-def search_state(manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording]) -> SearchState:
-    """The state of a cell's search after these loads."""
-    state = SearchState(manifest, cell)
+def search_state(
+    manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording], before: Iterable[SearchState] = ()
+) -> SearchState:
+    """The state of a cell's search after these loads; `before` are the searches before it, in the search's order."""
+    load = cell.scenario.name, cell.load.name
+    leads = tuple(other for other in before if (other.cell.scenario.name, other.cell.load.name) == load)
+    state = SearchState(manifest, cell, leads)
     for recording in made:
         state.add(recording)
     return state
@@ -510,13 +584,14 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
 
     Cells with recordings, and the next cell to be searched, are in the plan's order.
     """
-    terms, limits = manifest.terms, dict[str, CellLimit]()
+    terms, limits, states = manifest.terms, dict[str, CellLimit](), list[SearchState]()
     began_all, first = True, None
     for cell_id in search_order(manifest.plan):
         cell = manifest.plan.cells[cell_id]
         recorded = tuple(made.get(cell_id, ()))
         first = first or next((each.recording for each in recorded), None)
-        state = search_state(manifest, cell, recorded)
+        state = search_state(manifest, cell, recorded, states)
+        states.append(state)
         if state.loads or began_all:
             limits[cell_id] = state.limit()
         began_all = began_all and state.ended

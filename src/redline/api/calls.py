@@ -267,6 +267,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     trials: int | None = None,
     no_beyond: bool = False,
     arrivals: Arrivals | None = None,
+    replay: str | Path | None = None,
     connections: int | None = None,
     threads: int | None = None,
     threshold: str | None = None,
@@ -279,8 +280,9 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     """Find the highest rate at which servers meet an objective: as `redline limit`.
 
     `targets` are commands, URLs, revisions or files of suites; without any, redline.yaml has the servers. `budget` is
-    about the most that it takes in all. The search of a suite is kept in `runs`, as by the command, where `keep` names
-    no folder. Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
+    about the most that it takes in all. `replay` is what is sent, as in `load`, and `start` then a speed, such as 2x.
+    The search of a suite is kept in `runs`, as by the command, where `keep` names no folder. Ctrl-C raises
+    MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
     called = call_text(limit, locals())
     flags = _flags(
@@ -301,6 +303,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         trials=trials,
         no_beyond=no_beyond,
         arrivals=arrivals,
+        replay=_path(replay),
         connections=connections,
         threads=threads,
         threshold=threshold,

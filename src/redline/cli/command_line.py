@@ -323,7 +323,7 @@ class LimitFlags(RequestFlags):
         "--warmup", "TIME|auto", "Load before the first probe of a start; auto: until steady. 1s for a URL."
     )
     start: str | None = flag(
-        "--start", "N", "The first rate, per second; the suite's, or by what the warm-up answered."
+        "--start", "N|Nx", "The first rate, per second, or speed of a recording; the suite's, or by the warm-up."
     )
     probes: int = flag("--probes", "N", "At most this many probes per search.", defaults.SEARCH_PROBES)
     precision: str = flag("--precision", "SHARE", "Stop at this half width of the interval.", defaults.SEARCH_PRECISION)
@@ -335,6 +335,9 @@ class LimitFlags(RequestFlags):
     resume: Path | None = flag("--resume", "DIR", "Resume a search that stopped.")
     wait_quiet: bool = switch("--wait-quiet", _WAIT_QUIET)
     arrivals: Arrivals | None = flag("--arrivals", "poisson|uniform", "When requests are due.")
+    replay: Path | None = flag(
+        "--replay", "FILE", "Send a log, a HAR or due times: find the highest speed, such as 4x, in place of a rate."
+    )
     connections: int | None = flag("-c --connections", "N", "Connections at most; 256.")
     threads: int | None = flag("-t --threads", "N", "Engine workers, at most -c; 1 for a URL.")
     fail_on: list[FailOnVerdict] = repeated("--fail-on", "slower|inconclusive", _FAIL_ON)

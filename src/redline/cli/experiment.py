@@ -85,12 +85,12 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
 def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
     """Search the rest. Return the report, and whether the search was interrupted.
 
-    Raises the error of a search that could not begin.
+    Raises the error of a search that could not begin; where others have found something, prints it.
     """
     view.keeps_errors, view.by_probe = not session.manifest.suite_file, session.manifest.terms.by_probe
     report, interrupted = session.execute()
     if view.keeps_errors and view.error is not None:
-        if any(cell.ended == "broken" and not cell.probes for cell in report.cells):
+        if not any(cell.probes for cell in report.cells):
             raise view.error
         view.print_error(view.error)
     return report if is_kept else report.without_recordings, interrupted

@@ -7,14 +7,16 @@ from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import DETECTED, naming, split
 from redline.cli.keepalive import kept_alive_or_not
+from redline.cli.limit_recording import check_is_speed
 from redline.cli.project_document import chosen_of, searched_objectives
-from redline.cli.request_flags import Placed, aborted_when, compared, of_project, settings
+from redline.cli.request_flags import Placed, aborted_when, compared, of_project, replayed, settings
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.quantities import parse_duration
 from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, probe_times
 from redline.suite import SHORTEST_PROBE_NS
 from redline.suite.project import Project
+from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.urls import is_url
 
 _LONGER = "give 2m for each server, or leave it out"
@@ -44,13 +46,30 @@ def limit_document(
             asked["objective"] = searched_objectives(project)
     lasts, warmup = _lengths(flags, len(running), starts=not all(running))
     connections = CONNECTIONS if flags.connections is None else flags.connections
-    shape = {
-        "rate": FIRST_PER_S if flags.start is None else Given(f"--start {flags.start}", flags.start),
-        "connections": Given(f"-c {connections}", connections),
-    }
-    loads = {PROBE: {"open": shape | settings(flags, "arrivals"), "for": lasts}}
+    shape = {**_due(flags, placed), "connections": Given(f"-c {connections}", connections)}
+    loads = {PROBE: {"open": shape, "for": lasts}}
     given = aborted_when(flags.abort_when) | settings(flags, "timeout", "threshold", "seed")
     return kept_alive_or_not(asked | {"loads": loads, "warmup": warmup, "design": "interleaved"} | given, flags)
+
+
+def _due(flags: LimitFlags, placed: Placed) -> dict[str, object]:
+    """Return when requests are due: at a rate, or as they were recorded. Raises UsageError."""
+    start = f"--start {flags.start}"
+    given = replayed(flags, placed)
+    if given is None:
+        rate = FIRST_PER_S if flags.start is None else Given(start, flags.start)
+        return {"rate": rate, **settings(flags, "arrivals")}
+    if flags.arrivals is not None:
+        message = f"--arrivals {flags.arrivals}: --replay says when requests are due"
+        raise UsageError(message, hint="leave out --arrivals or --replay")
+    if flags.lasts is not None:
+        message = f"--for {flags.lasts}: how long a probe of a recording takes depends on its speed"
+        raise UsageError(message, hint="give -d, which is how long it takes at the first speed")
+    if flags.start is None:
+        return {"arrivals": given}
+    check_is_speed(flags.start)
+    assert isinstance(given.value, dict), "as `replayed` makes it"
+    return {"arrivals": Given(given.source, {**given.value, "speed": Given(start, flags.start)})}
 
 
 def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:
@@ -64,8 +83,13 @@ def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple
 
 
 def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, object]:
-    """Return the length of a probe, and the warm-up. Raises UsageError."""
-    warmup: object = {"detect": {}} if starts else RUNNING_WARM_UP
+    """Return the length of a probe, and the warm-up. Raises UsageError.
+
+    Where a warm-up is detected, that of a recording has its longest time: a suite detects none under a load that
+    changes, and the users who warm up a server of a search do not change.
+    """
+    detects: object = {"detect": {}} if flags.replay is None else _exact(DETECTION_NS)
+    warmup = detects if starts else RUNNING_WARM_UP
     lasts: object = Given(f"-d {flags.duration or RUNNING_PROBE}", flags.duration or RUNNING_PROBE)
     if flags.lasts is not None:
         if flags.duration is not None:
@@ -80,7 +104,7 @@ def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, 
         longest = Given(f"--for {flags.lasts}", _exact(times.warmup_ns))
         warmup = {"detect": {"at_most": longest}} if times.detects else longest
     if flags.warmup is not None:
-        given = {"detect": {}} if flags.warmup == DETECTED else flags.warmup
+        given = detects if flags.warmup == DETECTED else flags.warmup
         warmup = Given(f"--warmup {flags.warmup}", given)
     return lasts, warmup
 

@@ -4,7 +4,7 @@ import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from redline.cli import places
 from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import (
+    DETECTED,
     at_least_one,
     command_line,
     naming,
@@ -23,17 +24,26 @@ from redline.cli.flags import (
     split,
 )
 from redline.cli.limit_document import limit_document
+from redline.cli.limit_recording import at_first_speed, refuse_short_recordings
 from redline.cli.origins import FromRepository, project_name
 from redline.cli.project_document import in_its_words
-from redline.cli.request_flags import REQUEST, check_targets_are_whole, describes_requests, referenced, servers
+from redline.cli.request_flags import (
+    REQUEST,
+    check_targets_are_whole,
+    describes_requests,
+    referenced,
+    servers,
+    take_recording,
+)
 from redline.cli.written import read_written
 from redline.errors import UsageError
-from redline.model import Objective, Profile, Suite, Variant
+from redline.model import Load, Objective, Open, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import did_you_mean, duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
+from redline.search.stretch import shortest_probe_ns
 from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNNING_PROBE, TRIALS
 from redline.suite import parse_objectives, to_search
 from redline.suite.joining import SearchPart, join_sets, join_suites
@@ -83,10 +93,11 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     for file in files:
         written, text = read_suite_file(Path(file), flags)
         with naming(file) if len(files) > 1 else nullcontext():
-            suite, closed = to_search(_aborting(written, flags), trials)
+            suite, closed = to_search(at_first_speed(_aborting(written, flags), flags), trials)
             sets = _suite_sets(flags, suite)
             within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
             _refuse_what_cannot_be(sets, suite)
+            refuse_short_recordings(suite, by_warm_up=False)
         parts.append(SearchPart(file, suite, sets))
         texts.append(text)
         ignored += closed
@@ -97,10 +108,10 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
         parts.insert(1, SearchPart(names, first.suite.keeping(servers), first.sets))
     whole = join_suites(parts)
     if len(parts) == 1:
-        terms, text = _terms(flags, first.sets, trials=trials, beyond=not flags.no_beyond), texts[0]
+        terms, text = _terms(flags, first.sets, whole.loads, trials=trials, beyond=not flags.no_beyond), texts[0]
     else:
         sets, asked = join_sets(parts)
-        terms = _terms(flags, sets, asked=asked, trials=trials, beyond=not flags.no_beyond)
+        terms = _terms(flags, sets, whole.loads, asked=asked, trials=trials, beyond=not flags.no_beyond)
         named = (f"# {Path(file).name}\n{text.rstrip()}\n" for file, text in zip(files, texts, strict=True))
         text = "---\n".join(named)
     return AskedSearch(
@@ -153,6 +164,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         more = f", or write `objective: p99 < 200ms` in {project.document.file}" if project else ""
         raise UsageError("nothing says what is to be met", hint=hint + more)
     read_sets(flags.objective)  # what is wrong with most of it is said before revisions are looked up
+    take_recording(flags)
     document = limit_document(flags, repository.ends, str, project)
     scenarios = split(flags.scenarios) if project and not describes_requests(flags) else ()
     selected = Overrides(servers=split(flags.servers), scenarios=scenarios)
@@ -162,6 +174,8 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         written, text = read_written(document, name, referenced(flags, project), repository.origins(), selected, known)
     sets = _suite_sets(flags, written)
     starts = not all(variant.is_attached for variant in written.variants)
+    if flags.replay is not None and (starts if flags.warmup is None else flags.warmup == DETECTED):
+        written = written.warming_up(written.warmup_ns, detect=True)
     if not starts:
         refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")
     trials = _trials(flags.trials) if starts else 0
@@ -169,12 +183,14 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
     with naming(length) if length else nullcontext():
         suite, _ = to_search(written, max(trials, 1))
     _refuse_what_cannot_be(sets, suite)
+    refuse_short_recordings(suite, by_warm_up=flags.start is None)
     within_timeout(sets, suite.timeout_ns, f"--timeout {flags.timeout or duration(suite.timeout_ns)}")
     connections = CONNECTIONS if flags.connections is None else flags.connections
     by_probe = len(suite.variants) > 1
     terms = _terms(
         flags,
         sets,
+        suite.loads,
         trials=trials,
         by_warm_up=flags.start is None,
         beyond=starts and not by_probe and not flags.no_beyond,
@@ -184,7 +200,10 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         if starts and flags.threads is None
         else read_workers(1 if flags.threads is None else flags.threads, connections),
     )
-    return AskedSearch(SearchRequest(suite, terms), Source(command_line(flags), text=text))
+    source = Source(command_line(flags), text=text)
+    if flags.recorded is not None:
+        source = replace(source, text=flags.recorded.suite(text), kept=flags.recorded.kept)
+    return AskedSearch(SearchRequest(suite, terms), source)
 
 
 def read_sets(texts: list[str], known: Selectable | None = None) -> dict[str, tuple[Objective, ...]]:
@@ -219,10 +238,10 @@ def _named(text: str, known: Selectable) -> tuple[str, str]:
     return name, conditions
 
 
-def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
+def _terms(flags: LimitFlags, sets: Sets, loads: Sequence[Load], **given: Any) -> SearchTerms:
     return SearchTerms(
         sets=dict(sets),
-        start_per_s=_start_per_s(flags),
+        start_per_s=_start_per_s(flags, loads),
         probes=at_least_one("--probes", flags.probes),
         precision=read_flag("--precision", flags.precision, "precision", PrecisionSchema),
         **given,
@@ -292,9 +311,9 @@ def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
 
     That is a scenario and load without a condition, rows that are taken once, or a rule that lasts longer than a probe.
     """
-    shortest_ns = min(load.duration_ns for load in suite.loads)
+    shortest_ns = min(shortest_probe_ns(load) for load in suite.loads)
     if long := next((rule for rule in suite.abort_when if rule.for_ns > shortest_ns), None):
-        message = f"`{long.text}` cannot end a probe of {duration(shortest_ns)}"
+        message = f"`{long.text}` cannot end a probe of {duration(shortest_ns)}, the shortest there may be"
         raise UsageError(message, hint="shorten its time, or make probes longer")
     if once := next((scenario.name for scenario in suite.scenarios if scenario.takes_rows_once), None):
         message = f"`{once}` takes no row twice, and every probe of a search begins with the first"
@@ -323,9 +342,9 @@ def _trials(given: int | None) -> int:
     return trials
 
 
-def _start_per_s(flags: LimitFlags) -> float | None:
-    """Return the first rate, if given. Raises UsageError."""
-    if flags.start is None:
+def _start_per_s(flags: LimitFlags, loads: Sequence[Load]) -> float | None:
+    """Return the first rate, if given; recordings have a first speed, which these loads have. Raises UsageError."""
+    if flags.start is None or all(load.shape.is_replay for load in loads if isinstance(load.shape, Open)):
         return None
     with naming(f"--start {flags.start}"):
         return parse_rate(flags.start)

@@ -22,8 +22,7 @@ _BY_COMMAND = {
         "--on": "a comparison on the hosts of a cluster is a suite: `redline run SUITE --on ADDRESS`",
     },
     "limit": {
-        "--replay --speed": "a search looks for a rate, and sends no recording as it was: use `redline load --replay`, "
-        "or `--requests`",
+        "--speed": "a search looks for the speed of a recording; --start 2x is the first that it tries",
         "-R --rate": "a search looks for the rate; --start N is the first that it tries",
         "--users": "use -c N, the most connections; a search sends requests at a rate",
         "--depth --pace --think --stage --count --requests-per-connection --connections-at-start": _OF_OPEN_LOADS,

@@ -204,9 +204,9 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
     return _listed(document, globs or (() if is_list else (MIX,)))
 
 
-def take_recording(flags: LoadFlags | AbFlags) -> None:
+def take_recording(flags: LoadFlags | AbFlags | LimitFlags) -> None:
     """Read the requests and their times if --replay names a log or a recording. Raises UsageError."""
-    if flags.speed is not None and flags.replay is None:
+    if not isinstance(flags, LimitFlags) and flags.speed is not None and flags.replay is None:
         raise UsageError(f"--speed {flags.speed}: only a recording has a speed", hint="add --replay FILE")
     if flags.replay is None or flags.recorded is not None or not flags.replay.is_file():
         return
@@ -228,12 +228,13 @@ def take_recording(flags: LoadFlags | AbFlags) -> None:
         Terminal(stderr=True).print(f"{said}\n{times_summary(made)}", highlight=False, soft_wrap=True)
 
 
-def replayed(flags: LoadFlags | AbFlags, placed: Placed) -> Given | None:
+def replayed(flags: LoadFlags | AbFlags | LimitFlags, placed: Placed) -> Given | None:
     """Return the arrivals of --replay; None without it."""
     if flags.replay is None:
         return None
     file = placed(str(flags.replay)) if flags.recorded is None else TIMES_FILE
-    arrivals = {"replay": file, **settings(flags, "speed")}
+    speed = {} if isinstance(flags, LimitFlags) else settings(flags, "speed")
+    arrivals = {"replay": file, **speed}
     return Given(flags.written()["replay"], arrivals)
 
 

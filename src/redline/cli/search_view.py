@@ -16,7 +16,7 @@ from redline.model import Cell, Grade, Interval, Plan
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms
 from redline.plugins.telemetry.meter import Meter, MeteredTrial
-from redline.quantities import significant
+from redline.quantities import paced, significant, speed
 from redline.report.document import Column, Prose, Section, Table
 from redline.report.format import NO_ANSWERS, count, duration, rate
 from redline.report.sections.limit import warm_up_text
@@ -36,7 +36,8 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
     notes = "".join(
         (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
     )
-    return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {result}{notes}  ({why})"
+    pace = paced(rate(evidence.rate_per_s), evidence.speed)
+    return f"{number:>3}  {pace:>10}  {result}{notes}  ({why})"
 
 
 @dataclass
@@ -132,11 +133,23 @@ class SearchView(Panel):
 def _bracket(limit: Limit) -> Iterator[Part]:
     """`passed at 1.72 k/s`, `missed at 1.82 k/s`."""
     if limit.low_per_s is not None:
-        yield f"passed at {rate(limit.low_per_s)}", "green"
+        yield f"passed at {_paced(limit.low_per_s, limit)}", "green"
     if limit.high_per_s is not None:
-        yield f"missed at {rate(limit.high_per_s)}", "yellow"
+        yield f"missed at {_paced(limit.high_per_s, limit)}", "yellow"
     if limit.low_per_s is None and limit.high_per_s is None:
         yield "nothing is known yet", ""
+
+
+def _paced(rate_per_s: float, limit: Limit) -> str:
+    return paced(rate(rate_per_s), None if limit.recorded_per_s is None else rate_per_s / limit.recorded_per_s)
+
+
+def _begins(cell: Cell, terms: SearchTerms) -> str:
+    """Where the search on a cell begins."""
+    if terms.by_warm_up:
+        return "what the warm-up shows"
+    shape = cell.load.open_shape
+    return speed(shape.speed) if shape.is_replay else rate(shape.rate_per_s or 0.0)
 
 
 def show_search_plan(
@@ -158,7 +171,7 @@ def show_search_plan(
             cell.variant.slug,
             cell.scenario.name,
             cell.load.name,
-            "what the warm-up shows" if terms.by_warm_up else rate(cell.load.open_shape.rate_per_s or 0.0),
+            _begins(cell, terms),
             load_text(cell),
             f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
         )

@@ -14,6 +14,7 @@ from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.journey_traffic import JourneyReport
+from redline.model.load import SentStretch
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
 from redline.model.timeline import SearchedLoad
@@ -52,6 +53,10 @@ class LimitAnswer(Frozen):
         default=False,
         description="the interval rests on how probes differ, and may be too narrow (right in 21 of 24 simulations)",
     )
+    passed_speed: float | None = omitted_if_default(
+        None, "of a recording: how much faster than recorded it was sent at `passed_per_s`, which is its mean"
+    )
+    failed_speed: float | None = omitted_if_default(None, "of a recording: the same for `failed_per_s`")
 
 
 class LimitStart(Frozen):
@@ -77,7 +82,8 @@ class LimitProbe(Frozen):
     )
     fresh: bool = Field(description="on a server that was started to confirm the ends of the limits")
     start: int = omitted_if_default(0, "number of the start of the server, from 0", ge=0)
-    rate_per_s: float = Field(description="the requested rate")
+    rate_per_s: float = Field(description="the requested rate, of a recording its mean")
+    speed: float | None = omitted_if_default(None, "of a recording: how much faster than recorded it was sent")
     seconds: float
     offered_per_s: float = Field(description="requests that fell due; Poisson arrivals scatter around the rate")
     answered_per_s: float = Field(description="right answers during the load")
@@ -194,6 +200,7 @@ class CellLimit(Frozen):
     target: str = omitted_if_default("", "the command, URL or revision of a server that is not catalogued")
     scenario: str
     load: str = Field(description="how probes are made, such as `open, poisson, 256 connections, 5 s after 1 s`")
+    stretch: SentStretch | None = omitted_if_default(None, "of a recording: the beginning of it that every probe sends")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
     runtime_version: str = Field(default="", description="as the server's runtime reports it")
     host: str = omitted_if_default("", "the host of its server, if that was not this machine")

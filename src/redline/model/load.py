@@ -107,6 +107,19 @@ class Replay(NamedTuple):
     requests: tuple[int, ...] = ()
 
 
+class SentStretch(Frozen):
+    """The beginning of a recording, which all probes of a search send: requests, and the time that they took."""
+
+    requests: int = Field(ge=1)
+    recorded_ns: int = Field(gt=0, description="at the speed of the recording")
+    peak: float = Field(ge=0, description="requests in the busiest tenth of this time, over those of a mean tenth")
+
+    @property
+    def per_s(self) -> float:
+        """Its requests per second as it was recorded."""
+        return self.requests / self.recorded_ns * 1e9
+
+
 class Open(Frozen):
     """Requests fall due whatever the server does, over at most `connections` connections.
 
@@ -121,6 +134,10 @@ class Open(Frozen):
     replayed_ns: tuple[int, ...] = omitted_if_default((), "due times, not decreasing")
     replayed_requests: tuple[int, ...] = omitted_if_default(
         (), "the scenario's request at each of these times, counted from 0; default: drawn by weight"
+    )
+    speed: float = omitted_if_default(1.0, "how much faster than recorded these times are", gt=0)
+    stretch: SentStretch | None = omitted_if_default(
+        None, "the beginning of a recording that a probe of a search sends; its times may be left out"
     )
     connections_at_start: int | None = omitted_if_default(None, "default: all of them", ge=1)
     depth: int = omitted_if_default(1, "maximum number of requests in flight on one connection", ge=1)
@@ -150,11 +167,11 @@ class Open(Frozen):
             field = "stages" if self.stages and self.rate_per_s is None and self.share is None else "rate"
             hint = "leave out the rate and its stages"
             raise WrongValueError("replayed arrivals have times, not a rate", hint, field=field)
-        if not self.replayed_ns:
+        if not self.replayed_ns and self.stretch is None:
             raise WrongValueError("there are no times to replay", "give at least one")
         if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
             raise WrongValueError("the times to replay decrease", "sort them")
-        if self.replayed_requests and len(self.replayed_requests) != len(self.replayed_ns):
+        if self.replayed_ns and self.replayed_requests and len(self.replayed_requests) != len(self.replayed_ns):
             hint = "give the number of a request for every time, or for none"
             raise WrongValueError("not all times to replay have a request", hint)
 
@@ -165,6 +182,36 @@ class Open(Frozen):
     def sharing(self, share: Share) -> "Open":
         """The same arrivals and connections at a rate that is another share of a capacity."""
         return self.model_copy(update={"share": share})
+
+    def cut(self, stretch: SentStretch) -> "Open":
+        """The beginning of the same recording."""
+        first = {
+            "replayed_ns": self.replayed_ns[: stretch.requests],
+            "replayed_requests": self.replayed_requests[: stretch.requests],
+            "stretch": stretch,
+        }
+        return self.model_copy(update=first)
+
+    @property
+    def without_times(self) -> "Open":
+        """The same without the times of its stretch, which may be many."""
+        return self.model_copy(update={"replayed_ns": (), "replayed_requests": ()})
+
+    def sped(self, speed: float) -> "Open":
+        """The same recording, sent so many times as fast as it was recorded."""
+        slower = self.speed / speed
+        times = tuple(round(due_ns * slower) for due_ns in self.replayed_ns)
+        return self.model_copy(update={"replayed_ns": times, "speed": speed})
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether requests fall due at recorded times."""
+        return self.arrivals == "replayed"
+
+    @property
+    def mean_per_s(self) -> float | None:
+        """The rate, and of a stretch of a recording its mean; None where neither is known."""
+        return self.rate_per_s if self.stretch is None else self.stretch.per_s * self.speed
 
     @property
     def most_per_s(self) -> float:
@@ -252,7 +299,7 @@ class Load(Frozen):
     @property
     def changes(self) -> bool:
         """Whether the load changes during the measurement by design."""
-        return bool(self.shape.stages) or (isinstance(self.shape, Open) and self.shape.arrivals == "replayed")
+        return bool(self.shape.stages) or (isinstance(self.shape, Open) and self.shape.is_replay)
 
 
 def _mean(first: float, stages: tuple[LoadStage, ...], over_ns: int) -> float:

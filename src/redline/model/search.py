@@ -59,6 +59,6 @@ class ProbeRecording(Frozen):
 
     @property
     def rate_per_s(self) -> float:
-        """The requested rate; 0 in closed loads."""
+        """The requested rate, of a recording its mean; 0 in closed loads."""
         shape = self.load.shape
-        return shape.rate_per_s or 0.0 if isinstance(shape, Open) else 0.0
+        return shape.mean_per_s or 0.0 if isinstance(shape, Open) else 0.0

@@ -84,6 +84,13 @@ class CellSearch:
         """The cell whose limit is searched."""
         return self.state.cell
 
+    def check(self) -> None:
+        """Ask a running server once, before any load. Raises LaunchError and DriveError, also stored."""
+        try:
+            self._start_fresh()
+        finally:
+            self.stop()
+
     def turn(self) -> bool:
         """Search on one start of the server and stop it, or make one probe. Returns whether another turn follows.
 
@@ -184,6 +191,7 @@ class CellSearch:
             self._keep(self._not_loaded(number, wrong))
         return Prober(
             cell=self.cell,
+            load_at=self.state.load_at,
             tools=self.tools,
             server=server,
             logs=logs,

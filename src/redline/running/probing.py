@@ -11,13 +11,14 @@ from types import FrameType
 
 from redline.analysis.search_state import under_probe
 from redline.errors import DriveError
-from redline.model import Cell, Closed, Failure, Interval, PlannedTrial, Recording, Traffic
+from redline.model import Cell, Closed, Failure, Interval, Load, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer
 from redline.running.aborting import LoadAbort, ProbeAbort
 from redline.running.record import Tools, failure_of, record_load
 from redline.search import Proposal
 from redline.search.overload import OverloadPlan
+from redline.search.stretch import without_times
 
 SLICES_PER_PROBE = 50
 LEAST_SLICE_NS = 20_000_000
@@ -45,6 +46,7 @@ def unserved_s(traffic: Traffic, room_for: int, most_s: float) -> float:
 class Prober:
     """Puts loads on one start of a server, and records them. `cell` sets all but the rate and the arrivals' seed.
 
+    `load_at` makes the load of a rate, by default the cell's at that rate.
     `logs` is the folder of this start, `start` its number. `loads` counts the loads of the cell: no two have the same
     arrivals. A load raises KeyboardInterrupt if it was ended from outside, or `is_over`; and StoreError.
     """
@@ -61,6 +63,7 @@ class Prober:
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     pause: Callable[[float], object] = time.sleep
     is_over: Callable[[], bool] = lambda: False
+    load_at: Callable[[float], Load] | None = None
     _unserved_s: float = 0.0
 
     def warm(self, first_per_s: Callable[[], float]) -> Iterator[ProbeRecording]:
@@ -79,7 +82,7 @@ class Prober:
             yield self._load("warmup", steady, interval_ns=_AFTER_NS)
         else:
             yield self._load("warmup", cell.under(users.lasting(cell.warmup_ns), warmup_ns=0))
-        calm = cell.load.at_rate(WARM_SHARE * first_per_s())
+        calm = self._at(WARM_SHARE * first_per_s())
         yield self._load("approach", cell.under(calm.lasting(min(calm.duration_ns, cell.warmup_ns)), warmup_ns=0))
 
     def probe(self, step: Proposal, phase: LoadPhase, *, retries_left: int = 0, again: bool = False) -> ProbeRecording:
@@ -88,9 +91,11 @@ class Prober:
         After a probe without a right answer the server is asked once, without load: a dead server would look like
         a server at its limit.
         """
-        load = self.cell.load.at_rate(step.rate_per_s)
+        load = self._at(step.rate_per_s)
         interval_ns = max(load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
-        abort = ProbeAbort(self.cell.abort_when, None if step.whole else self.cell.timeout_ns / 1e9)
+        # What is left of a recording may be calmer than what was sent of it.
+        whole = step.whole or load.open_shape.is_replay
+        abort = ProbeAbort(self.cell.abort_when, None if whole else self.cell.timeout_ns / 1e9)
         cell = under_probe(self.cell, load)
         recording, cut = self._record(cell, interval_ns, abort)
         if cut and abort.why and recording.traffic is not None:
@@ -103,7 +108,7 @@ class Prober:
         return ProbeRecording(
             phase=phase,
             why=step.why,
-            load=load,
+            load=without_times(load),
             workers=self.tools.workers(load, self.workers),
             again=again,
             retries_left=retries_left,
@@ -134,13 +139,16 @@ class Prober:
             self.pause(self._unserved_s)
         self._unserved_s = 0.0
 
+    def _at(self, rate_per_s: float) -> Load:
+        return (self.load_at or self.cell.load.at_rate)(rate_per_s)
+
     def _load(
         self, phase: LoadPhase, cell: Cell, interval_ns: int | None = None, abort: LoadAbort[Interval] | None = None
     ) -> ProbeRecording:
         recording, cut = self._record(cell, interval_ns, abort)
         workers = self.tools.workers(cell.load, self.workers)
         return ProbeRecording(
-            phase=phase, load=cell.load, workers=workers, retries_left=0, cut=cut, recording=recording
+            phase=phase, load=without_times(cell.load), workers=workers, retries_left=0, cut=cut, recording=recording
         )
 
     def _record(self, cell: Cell, interval_ns: int | None, abort: LoadAbort[Interval] | None) -> tuple[Recording, bool]:

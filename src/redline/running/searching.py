@@ -80,7 +80,7 @@ class SearchSession:
         plan = asked.plan(built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
         manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
-        store.create(manifest)
+        store.create(manifest, source.kept)
         return cls(store, manifest, bench, listener, is_kept)
 
     @classmethod
@@ -108,7 +108,9 @@ class SearchSession:
     def _search(self) -> bool:
         """Search all cells. Returns whether the search was interrupted."""
         cells = [self.manifest.plan.cells[cell_id] for cell_id in search_order(self.manifest.plan)]
-        states = [search_state(self.manifest, cell, self.store.probes(cell)) for cell in cells]
+        states = list[SearchState]()
+        for cell in cells:
+            states.append(search_state(self.manifest, cell, self.store.probes(cell), states))
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
         sites = self._sites(left, len(cells))
         if len(sites) == 1:
@@ -157,12 +159,31 @@ class _SiteSearch:
 
     def search(self) -> bool:
         """Search the cells, at the same time only those of a scenario and load. Returns whether it was interrupted."""
+        if not self._are_right():
+            return False
         if not self.session.manifest.terms.by_probe:
             return self._in_turns(self.share)
         groups: dict[tuple[str, str], list[_NumberedState]] = {}
         for number, state in self.share:
             groups.setdefault(_side_by_side(state.cell), []).append((number, state))
         return any(map(self._in_turns, groups.values()))  # an interrupt leaves the other groups for a resume
+
+    def _are_right(self) -> bool:
+        """Whether running servers answer all requests of a command right: minutes later is too late to say so.
+
+        A suite with a wrong answer searches its other cells, as a run does. A single cell is asked by its own search.
+        """
+        asked = [(number, state) for number, state in self.share if state.cell.variant.is_attached and not state.loads]
+        if self.session.manifest.suite_file or len(asked) < 2:
+            return True
+        for number, state in asked:
+            with self.session.listener.cell(state.cell, number, self.cells, alone=True, left_ns=0) as listener:
+                try:
+                    self._search_on(state, listener).check()
+                except (DriveError, LaunchError) as error:
+                    self.session.listener.broken(error)
+                    return False
+        return True
 
     def _in_turns(self, share: Sequence[_NumberedState]) -> bool:
         """Search some cells in turns. Returns whether the search was interrupted."""

@@ -26,6 +26,7 @@ _LONG = 0.99
 """Requests slower than this percentile are fewer than `LEAST_SHARE`, and cannot make a backlog look hopeless."""
 _MUCH_LEFT = 0.3
 _QUARTERS = 4
+SLOWED = 2.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Evidence:
     limit; otherwise empty. `lengthens`: that limit only lengthens response times, so objectives that were met stay met.
     `aborted`: the condition of the user that ended it early, and what was measured of it.
     `missed`: texts of the objectives that the server missed by more than that. `passing`: the host took CPU time, which
-    may be over soon. `start`: the start of the server, from 0. `requests`: by label, of a scenario of several.
+    may be over soon. `start`: the start of the server, from 0. `requests`: by label, of a scenario of several. `speed`:
+    how much faster than recorded; None unless the probe sent a recording.
     """
 
     rate_per_s: float
@@ -78,6 +80,7 @@ class Evidence:
     passing: bool = False
     start: int = 0
     requests: Mapping[str, RequestSeen] = field(default_factory=dict)
+    speed: float | None = None
 
     @cached_property
     def timed(self) -> tuple[ProbeSlice, ...]:
@@ -248,5 +251,29 @@ def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:
 
 @lru_cache(maxsize=256)
 def overloaded(evidence: Evidence) -> bool:
-    """Whether a probe's backlog grew without bound, including probes that were ended early for that."""
-    return evidence.hopeless or hopeless(evidence.timed)
+    """Whether a probe's backlog grew without bound, including probes that were ended early for that.
+
+    The rate of a recording changes, and with it the number of requests that are under way at any time: its backlog has
+    to grow in all parts of it, and to make answers slower.
+    """
+    if evidence.hopeless or not hopeless(evidence.timed):
+        return evidence.hopeless
+    return evidence.speed is None or (slows(evidence) and _grows_throughout(answering(evidence.timed)))
+
+
+def _grows_throughout(slices: Sequence[ProbeSlice]) -> bool:
+    """Whether the backlog grew in each quarter by more than what is left over at the end of any load."""
+    quarters = np.array_split(np.arange(len(slices)), _QUARTERS)
+    return all(growth([slices[at] for at in quarter]).share >= LEAST_SHARE for quarter in quarters)
+
+
+def slows(evidence: Evidence) -> bool:
+    """Whether answers took twice as long in the last quarter of a probe, and after it, as in the first."""
+    answered = [slice_ for slice_ in evidence.slices if slice_.response.count]
+    if len(answered) < _QUARTERS:
+        return False
+    quarter = len(answered) // _QUARTERS
+    first, last = (
+        Histogram.merged(slice_.response for slice_ in part) for part in (answered[:quarter], answered[-quarter:])
+    )
+    return last.quantile_ns(0.5) > SLOWED * first.quantile_ns(0.5)

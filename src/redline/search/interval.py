@@ -92,11 +92,14 @@ class Bounds:
 
 
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
-    """The bounds of an objective, with two-sided confidence."""
+    """The bounds of an objective, with two-sided confidence.
+
+    A recording has rushes of its own, the same in each probe, so no model of a queue says how far chance reaches.
+    """
     tried = steps(evidence, objective)
     low, high = bounds(tried)
     by_steps = Bounds(low, high, modelled=False, fit=None, steps=tried)
-    if objective.metric not in QUANTILES or objective.request is not None:
+    if objective.metric not in QUANTILES or objective.request is not None or _replays(evidence):
         return by_steps  # the model is of the queue of all requests
     usable = sorted(filter(_is_usable, evidence), key=lambda probe: probe.rate_per_s)
     points = [ProbePoint.of(probe) for probe in usable]
@@ -152,6 +155,8 @@ def capped(
     way, over the share that the conditions on errors and on the achieved rate demand. Nothing is capped without such
     conditions, or if the server kept up with a rate at which it answered more: overload then made it slower.
     """
+    if _replays(evidence):  # what it answers per second depends on when its requests fall due
+        return low, high
     shares = [condition for condition in conditions if condition.metric in _SHARES and condition.request is None]
     share = max((1 - share.limit if share.below else share.limit for share in shares), default=0)
     seen = [probe for probe in evidence if not probe.client]
@@ -163,6 +168,10 @@ def capped(
     if any(evidence.answered_per_s > share * most_per_s for evidence in seen if not _saturated(evidence)):
         return low, high
     return low if low is None or low < most_per_s else least_per_s, min(high, most_per_s)
+
+
+def _replays(evidence: Sequence[Evidence]) -> bool:
+    return any(probe.speed is not None for probe in evidence)
 
 
 def _saturated(evidence: Evidence) -> bool:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, inf, log10
 
 from redline.model import Objective
-from redline.quantities import significant
+from redline.quantities import paced, significant
 from redline.search.ends import Checks, End, EndCheck
 from redline.search.evidence import Evidence
 from redline.search.interval import (
@@ -49,6 +49,8 @@ class Settings:
 
     `precision`: half the width of an interval relative to its middle; `confidence`: of both sides together. `trials`:
     the fresh starts on which both ends of every answer are probed, beyond `probes`; 0: once more on the running server.
+    `recorded_per_s`: of a recording, whose speeds are rates over this one; None: requests have a rate. `lower` and
+    `higher`: what would let rates be tried that lie beyond the lowest and the highest, for users.
     """
 
     start_per_s: float = 1000.0
@@ -59,10 +61,19 @@ class Settings:
     confidence: float = 0.95
     repeats: int = 3
     trials: int = 0
+    recorded_per_s: float | None = None
+    lower: str = ""
+    higher: str = ""
 
     def most_probes(self, sets: int) -> int:
         """The most probes of a search for this many sets of objectives, including those at the ends of its answers."""
         return self.probes + 2 * self.trials * sets
+
+    def said(self, rate_per_s: float) -> str:
+        """A rate in words: `950/s`; of a recording `4.2x (950/s)`."""
+        if self.recorded_per_s is None:
+            return f"{rate_per_s:g}/s"
+        return paced(f"{rate_per_s:,.0f}/s", rate_per_s / self.recorded_per_s)
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ class Limit:
     `confidence`: None for single rates, whose coverage is unknown. `decided`: as narrow as wanted. `binding`: the
     condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: starts differ by
     more than chance, and the interval rests on them. `probes_differ`: probes of the same start differ by more than
-    chance. `binds_alone`: no other condition is known to fail at so low a rate.
+    chance. `binds_alone`: no other condition is known to fail at so low a rate. `recorded_per_s`: as in Settings.
     """
 
     name: str
@@ -99,6 +110,7 @@ class Limit:
     starts_differ: bool = False
     probes_differ: bool = False
     binds_alone: bool = False
+    recorded_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +191,8 @@ class Search:
                 if below := self._below(name):
                     return below
                 self._reasons[name] = (
-                    f"the client is the limit, not the server, at {limited.rate_per_s:g}/s: {limited.client}"
+                    f"the client is the limit, not the server, at {self.settings.said(limited.rate_per_s)}: "
+                    f"{limited.client}"
                 )
         return self._confirm(known)
 
@@ -207,11 +220,18 @@ class Search:
         """Why there is nothing left to try for this set, if so."""
         tried = self._tried(name)
         failed = [step.rate_per_s for step in tried if step.state == "missed"]
-        if failed and len(failed) == len(tried) and min(failed) <= self.settings.lowest_per_s:
-            return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
-        if tried and not failed and tried[-1].rate_per_s >= self.settings.highest_per_s:
-            return f"even {tried[-1].rate_per_s:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
-        return None
+        settings, wanted = self.settings, texts(self.sets[name])
+        if failed and len(failed) == len(tried) and min(failed) <= settings.lowest_per_s:
+            return _not_even(f"{settings.said(min(failed))} does not meet {wanted}", settings.lower)
+        if not tried or failed or tried[-1].rate_per_s < settings.highest_per_s:
+            return None
+        what = "rate" if settings.recorded_per_s is None else "speed"
+        most = f"{settings.said(tried[-1].rate_per_s)}, the highest {what} allowed"
+        if tried[-1].state == "met":
+            return _not_even(f"{most}, meets {wanted}", settings.higher)
+        if tried[-1].probes < settings.repeats:
+            return None
+        return _not_even(f"{most}, does not surely miss {wanted}", settings.higher)
 
     def client_limited(self, rate_per_s: float, *names: str) -> Evidence | None:
         """The lowest probe at this rate or below it that shows nothing because the client was the limit each time.
@@ -424,6 +444,7 @@ class Search:
             starts_differ=any(bounds.starts_differ for bounds in ends),
             probes_differ=any(bounds.scattered for bounds in ends),
             binds_alone=lowest < min([high_of(other) for text, other in known.items() if text != binding], default=inf),
+            recorded_per_s=self.settings.recorded_per_s,
         )
 
     def _wanting(self, known: Mapping[str, Bounds], ends: Sequence[Bounds]) -> str:
@@ -448,6 +469,11 @@ class Search:
 
     def _within(self, rate_per_s: float) -> float:
         return min(max(rate_per_s, self.settings.lowest_per_s), self.settings.highest_per_s)
+
+
+def _not_even(said: str, advice: str) -> str:
+    """Why no other rate is tried, and what would help."""
+    return f"even {said}; {advice}" if advice else f"even {said}"
 
 
 def _round_up(number: float) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from redline.model import Histogram, Objective, ObjectiveState
-from redline.search.evidence import Evidence, Floats, answering, batch_means, by_rate, growth, overloaded
+from redline.search.evidence import Evidence, Floats, answering, batch_means, by_rate, growth, overloaded, slows
 from redline.stats.objectives import surely_missed
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -77,8 +77,14 @@ def state_of(probes: tuple[Evidence, ...], objective: Objective) -> ObjectiveSta
         return "missed" if any(_is_beyond(probe, objective) for probe in probes) else "met"
     if surely_missed(_wrong_share(probes, objective), _allowed(objective)) or (far := _far(probes, objective)) <= -1:
         return "missed"
-    growing = any(growth(answering(probe.timed)).errors > _GROWING for probe in probes)
+    growing = any(_grows(probe) for probe in probes)
     return "met" if far >= 1 and not growing else "not known"
+
+
+def _grows(evidence: Evidence) -> bool:
+    """Whether its backlog grew at the end."""
+    grew = growth(answering(evidence.timed)).errors > _GROWING
+    return grew and (evidence.speed is None or slows(evidence))
 
 
 def _is_beyond(evidence: Evidence, objective: Objective) -> bool:

@@ -462,8 +462,8 @@ def _problem(load: Load) -> Problem | None:
     if shape.share is not None:
         hint = "a search finds the rate: give the load a number to begin at, such as `rate: 1000`"
         return Problem(f"{name} has a rate that is a share of a capacity", hint)
-    if load.changes or load.count is not None:
-        hint = "leave out its stages, its count and its replay, or measure it with `redline run`"
+    if shape.stages or load.count is not None:
+        hint = "leave out its stages and its count, or measure it with `redline run`"
         return Problem(f"{name} has no constant rate for a fixed time, as probes have", hint)
     if load.duration_ns < SHORTEST_PROBE_NS:
         return Problem(f"{name} is too short for a probe", "a probe takes 1 s at least: give -d 1s or more")

@@ -30,7 +30,7 @@ from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE, Project
 
 _OF_REQUESTS = {*OF_REQUEST, "requests", "path", "http2", "no_keepalive", *OF_WAYS}
-_OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
+_OF_SERVERS = {"git", "lasts", "arrivals", "replay", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "loads", "options", "quick", "on"}
 _WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json", *WHILE_IT_RUNS}
 

@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+from base64 import b64decode
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
@@ -28,6 +29,11 @@ _REDIRECTION = 3
 _BEGUN = "bytes of it"
 _ENDLESS = "; it began and did not end: if it is a stream of events, say so (--events sse, or `stream: sse`)"
 _ENCODING = "content-encoding"
+_SETTINGS, _TYPE_AT, _STREAM_AT, _FRAME_HEAD = 4, 3, 5, 9
+"""The frame with which a server begins HTTP/2, and where its type and stream stand (RFC 9113, sections 3.4 and 4.1)."""
+_SPEAKS_HTTP2 = "; this port speaks HTTP/2: give --http2, or write `http: 2` of the server"
+_SPEAKS_HTTP1 = "; this port speaks HTTP/1.1: leave out --http2, or write `http: 1.1` of the server"
+_IN_HTTP1 = "answers in HTTP/1, not in HTTP/2"
 _NO_TLS = "does not speak TLS"
 _SIGNS_OF_TLS = ("certificate", "the server sent the alert")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -297,7 +303,7 @@ def difference(request: Request, answer: Checked) -> str | None:
     """Say how an answer differs from the expected answer, on one line; None if it does not."""
     if answer.status is None:
         is_endless = answer.outcome == "timeout" and answer.failure is not None and _BEGUN in answer.failure.reason
-        return f"{answer.wrong}{_ENDLESS if is_endless else ''}"
+        return f"{answer.wrong}{_ENDLESS if is_endless else _other_version(answer)}"
     expect, body = request.expect, answer.body
     if answer.header("content-type").startswith(GRPC) and answer.grpc_status is None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"
@@ -306,6 +312,18 @@ def difference(request: Request, answer: Checked) -> str | None:
     # Any other error that the engine reports would be an error under load too.
     differences = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
     return next(filter(None, differences), None)
+
+
+def _other_version(answer: Checked) -> str:
+    """Say that the port speaks another version of HTTP than it was asked in; empty if that is not seen."""
+    if answer.failure is None or answer.outcome != "malformed":
+        return ""
+    if _IN_HTTP1 in answer.failure.reason:
+        return _SPEAKS_HTTP1
+    received = b64decode(answer.failure.bytes_base64 or "")
+    begins = answer.failure.begins == 0 and len(received) >= _FRAME_HEAD
+    is_settings = begins and received[_TYPE_AT] == _SETTINGS and not any(received[_STREAM_AT:_FRAME_HEAD])
+    return _SPEAKS_HTTP2 if is_settings else ""
 
 
 def status_of(answer: Checked) -> str:

@@ -43,6 +43,7 @@ _PROBE = (
 _ADDED_LATER = ("p75_ns", "p95_ns", "max_ns", "aborted_by")
 _TIMES = {0.5: "p50_ns", 0.75: "p75_ns", 0.9: "p90_ns", 0.95: "p95_ns", 0.99: "p99_ns", 0.999: "p999_ns", 1.0: "max_ns"}
 _OF_REQUEST = ("request", "requests", "body_bytes", *(f"first_byte_{name}" for name in _TIMES.values()))
+_SPEEDS = ("passed_speed", "failed_speed")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
@@ -52,6 +53,8 @@ SEARCH_COLUMNS = (
     *_PROBE,
     *_ADDED_LATER,
     *_OF_REQUEST,
+    "speed",
+    *_SPEEDS,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -91,11 +94,12 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         names = ("slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended")
         about: dict[str, Field] = {name: getattr(cell, name) for name in names}
         for limit in cell.limits:
-            yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
+            known = {name: getattr(limit, name) for name in (*_LIMIT, *_SPEEDS)}
+            yield about | {"row": "limit", "objectives": limit.name} | known
         for probe in cell.probes:
-            made: dict[str, Field] = {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER)}
+            made: dict[str, Field] = {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed")}
             yield about | {"row": "probe"} | made
-            loaded = {name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds")}
+            loaded = {name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds", "speed")}
             for request in probe.requests:
                 yield about | {"row": "request"} | loaded | _of_request(probe, request)
         if not cell.limits:

@@ -19,7 +19,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.limits import CellLimit, LimitAnswer, LimitReport
-from redline.quantities import significant
+from redline.quantities import paced, significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
 from redline.report.sections.by_request import cpu_lines
@@ -178,14 +178,16 @@ def _limit(server: str, answer: LimitAnswer) -> str:
     low, high = answer.passed_per_s, answer.failed_per_s
     if low is None and high is None:
         return f"{server}: no rate is known to meet {answer.name}, and none to miss it"
+    what = "rate" if answer.passed_speed is None and answer.failed_speed is None else "speed"
+    missed = paced(f"{high or 0:,.0f}/s", answer.failed_speed)
     if low is None:
-        return f"{server} misses {answer.name} from {high or 0:,.0f}/s on; no rate is known to meet it"
-    met = f"{server} meets {answer.name} up to {low:,.0f}/s"
+        return f"{server} misses {answer.name} from {missed} on; no {what} is known to meet it"
+    met = f"{server} meets {answer.name} up to {paced(f'{low:,.0f}/s', answer.passed_speed)}"
     if high is None:
-        return f"{met}; no rate is known to miss it"
+        return f"{met}; no {what} is known to miss it"
     goal = "" if answer.decided else ", wider than the goal"
     wide = fmt.percent((high - low) / (high + low))
-    return f"{met} and misses it from {high:,.0f}/s on (±{wide}{goal}){_first_to_fail(answer)}"
+    return f"{met} and misses it from {missed} on (±{wide}{goal}){_first_to_fail(answer)}"
 
 
 def _first_to_fail(answer: LimitAnswer) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from redline.model import Finding, FindingKind, Grade
 from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitReport, LimitStart
-from redline.quantities import duration, percent, rate, significant
+from redline.quantities import duration, paced, percent, rate, significant
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -36,7 +36,7 @@ from redline.report.sections.answer import limit_answer
 from redline.report.sections.by_request import searched_tables
 from redline.report.sections.doubt import limit_caveats
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
-from redline.report.sections.limit_probes import failures_lines, probes_table, rate_text
+from redline.report.sections.limit_probes import failures_lines, pace_text, probes_table, rate_text
 from redline.report.sections.limit_ratios import ratio_section
 from redline.report.sections.parts import hosts_section, page_facts, repeat_section, skipped_section
 from redline.report.sections.probe_times import probe_items, probes_view
@@ -200,16 +200,16 @@ def _answer_rows(cell: CellLimit, place: int, named: str, scale: Scale | None) -
         yield (
             name,
             words(answer.name, conditions if conditions != answer.name else ""),
-            _side(low, known=answer.met_somewhere),
-            _side(high, known=answer.missed_somewhere),
+            _side(low, answer.passed_speed, known=answer.met_somewhere),
+            _side(high, answer.failed_speed, known=answer.missed_somewhere),
             known_knee,
             words(half_width(answer), method_text(answer), _width(answer), answer.reason),
             *((strip,) if strip else ()),
         )
 
 
-def _side(rate_per_s: float | None, *, known: bool) -> str:
-    return ("not known" if known else "at none") if rate_per_s is None else rate_text(rate_per_s)
+def _side(rate_per_s: float | None, speed: float | None, *, known: bool) -> str:
+    return ("not known" if known else "at none") if rate_per_s is None else paced(rate_text(rate_per_s), speed)
 
 
 def _width(answer: LimitAnswer) -> str:
@@ -223,6 +223,7 @@ def _width(answer: LimitAnswer) -> str:
 def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
     """Yield facts of a cell beside its answers, with headings."""
     facts = (
+        ("recording", recording_text(cell)),
         ("search", ending_text(cell)),
         ("search", confirmation(cell)),
         ("warm-up", starts_text(cell)),
@@ -239,10 +240,10 @@ def answer_text(answer: LimitAnswer) -> str:
     """`met up to 1,720/s, missed from 1,817/s (±2.7%)`; for an unknown side, what is known of it."""
     met = "up to where it is met is not known" if answer.met_somewhere else "met at no rate that was tried"
     if answer.passed_per_s is not None:
-        met = f"met up to {rate_text(answer.passed_per_s)}"
+        met = f"met up to {paced(rate_text(answer.passed_per_s), answer.passed_speed)}"
     missed = "from where it is missed is not known" if answer.missed_somewhere else "missed at none"
     if answer.failed_per_s is not None:
-        missed = f"missed from {rate_text(answer.failed_per_s)}"
+        missed = f"missed from {paced(rate_text(answer.failed_per_s), answer.failed_speed)}"
     width = half_width(answer)
     return f"{met}, {missed} ({width})" if width else f"{met}, {missed}"
 
@@ -278,8 +279,9 @@ def ending_text(cell: CellLimit) -> str:
             nowhere = any(limit.passed_per_s is None for limit in cell.limits)
             everywhere = any(limit.failed_per_s is None for limit in cell.limits)
             begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
+            what = "rate" if cell.stretch is None else "speed"
             used = f"all {sum(probe.phase != 'curve' for probe in cell.probes)} probes are used up"
-            return f"no answer: {used}; begin at {begin} rate (--start), or allow more (--probes)"
+            return f"no answer: {used}; begin at {begin} {what} (--start), or allow more (--probes)"
         case "broken":
             return f"broken: {cell.reason}; this is what was known by then"
         case "interrupted":
@@ -293,6 +295,13 @@ def confirmation(cell: CellLimit) -> str:
     starts = len({probe.start for probe in cell.probes if probe.phase == "confirm" and probe.fresh})
     where = f" on {starts} fresh start{'s' if starts > 1 else ''} of the server" if starts else ""
     return f"{'confirmed' if cell.confirmed else 'not confirmed'} at both ends{where}"
+
+
+def recording_text(cell: CellLimit) -> str:
+    """How even the requests of a recording are, whose rates are means; empty for loads with a rate."""
+    if cell.stretch is None:
+        return ""
+    return f"rates are means; the busiest tenth of its time has {significant(cell.stretch.peak, 2)} times the mean rate"
 
 
 def warm_up_text(start: LimitStart) -> str:
@@ -378,9 +387,10 @@ def client_text(cell: CellLimit) -> str:
     known = {probe.rate_per_s for probe in cell.probes if not probe.is_void}
     if unknown := [probe for probe in clients if probe.rate_per_s not in known]:
         highest = max(unknown, key=lambda probe: probe.rate_per_s)
-        return f"the server was not the limit at {rate(highest.rate_per_s)}: {highest.client}"
+        return f"the server was not the limit at {paced(rate(highest.rate_per_s), highest.speed)}: {highest.client}"
     count = fmt.count(len(clients), "probe")
-    return f"{count} gave no result, for example at {rate(clients[0].rate_per_s)}: {clients[0].client}"
+    first = clients[0]
+    return f"{count} gave no result, for example at {paced(rate(first.rate_per_s), first.speed)}: {first.client}"
 
 
 def search_findings(report: LimitReport) -> Iterator[Section]:
@@ -399,7 +409,7 @@ def search_findings(report: LimitReport) -> Iterator[Section]:
         cell, worst = max(alike, key=lambda found: found[1].grade.weight)
         probes = sum(len(cell.probes) for cell in report.cells)
         of = f" of {names[cell.slug]}" if len(report.cells) > 1 else ""
-        rate = rate_text(cell.probes[worst.position or 0].rate_per_s)
+        rate = pace_text(cell.probes[worst.position or 0])
         items.append(_item(worst, f"{len(alike)} of {fmt.count(probes, 'probe')}, for example at {rate}{of}"))
     none = Prose.of([] if items else ["No reason to doubt any of these numbers was found."], "dim", on=Medium.PAGE)
     found = Items(tuple(items), folded=True) if items else None

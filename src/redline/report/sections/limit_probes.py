@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from redline.model.limits import LimitProbe
-from redline.quantities import duration
+from redline.quantities import duration, paced, speed
 from redline.report import format as fmt
 from redline.report.document import Column, Span, Table, TableCell, TextCell
 
@@ -17,9 +17,11 @@ def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
     ordered = sorted(probes, key=lambda probe: probe.rate_per_s)
     muted = frozenset(at for at, probe in enumerate(ordered) if probe.is_void)
     times = _FEW if brief else _TIMES
-    heads = ("rate", "answered", *times, "errors", *(() if brief else ("length",)))
+    speeds = ("speed",) if any(probe.speed is not None for probe in probes) else ()
+    heads = (*speeds, "rate", "answered", *times, "errors", *(() if brief else ("length",)))
     rows = [
         (
+            *("—" if probe.speed is None else speed(probe.speed) for _ in speeds),
             *_numbers(probe, times),
             *((counts_text(probe),) if brief else (f"{probe.seconds:.1f} s", counts_text(probe), probe_note(probe))),
         )
@@ -65,8 +67,13 @@ def failures_lines(probes: Sequence[LimitProbe]) -> Iterable[str]:
     texts: dict[str, str] = {}
     for probe in sorted(probes, key=lambda probe: probe.rate_per_s):
         for failure in probe.failures:
-            texts.setdefault(failure.outcome, f"from {rate_text(probe.rate_per_s)} on, {failure.text}")
+            texts.setdefault(failure.outcome, f"from {pace_text(probe)} on, {failure.text}")
     return texts.values()
+
+
+def pace_text(probe: LimitProbe) -> str:
+    """The rate of a probe, of a recording with its speed: `4.2x (930/s)`."""
+    return paced(rate_text(probe.rate_per_s), probe.speed)
 
 
 def rate_text(per_s: float | None) -> str:

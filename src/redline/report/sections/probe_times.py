@@ -8,7 +8,7 @@ from redline.report import format as fmt
 from redline.report.document import Block, Fold, Prose, line
 from redline.report.figures import TimeView
 from redline.report.sections.limit_plots import band_colour, time_limits
-from redline.report.sections.limit_probes import counts_text, probe_note, rate_text
+from redline.report.sections.limit_probes import counts_text, pace_text, probe_note
 from redline.report.sections.time_axis import (
     TimeItem,
     TimeLine,
@@ -195,7 +195,7 @@ def _probe_says(load: SearchedLoad, probe: LimitProbe) -> str:
 
 
 def _probe_line(probe: LimitProbe) -> str:
-    return f"{rate_text(probe.rate_per_s)} {_state(probe)}"
+    return f"{pace_text(probe)} {_state(probe)}"
 
 
 def _says(cell: CellLimit, placed: Sequence[Placed], ends: float) -> str:

@@ -202,6 +202,7 @@ class OpenSchema(ShapeSchema):
             connections=self.connections,
             replayed_ns=tuple(round(due_ns / speed) for due_ns in recorded.times_ns),
             replayed_requests=recorded.requests,
+            speed=speed,
             connections_at_start=self.connections_at_start,
             depth=self.depth,
             requests_per_connection=self.requests_per_connection,

@@ -1,0 +1,63 @@
+"""Recordings that `redline limit` sends: their first speed, and those that are too short for a probe."""
+
+from redline.cli.command_line import LimitFlags
+from redline.cli.flags import naming
+from redline.errors import UsageError
+from redline.model import Load, Open, Suite
+from redline.quantities import duration, parse_speed, speed
+from redline.report.format import count
+from redline.search.stretch import FEWEST, due_in, shortest_probe_ns
+
+_LONGER = "take a longer recording"
+
+
+def check_is_speed(start: str) -> None:
+    """Raise UsageError for a first speed of a recording that is written as a rate."""
+    if not start.strip().endswith("x"):
+        message = f"--start {start}: a recording is sent at a speed, not at a rate"
+        raise UsageError(message, hint="write how many times faster than recorded it is sent first: --start 2x")
+
+
+def at_first_speed(suite: Suite, flags: LimitFlags) -> Suite:
+    """Return the suite with its recordings at the first speed that the flags say, if they do. Raises UsageError."""
+    replays = [load for load in suite.loads if _is_replay(load)]
+    if flags.start is None or not replays:
+        return suite
+    if rated := [load.name for load in suite.loads if isinstance(load.shape, Open) and load not in replays]:
+        message = f"--start {flags.start}: `{replays[0].name}` is a recording with a speed, and `{rated[0]}` has a rate"
+        raise UsageError(message, hint="search them one after the other, with -l")
+    check_is_speed(flags.start)
+    with naming(f"--start {flags.start}"):
+        first = parse_speed(flags.start)
+    loads = tuple(load.shaped(load.open_shape.sped(first)) if load in replays else load for load in suite.loads)
+    return suite.under(loads, suite.warmup_by)
+
+
+def refuse_short_recordings(suite: Suite, *, by_warm_up: bool) -> None:
+    """Raise UsageError for a recording that no probe can send; `by_warm_up`: its first speed is not known yet."""
+    for load in filter(_is_replay, suite.loads):
+        times = load.open_shape.replayed_ns
+        if len(times) < FEWEST:
+            message = f"the recording has {count(len(times), 'request')}, and a search needs {FEWEST} at least"
+            raise UsageError(message, hint=_LONGER)
+        if times[0] == times[-1]:
+            message = f"all {len(times):,} requests of the recording are due at the same time, at any speed"
+            raise UsageError(message, hint="take a recording of some seconds, or a log that has times")
+        if not by_warm_up:
+            _refuse_short_at_first(load)
+
+
+def _refuse_short_at_first(load: Load) -> None:
+    """Raise UsageError for a recording that is too short, or of too few requests, at its first speed."""
+    times, first = load.open_shape.replayed_ns, speed(load.open_shape.speed)
+    if (due := due_in(load)) < FEWEST:
+        message = f"at {first}, {count(due, 'request')} of the recording are due in {duration(load.duration_ns)}"
+        hint = f"begin faster, such as --start 10x, or give longer probes (-d): {FEWEST} requests are the fewest"
+        raise UsageError(message, hint=hint)
+    if times[-1] < (shortest_ns := shortest_probe_ns(load)):
+        message = f"at {first} the recording lasts {duration(times[-1])}, and a probe {duration(shortest_ns)} at least"
+        raise UsageError(message, hint=f"begin slower (--start), give shorter probes (-d), or {_LONGER}")
+
+
+def _is_replay(load: Load) -> bool:
+    return isinstance(load.shape, Open) and load.shape.is_replay
