@@ -59,7 +59,10 @@ def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Pa
         # A condition that has to hold for longer than the load lasts is refused.
         args = replaced(args, SHORT_LOAD[2:] if "--abort-when" in args else SHORT_LOAD)
     if args[0] == "limit":
-        args = replaced(args, SHORT_LIMIT)
+        args = replaced(with_servers(args, oracle), SHORT_LIMIT)
+        if "--replay" in args:  # it has a speed, and needs a hundred requests
+            args = replaced(args, ["--start", "0.1x"])
+            (tmp_path / "access.log").write_text(LOG.replace(" 301 ", " 200 ") * 300)
     if args[0] == "ab":
         args = replaced(with_servers(args, oracle), SHORT_AB[:2] if "--replay" in args else SHORT_AB)
     with targets.target(targets.healthy) as url:
