@@ -111,7 +111,7 @@ def test_help_is_a_command_too(line: str, says: str) -> None:
         ("ab a b --stage 1:1s", "no such option: --stage\n  hint: write the suite that this is with --write-suite"),
         ("limit u --think 1s", "no such option: --think\n  hint: a search sends requests at a rate"),
         ("load u --for 1m", "no such option: --for\n  hint: use -d TIME"),
-        ("limit u --speed 2x", "no such option: --speed\n  hint: a search looks for a rate, and sends no recording"),
+        ("limit u --speed 2x", "no such option: --speed\n  hint: a search looks for the speed of a recording"),
         ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
         ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),
         ("run a.yaml --trials 2 --trials=2", "--trials is given twice\n"),
