@@ -101,6 +101,7 @@ class SeenByOracle:
     requests: int
     passed_over: int
     reset: int
+    body_bytes: int
     targets: dict[str, int]
     statuses: dict[str, int]
     users: dict[str, int]

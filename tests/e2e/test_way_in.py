@@ -105,8 +105,11 @@ def test_connections_go_where_flags_say_and_the_name_stays(redline: Redline, tmp
         url, resolve = f"http://app.example:{port}/", f"app.example:{port}:127.0.0.1,127.0.0.2"
         first = loaded(redline, url, "--resolve", resolve)
         every = loaded(redline, url, "--resolve", resolve, "--addresses", "all", "--source", "127.0.0.9")
+        dead = redline("load", url, "--resolve", f"{resolve},127.0.0.3", "--addresses", "all", *SHORT)
     assert moved.addresses == first.addresses == (f"127.0.0.1:{port}",)
     assert every.addresses == (f"127.0.0.1:{port}", f"127.0.0.2:{port}")
+    dead.refused(1, f"GET / at 127.0.0.3:{port}: connect: Connection refused")
+    assert "leave that address out" in dead.err
 
 
 def test_a_certificate_of_the_client_is_shown_to_a_server_that_wants_it(

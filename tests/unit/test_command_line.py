@@ -103,10 +103,6 @@ def test_help_is_a_command_too(line: str, says: str) -> None:
         ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
         ("load u --userz 3", "no such option: --userz (Possible options: --user, --user-agent, --users)"),
         ("ab a b --limit p99<5ms", "no such option: --limit\n  hint: use `redline limit A B`"),
-        (
-            "limit u --replay a.log",
-            "no such option: --replay\n  hint: a search looks for a rate, and sends no recording",
-        ),
         ("ab a b -c 4", "no such option: -c\n  hint: use --load closed:N"),
         ("ab a b --stage 1:1s", "no such option: --stage\n  hint: write the suite that this is with --write-suite"),
         ("limit u --think 1s", "no such option: --think\n  hint: a search sends requests at a rate"),

@@ -3,14 +3,15 @@
 
 use libfuzzer_sys::fuzz_target;
 use redline_wire::{
-    Answer, EventKind, Expect, Field, Heads, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer, ReadOptions,
-    Timestamp, Unit,
+    Answer, EventKind, Expect, Field, Heads, KeptFields, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer,
+    ReadOptions, Timestamp, Unit,
 };
 
-/// The result of a connection: answers with the bodies that were kept, how its bytes were used, and perhaps an error.
+/// The result of a connection: answers with the heads and the bodies that were kept, how its bytes were used, and perhaps an
+/// error.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
-    answers: Vec<(Answer, Vec<u8>, usize)>,
+    answers: Vec<(Answer, Vec<u8>, Vec<u8>, usize)>,
     error: Option<Malformed>,
 }
 
@@ -35,7 +36,7 @@ impl<'a> Input<'a> {
             hash: bits & 2 != 0,
             keep: bits & 4 != 0,
             events: events[usize::from(cuts >> 4) % 4],
-            ..ReadOptions::default()
+            fields: [KeptFields::None, KeptFields::SetCookie, KeptFields::All][usize::from(cuts >> 6) % 3],
         };
         let times = if options & ENDLESS == ENDLESS { PAST_THE_LIMITS / bytes.len().max(1) + 1 } else { 1 };
         let bytes = bytes.repeat(times);
@@ -72,7 +73,8 @@ fn see(options: [ReadOptions; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]
                 Ok(Some(whole)) => {
                     assert!(whole.used <= piece.len() - at && parser.is_between());
                     at += whole.used;
-                    seen.answers.push((whole.answer, kept(&parser, &whole.answer), before + at));
+                    let (head, body) = kept(&parser, &whole.answer);
+                    seen.answers.push((whole.answer, head, body, before + at));
                 }
                 Ok(None) => at = piece.len(),
                 Err(error) => {
@@ -84,16 +86,17 @@ fn see(options: [ReadOptions; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]
         before += piece.len();
     }
     if let Some(answer) = parser.end(options[seen.answers.len() % 2]) {
-        seen.answers.push((answer, kept(&parser, &answer), before));
+        let (head, body) = kept(&parser, &answer);
+        seen.answers.push((answer, head, body, before));
     }
     seen
 }
 
-fn kept(parser: &Parser, answer: &Answer) -> Vec<u8> {
+fn kept(parser: &Parser, answer: &Answer) -> (Vec<u8>, Vec<u8>) {
     assert!((100..=999).contains(&answer.status));
     assert!(parser.body().len() <= MOST_KEPT_BODY);
     assert!(parser.body().is_empty() || parser.body().len() as u64 == answer.body_length);
-    parser.body().to_vec()
+    (parser.kept_head().to_vec(), parser.body().to_vec())
 }
 
 /// How a body is used, which may be any bytes.
@@ -119,7 +122,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(see(input.options, Some(&mut heads), &[&input.bytes]), whole);
     }
     assert_eq!(see(input.options, Some(&mut heads), &input.pieces()), whole);
-    for (answer, body, _) in &whole.answers {
+    for (answer, _, body, _) in &whole.answers {
         look_into(answer, body);
     }
 });

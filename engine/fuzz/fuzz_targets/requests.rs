@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use redline_visitor::Jar;
-use redline_wire::{Body, BodyEscape, Fields, Names, Spec, Template, Values};
+use redline_wire::{Body, BodyEscape, Fields, GivenValue, Names, Spec, Template, Values};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -40,7 +40,8 @@ enum Method {
 struct Draws<'a> {
     bytes: std::iter::Cycle<std::slice::Iter<'a, u8>>,
     seqs: u32,
-    input: &'a Input,
+    taken: GivenValue,
+    cell: GivenValue,
     jar: Jar,
 }
 
@@ -63,11 +64,11 @@ impl Values for Draws<'_> {
         assert!(n > 0);
         usize::from(self.next()) % n
     }
-    fn taken(&self, _: usize) -> &[u8] {
-        &self.input.taken
+    fn taken(&self, _: usize) -> &GivenValue {
+        &self.taken
     }
-    fn cell(&self, _: usize) -> &[u8] {
-        &self.input.cell
+    fn cell(&self, _: usize) -> &GivenValue {
+        &self.cell
     }
     fn cookies(&mut self, path: &[u8]) -> &[u8] {
         assert!(path.starts_with(b"/"));
@@ -96,7 +97,8 @@ impl Input {
         for text in &self.jar {
             jar.set(text, b"/a/b", false, 0);
         }
-        Draws { bytes: self.draws.iter().cycle(), seqs: 0, input: self, jar }
+        let (taken, cell) = (self.taken.clone().into(), self.cell.clone().into());
+        Draws { bytes: self.draws.iter().cycle(), seqs: 0, taken, cell, jar }
     }
 }
 

@@ -295,6 +295,8 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     if isinstance(cell.variant.entry, AttachedServer):
         message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
         hint = "nothing was timed; see the whole exchange with `curl -v`"
+        if cell.variant.entry.way.addresses == "all" and ": connect: " in wrong:
+            hint = "nothing was timed; leave that address out, or load the first that answers (--addresses first)"
         if cell.variant.entry.way.proxy is not None and (at := _OF_PROXY.search(wrong)) is not None:
             hint = _TUNNEL_HINTS.get(at[1] or "", _TUNNEL_HINT)
         other = _ANOTHER_STATUS.search(wrong)

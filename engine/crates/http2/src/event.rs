@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redline_wire::{EventKind, StreamSoFar};
+use redline_wire::{EventKind, KeptFields, StreamSoFar};
 
 use crate::rule::{Rule, violation};
 
@@ -15,8 +15,8 @@ pub struct BodyOptions {
     pub keep: bool,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
-    /// Keep the fields of the head.
-    pub fields: bool,
+    /// The fields of the head that are kept.
+    pub fields: KeptFields,
 }
 
 /// What happened to a request or to the connection. The outcome of each token is reported at most once, and nothing of it
@@ -53,7 +53,7 @@ pub enum Event {
         events: Option<u64>,
         /// The body, when it was requested.
         body: Option<Box<[u8]>>,
-        /// The fields of its head, when they were requested, as lines `name: value`: see [`redline_wire::values_in`].
+        /// The fields of its head that were requested, as lines `name: value`: see [`redline_wire::values_in`].
         fields: Option<Box<[u8]>>,
     },
     /// The peer reset the stream, with this error code (RFC 9113, section 7); never `REFUSED_STREAM`.

@@ -1,6 +1,6 @@
 //! What is kept of an answer only where it is requested: its events as they come, and the fields of its head.
 
-use redline_wire::{BodyKind, EventKind, EventReader};
+use redline_wire::{BodyKind, EventKind, EventReader, KeptFields};
 
 use crate::event::BodyOptions;
 
@@ -16,16 +16,16 @@ pub struct Watch {
     has_news: bool,
     /// The present DATA frame has data.
     has_data: bool,
-    /// The fields of the head, as lines.
-    fields: Option<Vec<u8>>,
+    /// The fields of the head that are kept, as lines.
+    keeps: KeptFields,
+    fields: Vec<u8>,
 }
 
 impl Watch {
     /// `None` if these options keep nothing.
     pub fn of(options: BodyOptions) -> Option<Box<Self>> {
-        let fields = options.fields.then(Vec::new);
-        (options.fields || options.events.is_some())
-            .then(|| Box::new(Self { kind: options.events, fields, ..Self::default() }))
+        (options.fields != KeptFields::None || options.events.is_some())
+            .then(|| Box::new(Self { kind: options.events, keeps: options.fields, ..Self::default() }))
     }
 
     /// A valid field of a head arrived.
@@ -36,13 +36,16 @@ impl Watch {
             b"content-encoding" => self.body.content_encoding(value),
             _ => {}
         }
-        if let Some(fields) = &mut self.fields
-            && !name.starts_with(b":")
-        {
-            fields.extend_from_slice(name);
-            fields.extend_from_slice(b": ");
-            fields.extend_from_slice(value);
-            fields.push(b'\n');
+        let is_kept = match self.keeps {
+            KeptFields::None => false,
+            KeptFields::SetCookie => name == b"set-cookie",
+            KeptFields::All => !name.starts_with(b":"),
+        };
+        if is_kept {
+            self.fields.extend_from_slice(name);
+            self.fields.extend_from_slice(b": ");
+            self.fields.extend_from_slice(value);
+            self.fields.push(b'\n');
         }
     }
 
@@ -50,9 +53,7 @@ impl Watch {
     #[cold]
     pub fn pass_over(&mut self) {
         self.body = BodyKind::default();
-        if let Some(fields) = &mut self.fields {
-            fields.clear();
-        }
+        self.fields.clear();
     }
 
     /// The head is complete, which may begin a stream whose events are counted.
@@ -95,7 +96,8 @@ impl Watch {
         self.reader.as_ref().filter(|_| has_news).map(EventReader::events)
     }
 
-    /// The answer is complete. Returns how many events were in it, if it was a stream of them, and its fields, if they were kept.
+    /// The answer is complete. Returns how many events were in it, if it was a stream of them, and its fields, if any
+    /// were kept.
     #[cold]
     pub fn end(&mut self) -> (Option<u64>, Option<Box<[u8]>>) {
         let counted = self.reader.as_mut().map(|reader| {
@@ -104,6 +106,7 @@ impl Watch {
             self.has_news |= reader.events() > before;
             reader.events()
         });
-        (counted, self.fields.take().map(Vec::into_boxed_slice))
+        let fields = std::mem::take(&mut self.fields);
+        (counted, (!fields.is_empty()).then(|| fields.into_boxed_slice()))
     }
 }

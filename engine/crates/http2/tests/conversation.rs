@@ -7,14 +7,14 @@ use peer::{
     frames, go_away, headers, met, open, plain, request, reset, written,
 };
 use redline_http2::{BodyOptions, Error, Event, Rule, Session, code_name};
-use redline_wire::EventKind;
+use redline_wire::{EventKind, KeptFields};
 
 /// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
-const HASH: BodyOptions = BodyOptions { hash: true, keep: false, fields: false, events: None };
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false, events: None };
+const HASH: BodyOptions = BodyOptions { hash: true, keep: false, fields: KeptFields::None, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: KeptFields::None, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: KeptFields::None, events: None };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {
@@ -354,4 +354,26 @@ fn other_answers_are_no_streams() {
         let (news, outcome) = so_far(EventKind::Ndjson, fields, &[(b"{}\n", END_STREAM)]);
         assert!(news.is_empty() && matches!(outcome, Event::Answer { events: None, .. }), "{outcome:?}");
     }
+}
+
+#[test]
+fn the_fields_that_were_requested_are_reported() {
+    let mut session = met(&[]);
+    for (token, kept) in [(1, KeptFields::All), (2, KeptFields::SetCookie), (3, KeptFields::SetCookie)] {
+        session.open(&request("GET"), None, BodyOptions { fields: kept, ..COUNT }, token).unwrap();
+    }
+    written(&mut session);
+    let early = |stream| headers(stream, &[(":status", "103"), ("set-cookie", "x=y")], 0);
+    let last = |stream, fields: &[(&str, &str)]| {
+        headers(stream, &[&[(":status", "200")], fields, &[("b", "c")]].concat(), END_STREAM)
+    };
+    let cookies = [("set-cookie", "a=b"), ("set-cookie", "c=d")];
+    let bytes = [early(1), last(1, &cookies), early(3), last(3, &cookies), early(5), last(5, &[])].concat();
+    let events = feed(&mut session, &bytes).unwrap();
+    let fields = events.iter().filter_map(|event| match event {
+        Event::Answer { fields, .. } => Some(fields.as_deref().map(|fields| std::str::from_utf8(fields).unwrap())),
+        _ => None,
+    });
+    let both = "set-cookie: a=b\nset-cookie: c=d\n";
+    assert_eq!(fields.collect::<Vec<_>>(), [Some(&*format!("{both}b: c\n")), Some(both), None]);
 }

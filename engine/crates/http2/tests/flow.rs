@@ -9,12 +9,13 @@ use peer::{
     frame, frames, headers, met, open, plain, request, written,
 };
 use redline_http2::{BodyOptions, Error, Event, MOST_FIELDS, Rule};
+use redline_wire::KeptFields;
 
 /// An error code (RFC 9113, section 7).
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: false, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: false, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: KeptFields::None, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: KeptFields::None, events: None };
 
 #[test]
 fn a_long_body_keeps_to_small_windows() {

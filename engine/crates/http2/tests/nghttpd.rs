@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use peer::request;
 use redline_http2::{BodyOptions, Event, Session};
+use redline_wire::KeptFields;
 
 const REQUESTS: u32 = 1000;
 const STREAMS: u32 = 16;
@@ -55,7 +56,12 @@ fn a_thousand_requests_on_sixteen_streams() {
     while answered < REQUESTS {
         while opened < REQUESTS && opened - answered < STREAMS && session.room() > 0 {
             session
-                .open(&fields, None, BodyOptions { hash: true, keep: true, fields: false, events: None }, opened)
+                .open(
+                    &fields,
+                    None,
+                    BodyOptions { hash: true, keep: true, fields: KeptFields::None, events: None },
+                    opened,
+                )
                 .unwrap();
             opened += 1;
         }

@@ -71,7 +71,7 @@ impl Respondent for Exchange<'_> {
         if let Some(report) = report {
             let target = asked.name.split(|&byte| byte == b' ').next().unwrap_or_default();
             let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
-            report.asked(target, reply.status);
+            report.asked(target, asked.length, reply.status);
             if !reply.user.is_empty() {
                 report.asked_by(reply.user);
             }

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_body_is_what_was_requested() {
-        let asked = Asked { name: b"path0", body: b"", cookie: b"", token: b"" };
+        let asked = Asked { name: b"path0", length: 0, body: b"", cookie: b"", token: b"" };
         assert_eq!(Content::Name.reply(asked).body, b"path0");
         assert_eq!(Content::filled(3).reply(asked).body, b"xxx");
         assert_eq!(Content::filled(0).reply(asked).body, b"");

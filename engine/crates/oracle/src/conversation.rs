@@ -5,6 +5,7 @@
 use std::io::Write as _;
 
 use crate::agenda::Due;
+use crate::body::{Framing, Part, Rest};
 use crate::endings::Ending;
 use crate::request::{Head, Request, read_head};
 use crate::sessions::{Asked, Reply};
@@ -68,13 +69,31 @@ pub struct Conversation {
 /// A request body that is being received, and its answer.
 #[derive(Debug)]
 struct Body {
-    missing: u64,
-    text: Vec<u8>,
+    rest: Rest,
+    /// Bytes of it that were received.
+    length: u64,
+    name: Vec<u8>,
+    post: bool,
     close: bool,
     /// What came of it, unless nothing depends on it.
     kept: Option<Vec<u8>>,
     cookie: Vec<u8>,
     token: Vec<u8>,
+}
+
+impl Body {
+    /// More of it was received.
+    fn receive(&mut self, bytes: &[u8]) {
+        self.length += bytes.len() as u64;
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+        }
+    }
+
+    /// Whether it is to be kept and has too many bytes for that.
+    fn is_too_long(&self) -> bool {
+        self.kept.is_some() && self.length > MOST_KEPT_BYTES
+    }
 }
 
 impl Conversation {
@@ -142,13 +161,14 @@ impl Conversation {
 
     /// How many bytes of a request's body are certain to arrive next and can be skipped, so that one is left.
     pub fn body_to_skip(&self) -> u64 {
-        self.body.as_ref().filter(|body| body.kept.is_none()).map_or(0, |body| body.missing.saturating_sub(1))
+        self.body.as_ref().filter(|body| body.kept.is_none()).map_or(0, |body| body.rest.certain().saturating_sub(1))
     }
 
     /// This many bytes of the body were received and skipped; at most [`body_to_skip`](Self::body_to_skip).
     pub fn skip(&mut self, length: u64) {
         if let Some(body) = &mut self.body {
-            body.missing -= length;
+            body.rest.skip(length);
+            body.length += length;
         }
     }
 
@@ -181,19 +201,30 @@ impl Conversation {
             }
             let rest = &bytes[taken..];
             if let Some(mut body) = self.body.take() {
-                let here = body.missing.min(rest.len() as u64);
-                taken += here as usize;
-                body.missing -= here;
-                if let Some(kept) = &mut body.kept {
-                    kept.extend_from_slice(&rest[..here as usize]);
+                match body.rest.read(rest) {
+                    Part::Data(length) => {
+                        taken += length;
+                        body.receive(&rest[..length]);
+                        if body.is_too_long() {
+                            self.refuse(413, respondent);
+                        } else {
+                            self.body = Some(body);
+                        }
+                    }
+                    Part::Framing(length) => {
+                        taken += length;
+                        self.body = Some(body);
+                    }
+                    Part::End(length) => {
+                        taken += length;
+                        self.answer_to(*body, respondent);
+                    }
+                    Part::Partial => {
+                        self.body = Some(body);
+                        return taken;
+                    }
+                    Part::Wrong => self.refuse(400, respondent),
                 }
-                if body.missing > 0 {
-                    self.body = Some(body);
-                    return taken;
-                }
-                let Body { text, close, kept, cookie, token, .. } = &*body;
-                let kept = kept.as_deref().unwrap_or_default();
-                self.answer(Asked { name: text, body: kept, cookie, token }, *close, respondent);
                 continue;
             }
             match read_head(rest) {
@@ -204,7 +235,6 @@ impl Conversation {
                     self.receive_frames(rest, respondent);
                     return bytes.len();
                 }
-                Head::Refused(_) if self.closing => self.ended = true,
                 Head::Refused(status) => self.refuse(status, respondent),
                 Head::Complete(request) => {
                     taken += request.head_length;
@@ -216,21 +246,28 @@ impl Conversation {
     }
 
     fn begin(&mut self, request: &Request<'_>, respondent: &mut impl Respondent) {
-        let Request { name, body_length, close, cookie, token, .. } = *request;
-        if !request.post && body_length == 0 {
-            return self.answer(Asked { name, body: b"", cookie, token }, close, respondent);
+        let Request { name, post, body, close, cookie, token, .. } = *request;
+        if !post && matches!(body, Framing::None | Framing::Length(0)) {
+            return self.answer(Asked { name, length: 0, body: b"", cookie, token }, close, respondent);
         }
         let keeps = respondent.keeps_bodies() && !self.closing;
-        if keeps && body_length > MOST_KEPT_BYTES {
+        if keeps && matches!(body, Framing::Length(length) if length > MOST_KEPT_BYTES) {
             return self.refuse(413, respondent);
         }
-        let mut text = name.to_vec();
-        if request.post {
-            let _ = write!(text, " {body_length}");
-        }
         let kept = keeps.then(Vec::new);
-        let (cookie, token) = (cookie.to_vec(), token.to_vec());
-        self.body = Some(Box::new(Body { missing: body_length, text, close, kept, cookie, token }));
+        let (name, cookie, token) = (name.to_vec(), cookie.to_vec(), token.to_vec());
+        let rest = Rest::of(body);
+        self.body = Some(Box::new(Body { rest, length: 0, name, post, close, kept, cookie, token }));
+    }
+
+    fn answer_to(&mut self, body: Body, respondent: &mut impl Respondent) {
+        let Body { length, mut name, post, close, kept, cookie, token, .. } = body;
+        if post {
+            // Writing to a vector does not fail.
+            let _ = write!(name, " {length}");
+        }
+        let body = kept.as_deref().unwrap_or_default();
+        self.answer(Asked { name: &name, length, body, cookie: &cookie, token: &token }, close, respondent);
     }
 
     fn answer(&mut self, asked: Asked<'_>, close: bool, respondent: &mut impl Respondent) {
@@ -250,10 +287,14 @@ impl Conversation {
         self.time(self.answers.len() - body - start, body, respondent);
     }
 
+    /// What arrived is no request. It ends the connection, with an answer unless the last was given before.
     fn refuse(&mut self, status: u16, respondent: &mut impl Respondent) {
+        self.ended = true;
+        if self.closing {
+            return;
+        }
         let start = self.answers.len();
         self.write(&Reply::plain(status, b""), true);
-        self.ended = true;
         self.time(self.answers.len() - start, 0, respondent);
     }
 

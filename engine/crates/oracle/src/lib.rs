@@ -3,6 +3,7 @@
 mod agenda;
 mod args;
 mod behaviour;
+pub mod body;
 mod connection;
 mod content;
 mod conversation;

@@ -19,6 +19,8 @@ pub struct Report {
     pub passed_over: u64,
     /// Requests whose answer was to be a reset.
     pub reset: u64,
+    /// Bytes of the bodies of requests.
+    body_bytes: u64,
     targets: BTreeMap<String, u64>,
     statuses: BTreeMap<u16, u64>,
     users: BTreeMap<String, u64>,
@@ -27,8 +29,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts a request, which is answered with this status.
-    pub fn asked(&mut self, target: &[u8], status: u16) {
+    /// Counts a request with a body of this many bytes, which is answered with this status.
+    pub fn asked(&mut self, target: &[u8], body_bytes: u64, status: u16) {
+        self.body_bytes += body_bytes;
         count(&mut self.targets, target);
         *self.statuses.entry(status).or_default() += 1;
     }
@@ -54,14 +57,15 @@ impl Report {
         let statuses = self.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect();
         format!(
             concat!(
-                r#"{{"lateness":{},"connections":{},"requests":{},"passed_over":{},"reset":{},"targets":{},"#,
-                r#""statuses":{},"users":{},"first_byte":{},"answer":{}}}"#
+                r#"{{"lateness":{},"connections":{},"requests":{},"passed_over":{},"reset":{},"body_bytes":{},"#,
+                r#""targets":{},"statuses":{},"users":{},"first_byte":{},"answer":{}}}"#
             ),
             lateness.summary(),
             self.connections,
             requests,
             self.passed_over,
             self.reset,
+            self.body_bytes,
             object(&self.targets),
             object(&statuses),
             object(&self.users),
@@ -110,15 +114,15 @@ mod tests {
     #[test]
     fn what_was_counted_is_said_in_json() {
         let mut report = Report { connections: 2, passed_over: 1, ..Report::default() };
-        report.asked(b"a\"b\n", 200);
-        report.asked(b"a\"b\n", 401);
-        report.asked(b"c", 200);
+        report.asked(b"a\"b\n", 3, 200);
+        report.asked(b"a\"b\n", 4, 401);
+        report.asked(b"c", 0, 200);
         report.asked_by(b"ann");
         report.began(20);
         report.ended(30);
         let said = report.summary(&Lateness::default());
         for part in [
-            r#""connections":2,"requests":3,"passed_over":1,"reset":0,"targets":{"a\"b\u000a":2,"c":1}"#,
+            r#""connections":2,"requests":3,"passed_over":1,"reset":0,"body_bytes":7,"targets":{"a\"b\u000a":2,"c":1}"#,
             r#""statuses":{"200":2,"401":1},"users":{"ann":1},"first_byte":{"count":1,"p50_ns":20,"#,
             r#""answer":{"count":1,"p50_ns":30,"#,
             r#"{"lateness":{"answered":0,"#,
@@ -131,7 +135,7 @@ mod tests {
     fn names_without_end_are_counted_together() {
         let mut report = Report::default();
         for index in 0..MOST_NAMES + 5 {
-            report.asked(index.to_string().as_bytes(), 200);
+            report.asked(index.to_string().as_bytes(), 0, 200);
         }
         let said = report.summary(&Lateness::default());
         assert!(said.contains(r#""(others)":5"#) && said.contains(&format!(r#""requests":{}"#, MOST_NAMES + 5)));

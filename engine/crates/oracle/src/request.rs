@@ -1,5 +1,7 @@
 //! Parses requests: as much of HTTP/1.1 (RFC 9112) as a server with known answers needs.
 
+use crate::body::Framing;
+
 /// The longest request head that is read, in bytes.
 pub const HEAD_LIMIT: usize = 16 * 1024;
 
@@ -21,8 +23,8 @@ pub struct Request<'a> {
     pub name: &'a [u8],
     /// Whether the answer contains the length of the body.
     pub post: bool,
-    /// Bytes of the body that follows the head.
-    pub body_length: u64,
+    /// The body that follows the head.
+    pub body: Framing,
     /// Whether the connection ends with the answer.
     pub close: bool,
     /// The value of `Cookie`; empty without it.
@@ -85,7 +87,7 @@ fn request_line(line: &[u8]) -> Result<Request<'_>, u16> {
         b"POST" => true,
         _ => return Err(405),
     };
-    Ok(Request { name, post, body_length: 0, close, cookie: b"", token: b"", head_length: 0 })
+    Ok(Request { name, post, body: Framing::None, close, cookie: b"", token: b"", head_length: 0 })
 }
 
 #[inline]
@@ -94,7 +96,8 @@ fn field_line<'a>(line: &'a [u8], request: &mut Request<'a>) -> Result<(), u16> 
     let (name, value) = (&line[..colon], &line[colon + 1..]);
     if name.eq_ignore_ascii_case(b"content-length") {
         let text = std::str::from_utf8(value).map_err(|_| 400_u16)?;
-        request.body_length = text.trim().parse().map_err(|_| 400_u16)?;
+        let length = text.trim().parse().map_err(|_| 400_u16)?;
+        frame(request, Framing::Length(length))?;
     } else if name.eq_ignore_ascii_case(b"connection") {
         request.close |= value.trim_ascii().eq_ignore_ascii_case(b"close");
     } else if name.eq_ignore_ascii_case(b"cookie") {
@@ -102,8 +105,20 @@ fn field_line<'a>(line: &'a [u8], request: &mut Request<'a>) -> Result<(), u16> 
     } else if name.eq_ignore_ascii_case(b"x-token") {
         request.token = value.trim_ascii();
     } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-        return Err(501);
+        if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+            return Err(501);
+        }
+        frame(request, Framing::Chunked)?;
     }
+    Ok(())
+}
+
+/// A field says how the body ends. Two that do might say it differently.
+fn frame(request: &mut Request<'_>, framing: Framing) -> Result<(), u16> {
+    if request.body != Framing::None {
+        return Err(400);
+    }
+    request.body = framing;
     Ok(())
 }
 
@@ -128,7 +143,7 @@ impl<'a> Iterator for Lines<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEAD_LIMIT, Head, Request, read_head};
+    use super::{Framing, HEAD_LIMIT, Head, Request, read_head};
     use proptest::prelude::*;
 
     const POST: &[u8] = b"POST /bytes0 HTTP/1.1\r\nHost: a\r\ncontent-LENGTH:  256 \r\n\
@@ -139,7 +154,7 @@ mod tests {
         let none = Request {
             name: b"a?b=c",
             post: false,
-            body_length: 0,
+            body: Framing::None,
             close: true,
             cookie: b"",
             token: b"",
@@ -149,7 +164,7 @@ mod tests {
         let whole = Request {
             name: b"bytes0",
             post: true,
-            body_length: 256,
+            body: Framing::Length(256),
             close: true,
             cookie: b"a=b; sid=s1",
             token: b"t",
@@ -165,7 +180,9 @@ mod tests {
         assert_eq!(read_head(b"GET a HTTP/1.1\r\n"), Head::Refused(400));
         assert_eq!(read_head(b"hello\r\n"), Head::Refused(400));
         assert_eq!(read_head(b"POST /a HTTP/1.1\r\nContent-Length: -1\r\n"), Head::Refused(400));
-        assert_eq!(read_head(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"), Head::Refused(501));
+        assert_eq!(read_head(b"POST /a HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n"), Head::Refused(501));
+        let twice = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n";
+        assert_eq!(read_head(twice), Head::Refused(400));
         assert_eq!(read_head(&vec![b'a'; HEAD_LIMIT + 1]), Head::Refused(431));
     }
 

@@ -16,6 +16,8 @@ const COOKIE: &[u8] = b"sid";
 pub struct Asked<'a> {
     /// The target without its leading slash; after a POST, with the length of the body.
     pub name: &'a [u8],
+    /// Bytes of the body.
+    pub length: u64,
     /// The body, where it is kept.
     pub body: &'a [u8],
     /// The value of `Cookie`.
@@ -127,7 +129,14 @@ mod tests {
     use super::{Asked, Sessions};
 
     fn asked<'a>(name: &'a str, body: &'a str, cookie: &'a str, token: &'a str) -> Asked<'a> {
-        Asked { name: name.as_bytes(), body: body.as_bytes(), cookie: cookie.as_bytes(), token: token.as_bytes() }
+        let length = body.len() as u64;
+        Asked {
+            name: name.as_bytes(),
+            length,
+            body: body.as_bytes(),
+            cookie: cookie.as_bytes(),
+            token: token.as_bytes(),
+        }
     }
 
     /// The cookie and the token of a new session.

@@ -41,6 +41,8 @@ struct State {
     complete: Vec<i32>,
     keeps_bodies: bool,
     answered: u64,
+    /// The newest stream that was answered.
+    newest: i32,
     /// The last stream that is answered, once it is known.
     last: Option<i32>,
     /// Whether GOAWAY is still to be written.
@@ -151,12 +153,14 @@ impl Streams {
         };
         if state.last.is_none() {
             state.answered += 1;
+            state.newest = state.newest.max(id);
             let ending = respondent.ending(state.answered);
             if ending != Ending::Open {
-                // Streams that were opened before it are answered too; those that came together with it are not.
-                state.last = Some(id);
+                // Streams that were opened before the newest are answered too; those that came after it are not.
+                let last = state.newest;
+                state.last = Some(last);
                 let before = state.streams.len();
-                state.streams.retain(|&open, _| open < id);
+                state.streams.retain(|&open, _| open <= last);
                 state.passed_over += (before - state.streams.len()) as u64;
                 state.goes_away = ending == Ending::Said;
             }
@@ -165,7 +169,8 @@ impl Streams {
         if stream.post {
             stream.name.extend_from_slice(format!(" {}", stream.length).as_bytes());
         }
-        let asked = Asked { name: &stream.name, body: &stream.kept, cookie: &stream.cookie, token: &stream.token };
+        let Stream { name, length, kept: body, cookie, token, .. } = &stream;
+        let asked = Asked { name, length: *length, body, cookie, token };
         let too_long = stream.length > MOST_KEPT_BYTES && respondent.keeps_bodies();
         let reply = if too_long { Reply::plain(413, b"") } else { respondent.reply(asked) };
         let (content_type, set_cookie, body) = (reply.content_type, reply.set_cookie.to_vec(), reply.body.to_vec());

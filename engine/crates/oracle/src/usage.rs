@@ -55,6 +55,7 @@ Faults; times add to those of the mode
 
 Durations are written 250us, 5ms, 1.5s. SIGTERM and SIGINT end the server; where answers waited for a time it then says how
 late it was itself. With --report it says in a line of JSON what it counted (connections, requests by target and by user,
-answers by status, requests passed over after the last answer of a connection) and when the first and the last bytes of
-answers left, from the arrival of their requests. HTTP/2 is spoken to clients that begin with it (no TLS).
+answers by status, bytes of the requests' bodies, requests passed over after the last answer of a connection) and when the
+first and the last bytes of answers left, from the arrival of their requests. HTTP/2 is spoken to clients that begin with it
+(no TLS).
 ";

@@ -11,8 +11,10 @@ const LONGEST: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
     cookies: Vec<Cookie>,
-    /// The memory of [`Jar::header`].
+    /// The last result of [`Jar::header`]. Unless it varies, the next.
     header: Vec<u8>,
+    /// Whether the header depends on its target or on the time: not all cookies are without an end, and sent with any request.
+    varies: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +41,7 @@ impl Jar {
     /// Forget all cookies.
     pub fn clear(&mut self) {
         self.cookies.clear();
-    }
-
-    /// Whether there is no cookie, expired or not.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.cookies.is_empty()
+        self.settle();
     }
 
     /// An answer to the request for `target` has this `Set-Cookie`. `tls`: it came over TLS. `now_s`: seconds since 1970.
@@ -74,6 +71,15 @@ impl Jar {
                 }
             }
         }
+        self.settle();
+    }
+
+    /// The cookies have changed. The header of those that nearly all servers set is put together once.
+    fn settle(&mut self) {
+        self.varies = !self.cookies.iter().all(Cookie::is_for_all);
+        if !self.varies {
+            self.put_together(b"/", false, 0);
+        }
     }
 
     /// Set a cookie by the text that set it last, which many servers send with every answer: it is compared, not parsed. Returns
@@ -91,8 +97,16 @@ impl Jar {
         !cookie.has_expired(now_s)
     }
 
-    /// The cookies for a request to `target`, as `a=b; c=d`; empty for none.
+    /// The cookies for a request to `target`, which begins with `/`, as `a=b; c=d`; empty for none.
+    #[inline]
     pub fn header(&mut self, target: &[u8], tls: bool, now_s: i64) -> &[u8] {
+        if self.varies {
+            self.put_together(target, tls, now_s);
+        }
+        &self.header
+    }
+
+    fn put_together(&mut self, target: &[u8], tls: bool, now_s: i64) {
         self.header.clear();
         let path = path_of(target);
         for cookie in &self.cookies {
@@ -108,7 +122,6 @@ impl Jar {
             }
             self.header.extend_from_slice(&cookie.value);
         }
-        &self.header
     }
 
     /// The value of the cookie of this name with the longest path that has not expired.
@@ -120,6 +133,11 @@ impl Jar {
 }
 
 impl Cookie {
+    /// Whether it is sent with any request, whenever and whether over TLS or not.
+    fn is_for_all(&self) -> bool {
+        *self.path == *b"/" && !self.secure && self.expires_s.is_none()
+    }
+
     fn has_expired(&self, now_s: i64) -> bool {
         self.expires_s.is_some_and(|expires_s| expires_s <= now_s)
     }

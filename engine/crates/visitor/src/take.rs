@@ -74,14 +74,14 @@ impl Take {
         matches!(self, Self::Json(_) | Self::Regex(_))
     }
 
-    /// Whether it reads the fields of the head.
+    /// Whether it reads fields of the head other than cookies.
     #[must_use]
     pub fn reads_fields(&self) -> bool {
-        matches!(self, Self::Header(_) | Self::Cookie(_))
+        matches!(self, Self::Header(_))
     }
 
-    /// Put the value in place of `value`. Returns whether the answer has it. `head` has its fields, a line each. Its cookies are
-    /// in the `jar` already.
+    /// Put the value in place of `value`. Returns whether the answer has it. `head` has its fields, a line each, if this
+    /// reads any. Its cookies are in the `jar` already.
     pub fn take(&self, head: &[u8], body: &[u8], jar: &Jar, now_s: i64, value: &mut Vec<u8>) -> bool {
         let mut put = |found: &[u8]| {
             value.clear();

@@ -27,7 +27,7 @@ fn cookies_are_sent_back_in_order() {
     assert_eq!(sent(&mut jar, "/"), "SID=96");
     assert_eq!(jar.value(b"SID", NOW), Some(&b"96"[..]));
     jar.clear();
-    assert!(jar.is_empty() && sent(&mut jar, "/").is_empty());
+    assert!(sent(&mut jar, "/").is_empty());
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn secure_cookies_need_tls() {
     let mut jar = Jar::new();
     jar.set(b"a=1; secure", b"/", false, NOW);
     jar.set(b"__Host-b=1; Path=/", b"/", true, NOW);
-    assert!(jar.is_empty());
+    assert_eq!(jar.header(b"/", true, NOW), b"");
     jar.set(b"a=1; SECURE", b"/", true, NOW);
     assert_eq!(jar.header(b"/", false, NOW), b"");
     assert_eq!(jar.header(b"/", true, NOW), b"a=1");
@@ -107,6 +107,7 @@ proptest! {
 
 proptest! {
     /// A cookie that is set by the same text again is what it is when another attribute, which means nothing, makes the text new.
+    /// Nor does it matter whether another cookie, which is not sent, makes the header vary.
     #[test]
     fn the_same_text_sets_the_same_cookie(
         sets in prop::collection::vec((0_usize..8, 0_usize..3, any::<bool>(), 0_i64..30), 0..40),
@@ -116,6 +117,7 @@ proptest! {
             "c=1; Expires=Mon, 12 Jan 1970 13:46:50 GMT", "c=1; Max-Age=5; Path=y",
         ];
         let (mut jar, mut other, mut now_s) = (Jar::new(), Jar::new(), NOW);
+        other.set(b"z=1; Path=/never", b"/", false, NOW);
         for (turn, (text, target, tls, later_s)) in sets.into_iter().enumerate() {
             now_s += later_s;
             let target = ["/", "/x/1", "/x/y/2?z"][target].as_bytes();

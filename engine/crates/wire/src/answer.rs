@@ -4,7 +4,6 @@ use crate::events::EventKind;
 
 /// What the parser must know of a request to read its answer, and how it handles the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct ReadOptions {
     /// The method is HEAD: the answer has no body.
     pub head: bool,
@@ -14,8 +13,32 @@ pub struct ReadOptions {
     pub keep: bool,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
-    /// Keep the fields of the head, so that a visitor can take values and cookies from them.
-    pub fields: bool,
+    /// The fields of the head that are kept.
+    pub fields: KeptFields,
+}
+
+/// Which fields of the head are kept, so that a visitor can take values and cookies from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeptFields {
+    /// None.
+    #[default]
+    None,
+    /// At least `Set-Cookie`; none of a head without it.
+    SetCookie,
+    /// All.
+    All,
+}
+
+impl KeptFields {
+    /// Whether anything of a head is kept that has, or has not, `Set-Cookie`.
+    #[inline]
+    pub(crate) fn of_head(self, sets_cookie: bool) -> bool {
+        match self {
+            Self::None => false,
+            Self::SetCookie => sets_cookie,
+            Self::All => true,
+        }
+    }
 }
 
 /// A complete answer.

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::answer::{Answer, ReadOptions};
+use crate::answer::{Answer, KeptFields, ReadOptions};
 use crate::events::EventKind;
 use crate::json::Pointer;
 
@@ -63,7 +63,13 @@ impl Expect {
     #[must_use]
     pub fn read_options(&self, head: bool) -> ReadOptions {
         let events = self.stream.map(|stream| stream.kind);
-        ReadOptions { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty(), fields: false, events }
+        ReadOptions {
+            head,
+            hash: self.body_sha256.is_some(),
+            keep: !self.json.is_empty(),
+            fields: KeptFields::None,
+            events,
+        }
     }
 
     /// Whether a status is right.

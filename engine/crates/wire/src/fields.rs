@@ -1,7 +1,6 @@
 //! A request as fields and a body, as HTTP/2 sends it.
 
-/// The fields of a request in order, pseudo-fields first (RFC 9113, section 8.3.1), and its body if that varies. A reusable
-/// buffer.
+/// The fields of a request in order, pseudo-fields first (RFC 9113, section 8.3.1), and its body if that varies. It
 /// is made to be used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {

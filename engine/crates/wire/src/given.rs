@@ -5,6 +5,44 @@ use memchr::memchr;
 use crate::request::{Part, Unsendable};
 use crate::text::{Names, Unfit, Values, shown};
 
+/// A value that a visitor has.
+#[derive(Clone, Debug, Default)]
+pub struct GivenValue {
+    bytes: Vec<u8>,
+    /// It is written as it stands anywhere but at the beginning of a request target: see [`Escape`].
+    is_plain: bool,
+}
+
+/// What stands in for a value that is not there.
+pub(crate) static NO_VALUE: GivenValue = GivenValue { bytes: Vec::new(), is_plain: false };
+
+impl GivenValue {
+    /// The value.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Let `change` change the value.
+    pub fn change<T>(&mut self, change: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let result = change(&mut self.bytes);
+        self.is_plain = is_plain(&self.bytes);
+        result
+    }
+}
+
+impl From<Vec<u8>> for GivenValue {
+    fn from(bytes: Vec<u8>) -> Self {
+        let is_plain = is_plain(&bytes);
+        Self { bytes, is_plain }
+    }
+}
+
+/// Whether a value needs no escape, so that it is looked at once and not whenever it is sent.
+fn is_plain(value: &[u8]) -> bool {
+    !value.is_empty() && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte))
+}
+
 /// A value of a visitor, by its index among [`Names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
@@ -36,7 +74,7 @@ impl Given {
     }
 
     #[inline]
-    pub(crate) fn value<V: Values>(self, values: &V) -> &[u8] {
+    pub(crate) fn value<V: Values>(self, values: &V) -> &GivenValue {
         match self {
             Self::Taken(index) => values.taken(index),
             Self::Cell(index) => values.cell(index),
@@ -68,7 +106,16 @@ impl Escape {
     ///
     /// # Errors
     /// When the value cannot be sent here.
-    pub(crate) fn append(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), Unfit> {
+    #[inline]
+    pub(crate) fn append(&self, value: &GivenValue, out: &mut Vec<u8>) -> Result<(), Unfit> {
+        if value.is_plain && !matches!(self, Self::Target(_)) {
+            out.extend_from_slice(&value.bytes);
+            return Ok(());
+        }
+        self.append_escaped(&value.bytes, out)
+    }
+
+    fn append_escaped(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), Unfit> {
         match self {
             Self::None => out.extend_from_slice(value),
             Self::Json => append_json(value, out),
@@ -132,4 +179,24 @@ fn append_json(value: &[u8], out: &mut Vec<u8>) {
 
 fn upper_hex(half: u8) -> u8 {
     b"0123456789ABCDEF"[usize::from(half & 15)]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Escape, is_plain};
+
+    proptest! {
+        /// What is written without looking at it would not be changed.
+        #[test]
+        fn a_plain_value_needs_no_escape(value in prop::collection::vec(any::<u8>(), 0..3)) {
+            let places = [Escape::None, Escape::Json, Escape::Form, Escape::Header, Escape::HeaderEdge, Escape::Path];
+            for place in places.iter().filter(|_| is_plain(&value)) {
+                let mut out = Vec::new();
+                prop_assert_eq!(place.append_escaped(&value, &mut out), Ok(()));
+                prop_assert_eq!(&out, &value);
+            }
+        }
+    }
 }

@@ -22,6 +22,7 @@ pub(crate) struct Head {
     pub bytes: usize,
     pub status: u16,
     pub keep_alive: bool,
+    pub sets_cookie: bool,
     pub framing: Framing,
     pub body: BodyKind,
 }
@@ -78,11 +79,12 @@ fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     let persistent = if minor == 1 { !facts.close } else { facts.keep_alive && !facts.close };
     let keep_alive = persistent && framing != Framing::UntilClose && status != 101;
     let body = BodyKind { is_chunked: framing == Framing::Chunked, ..facts.body };
-    Ok(Some(Head { bytes: length, status, keep_alive, framing, body }))
+    Ok(Some(Head { bytes: length, status, keep_alive, sets_cookie: facts.sets_cookie, framing, body }))
 }
 
-/// The headers that decide framing and persistence.
+/// The headers that decide framing and persistence, and what else matters of a head.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Facts {
     content_length: Option<u64>,
     /// The position of the value of the last Transfer-Encoding.
@@ -95,6 +97,7 @@ struct Facts {
     parameters: bool,
     close: bool,
     keep_alive: bool,
+    sets_cookie: bool,
     body: BodyKind,
 }
 
@@ -108,6 +111,7 @@ impl Facts {
             // The length of a name is the cheapest way to skip the headers that do not matter here.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => facts.connection(header.value),
+                10 if header.name.eq_ignore_ascii_case("set-cookie") => facts.sets_cookie = true,
                 12 if header.name.eq_ignore_ascii_case("content-type") => facts.body.content_type(header.value),
                 16 if header.name.eq_ignore_ascii_case("content-encoding") => facts.body.content_encoding(header.value),
                 14 if header.name.eq_ignore_ascii_case("content-length") => {

@@ -24,10 +24,11 @@ mod template;
 mod text;
 mod timestamp;
 
-pub use answer::{Answer, ParsedAnswer, ReadOptions};
+pub use answer::{Answer, KeptFields, ParsedAnswer, ReadOptions};
 pub use events::{BodyKind, EventKind, EventReader};
 pub use expect::{Expect, Field, StreamExpect, Verdict, in_hex};
 pub use fields::Fields;
+pub use given::GivenValue;
 pub use heads::Heads;
 pub use json::Pointer;
 pub use malformed::{Malformed, Rule};

@@ -55,9 +55,15 @@ struct Extra {
 }
 
 impl Extra {
-    fn keep_head(&mut self, head: &[u8]) {
+    /// These are the bytes of a head: keep what is to be kept of it, and nothing of the head before.
+    fn keep_head(&mut self, bytes: &[u8], head: Head, options: ReadOptions) {
+        if let Some(record) = &mut self.record {
+            record.head(bytes, head.status);
+        }
         self.head.clear();
-        self.head.extend_from_slice(head);
+        if options.fields.of_head(head.sets_cookie) {
+            self.head.extend_from_slice(bytes);
+        }
     }
 }
 
@@ -152,7 +158,7 @@ impl Parser {
         self.extra.as_ref().map_or(&[], |extra| &extra.body)
     }
 
-    /// The head of the last complete answer, if its fields were kept, until bytes of the next are fed: for [`values_in`].
+    /// The head of the last complete answer, if any of it was kept, until bytes of the next are fed: for [`values_in`].
     #[inline]
     #[must_use]
     pub fn kept_head(&self) -> &[u8] {
@@ -245,8 +251,8 @@ impl Parser {
         }
         // Bytes past the limit are not read.
         if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], options.head) {
-            if options.fields || self.extra.is_some() {
-                self.keep_head(&bytes[..head.bytes], head.status, options);
+            if self.extra.is_some() || options.fields.of_head(head.sets_cookie) {
+                self.keep_head(&bytes[..head.bytes], head, options);
             }
             self.start_body(head, at, options)?;
             return Ok(Some(head.bytes));
@@ -256,14 +262,8 @@ impl Parser {
 
     /// A whole head has arrived, in a piece.
     #[inline(never)]
-    fn keep_head(&mut self, head: &[u8], status: u16, options: ReadOptions) {
-        let extra = self.extra.get_or_insert_default();
-        if let Some(record) = &mut extra.record {
-            record.head(head, status);
-        }
-        if options.fields {
-            extra.keep_head(head);
-        }
+    fn keep_head(&mut self, bytes: &[u8], head: Head, options: ReadOptions) {
+        self.extra.get_or_insert_default().keep_head(bytes, head, options);
     }
 
     /// Read a head that arrives in pieces, or is malformed. It is parsed up to a position where a verdict is possible. These
@@ -286,16 +286,11 @@ impl Parser {
         let Some(head) = head else {
             return if too_long { Err(Rule::HeadTooLong.at(begins_at + MOST_HEAD_BYTES)) } else { Ok(None) };
         };
-        if let Some(record) = &mut extra.record {
-            record.head(&pending[..head.bytes], head.status);
-        }
-        if options.fields {
-            let pending = std::mem::take(&mut extra.pending);
-            extra.keep_head(&pending[..head.bytes]);
-            extra.pending = pending;
-        }
-        extra.pending.clear();
-        extra.pending.shrink_to(IDLE_PENDING);
+        let mut pending = std::mem::take(&mut extra.pending);
+        extra.keep_head(&pending[..head.bytes], head, options);
+        pending.clear();
+        pending.shrink_to(IDLE_PENDING);
+        extra.pending = pending;
         let taken = head.bytes.saturating_sub(before);
         self.start_body(head, begins_at, options)?;
         Ok(Some(taken))

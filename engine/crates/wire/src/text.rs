@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use memchr::memchr;
 
-use crate::given::{Escape, Given};
+use crate::given::{Escape, Given, GivenValue, NO_VALUE};
 use crate::request::{Part, Unsendable};
 
 /// What placeholders may refer to.
@@ -35,12 +35,12 @@ pub trait Values {
     /// An index below `n`, which is not 0.
     fn pick(&mut self, n: usize) -> usize;
     /// The value that the visitor took under the name at this index of [`Names::takes`].
-    fn taken(&self, _index: usize) -> &[u8] {
-        &[]
+    fn taken(&self, _index: usize) -> &GivenValue {
+        &NO_VALUE
     }
     /// The cell of the visitor's row in the column at this index of [`Names::columns`].
-    fn cell(&self, _index: usize) -> &[u8] {
-        &[]
+    fn cell(&self, _index: usize) -> &GivenValue {
+        &NO_VALUE
     }
     /// The visitor's cookies for this request target, as `a=b; c=d`; empty for none. Only for templates with
     /// [`crate::Spec::cookies`].
@@ -92,7 +92,9 @@ impl std::fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 /// A segment of text.
+// A byte tells which it is: computed from another field, it costs as much as writing a short segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum Segment {
     /// Never empty, and never next to another literal.
     Literal(Vec<u8>),

@@ -1,10 +1,11 @@
 //! The cases of RFC 9112, and the limits.
 
 use redline_wire::{
-    Answer, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser, ReadOptions, Rule,
+    Answer, Heads, KeptFields, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser,
+    ReadOptions, Rule,
 };
 
-const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false, fields: false, events: None };
+const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false, fields: KeptFields::None, events: None };
 
 fn give(parser: &mut Parser, text: &str) -> Result<Option<ParsedAnswer>, Malformed> {
     parser.feed(text.as_bytes(), GET, &mut Heads::new())
@@ -290,7 +291,7 @@ fn a_parser_is_small() {
 #[test]
 fn fields_are_kept_when_they_are_wanted() {
     let text = b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 a:b\r\nSet-Cookie: a=b:c\r\nX:\r\nset-cookie:  d=e \r\nContent-Length: 0\r\n\r\n";
-    let options = ReadOptions { fields: true, ..GET };
+    let options = ReadOptions { fields: KeptFields::All, ..GET };
     for cut in 0..text.len() {
         let (mut parser, mut heads) = (Parser::new(), Heads::new());
         assert_eq!(parser.feed(&text[..cut], options, &mut heads), Ok(None));
@@ -299,5 +300,28 @@ fn fields_are_kept_when_they_are_wanted() {
         assert_eq!(values(b"set-cookie"), [&b"a=b:c"[..], b"d=e"], "cut at {cut}");
         assert_eq!((values(b"x"), values(b"content-length")), (vec![&b""[..]], vec![&b"0"[..]]));
         assert!(values(b"link").is_empty() && values(b"set").is_empty());
+    }
+}
+
+#[test]
+fn a_head_is_kept_for_its_cookies_only_if_it_sets_any() {
+    let answers = [
+        "HTTP/1.1 103 Early\r\nSet-Cookie: a=b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nset-cookie: c=d\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
+    ];
+    let text = answers.concat().into_bytes();
+    let options = ReadOptions { fields: KeptFields::SetCookie, ..GET };
+    let mut heads = Heads::new();
+    for cut in 0..=text.len() {
+        let (mut parser, mut cookies) = (Parser::new(), Vec::new());
+        for mut piece in [&text[..cut], &text[cut..]] {
+            while let Some(whole) = parser.feed(piece, options, &mut heads).unwrap() {
+                let values = redline_wire::values_in(parser.kept_head(), b"set-cookie").map(<[u8]>::to_vec);
+                cookies.push(values.collect::<Vec<_>>());
+                piece = &piece[whole.used..];
+            }
+        }
+        assert_eq!(cookies, [vec![], vec![b"c=d".to_vec()], vec![]], "cut at {cut}");
     }
 }

@@ -1,7 +1,7 @@
 //! A response gives the same answer however it is cut into pieces, and no bytes break the parser.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, EventKind, EventReader, Heads, Malformed, Parser, ReadOptions};
+use redline_wire::{Answer, EventKind, EventReader, Heads, KeptFields, Malformed, Parser, ReadOptions};
 use sha2::{Digest, Sha256};
 
 /// The result of a connection: complete answers, with the bodies that were kept, and perhaps an error.
@@ -52,7 +52,7 @@ fn read_options() -> impl Strategy<Value = ReadOptions> {
         head,
         hash,
         keep,
-        fields: false,
+        fields: KeptFields::None,
         events,
     })
 }

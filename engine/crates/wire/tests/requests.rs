@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
-use redline_wire::{Body, BodyEscape, Fields, Names, Part, Spec, Template, Unfit, Unsendable, Values};
+use redline_wire::{Body, BodyEscape, Fields, GivenValue, Names, Part, Spec, Template, Unfit, Unsendable, Values};
 
 /// Counts up, and takes numbers and picks from the ends of their ranges in turn.
 #[derive(Default)]
@@ -329,8 +329,8 @@ proptest! {
 
 /// A visitor with a token, a name and cookies.
 struct Visitor {
-    token: &'static [u8],
-    name: &'static [u8],
+    token: GivenValue,
+    name: GivenValue,
     cookies: Vec<u8>,
     asked_for: Vec<u8>,
 }
@@ -345,11 +345,11 @@ impl Values for Visitor {
     fn pick(&mut self, _: usize) -> usize {
         0
     }
-    fn taken(&self, _: usize) -> &[u8] {
-        self.token
+    fn taken(&self, _: usize) -> &GivenValue {
+        &self.token
     }
-    fn cell(&self, _: usize) -> &[u8] {
-        self.name
+    fn cell(&self, _: usize) -> &GivenValue {
+        &self.name
     }
     fn cookies(&mut self, path: &[u8]) -> &[u8] {
         self.asked_for = path.to_vec();
@@ -357,8 +357,9 @@ impl Values for Visitor {
     }
 }
 
-fn visitor(token: &'static [u8], cookies: &str) -> Visitor {
-    Visitor { token, name: b"ann \"o\"\n&=", cookies: cookies.as_bytes().to_vec(), asked_for: Vec::new() }
+fn visitor(token: &[u8], cookies: &str) -> Visitor {
+    let [token, name] = [token, b"ann \"o\"\n&="].map(|value| value.to_vec().into());
+    Visitor { token, name, cookies: cookies.as_bytes().to_vec(), asked_for: Vec::new() }
 }
 
 fn compile_for_visitors(spec: Spec<'_>) -> Result<Template, Unsendable> {

@@ -288,7 +288,7 @@ impl Connection {
         self.parser.body()
     }
 
-    /// The head of the last complete HTTP/1.1 answer, if its fields were kept.
+    /// The head of the last complete HTTP/1.1 answer, if any of it was kept.
     #[inline]
     pub fn head(&self) -> &[u8] {
         self.parser.kept_head()

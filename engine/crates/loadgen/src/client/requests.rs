@@ -201,7 +201,7 @@ impl Requests {
         }
     }
 
-    /// Judge the answer to a request, and record its end. `head` has the fields of the answer, if they were kept. `cause` is
+    /// Judge the answer to a request, and record its end. `head` has the fields of the answer that were kept. `cause` is
     /// called for a wrong answer.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "an answer has three parts")]
@@ -233,9 +233,9 @@ impl Requests {
         };
         let mut why = None;
         if let Some(visitors) = self.scenario.visitors_mut()
-            && visitors.learns()
+            && visitors.learns(&due, head)
         {
-            (outcome, why) = visitors.meet(&pending.due, answer, outcome, head, body, now_ns);
+            (outcome, why) = visitors.meet(&due, answer, outcome, head, body, now_ns);
         }
         if outcome != Outcome::Ok {
             let difference = || why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use redline_traffic::Outcome;
 use redline_visitor::Jar;
-use redline_wire::{Answer, Values, values_in};
+use redline_wire::{Answer, GivenValue, Values, values_in};
 
 use super::scenario::Draws;
 use crate::demand::{DueRequest, StepKind};
@@ -17,16 +17,12 @@ use crate::sys::time::{now_ns, unix_ns};
 pub struct Visitors {
     journey: Arc<Journey>,
     is_tls: bool,
-    /// Whether answers teach a user anything: cookies, values, or to take `once` again.
-    learns: bool,
     all: Vec<Visitor>,
     /// The number of this worker, and of all workers.
     worker: u32,
     workers: u32,
     /// How many journeys have begun.
     begun: u64,
-    /// The last head of an answer that set no cookie: most are like the one before.
-    bare_head: Vec<u8>,
     /// The wall clock minus the monotonic clock, in nanoseconds.
     unix_minus_mono_ns: i64,
     /// Whose request is written, and when, in seconds since 1970.
@@ -46,7 +42,7 @@ struct Visitor {
 /// A value that was taken, if it was.
 #[derive(Clone, Default)]
 struct Value {
-    bytes: Vec<u8>,
+    value: GivenValue,
     is_known: bool,
 }
 
@@ -55,17 +51,13 @@ impl Visitors {
     pub fn of(job: &Job, worker: GlobalWorkerId) -> Option<Box<Self>> {
         let journey = job.journey.clone()?;
         let unix_minus_mono_ns = unix_ns() as i64 - now_ns() as i64;
-        let takes = journey.steps.iter().any(|step| !step.takes.is_empty());
-        let learns = journey.keeps_cookies || takes || !journey.again_at.is_empty();
         Some(Box::new(Self {
             journey,
             is_tls: job.target.tls.is_some(),
-            learns,
             all: Vec::new(),
             worker: worker.0,
             workers: job.shard.all_workers,
             begun: 0,
-            bare_head: Vec::new(),
             unix_minus_mono_ns,
             user: 0,
             now_s: 0,
@@ -129,10 +121,11 @@ impl Visitors {
         (now_ns as i64 + self.unix_minus_mono_ns) / 1_000_000_000
     }
 
-    /// Whether [`Self::meet`] must be called with the answers.
+    /// Whether the answer to a step may teach its user anything: cookies, values, or to take `once` again. [`Self::meet`] must be
+    /// called with those that may. `head` is what was kept of its head.
     #[inline]
-    pub fn learns(&self) -> bool {
-        self.learns
+    pub fn learns(&self, due: &DueRequest, head: &[u8]) -> bool {
+        !head.is_empty() || !self.journey.steps[due.step as usize].takes.is_empty() || !self.journey.again_at.is_empty()
     }
 
     /// An answer came to a step, with this outcome. Returns the outcome for its user, and what is missing in the answer.
@@ -162,19 +155,13 @@ impl Visitors {
     /// An answer came to a step: keep its cookies.
     #[inline]
     fn keep_cookies(&mut self, due: &DueRequest, head: &[u8], now_ns: u64) {
-        if !self.journey.keeps_cookies || *head == *self.bare_head {
+        if !self.journey.keeps_cookies {
             return;
         }
         let seconds = self.unix_s(now_ns);
         let Visitor { jar, target, .. } = &mut self.all[due.user as usize];
-        let mut is_bare = true;
         for value in values_in(head, b"set-cookie") {
-            is_bare = false;
             jar.set(value, target, self.is_tls, seconds);
-        }
-        if is_bare {
-            self.bare_head.clear();
-            self.bare_head.extend_from_slice(head);
         }
     }
 
@@ -198,7 +185,8 @@ impl Visitors {
         let Visitor { jar, values, .. } = &mut self.all[due.user as usize];
         for taken in &step.takes {
             let value = &mut values[taken.name as usize];
-            value.is_known = taken.take.take(head, body, jar, seconds, &mut value.bytes);
+            let take = |bytes: &mut _| taken.take.take(head, body, jar, seconds, bytes);
+            value.is_known = value.value.change(take);
             if !value.is_known {
                 return Err(format!("no value at {} for `{}`", taken.take, self.journey.names[taken.name as usize]));
             }
@@ -213,7 +201,7 @@ impl Visitors {
         let known = takes.filter_map(|taken| {
             let value = values.get(taken.name as usize).filter(|value| value.is_known)?;
             let name = self.journey.names[taken.name as usize].clone();
-            Some((name, String::from_utf8_lossy(&value.bytes).into_owned()))
+            Some((name, String::from_utf8_lossy(value.value.bytes()).into_owned()))
         });
         known.collect()
     }
@@ -238,13 +226,13 @@ impl Values for VisitorValues<'_> {
         self.draws.pick(n)
     }
 
-    fn taken(&self, index: usize) -> &[u8] {
-        &self.visitors.all[self.visitors.user].values[index].bytes
+    fn taken(&self, index: usize) -> &GivenValue {
+        &self.visitors.all[self.visitors.user].values[index].value
     }
 
-    fn cell(&self, index: usize) -> &[u8] {
+    fn cell(&self, index: usize) -> &GivenValue {
         let row = self.visitors.all[self.visitors.user].row;
-        self.visitors.journey.rows.as_ref().map_or(&[], |rows| rows.values[row][index].as_bytes())
+        &self.visitors.journey.cells(row)[index]
     }
 
     fn cookies(&mut self, path: &[u8]) -> &[u8] {
@@ -252,6 +240,6 @@ impl Values for VisitorValues<'_> {
         let Visitor { jar, target, .. } = &mut all[*user];
         target.clear();
         target.extend_from_slice(path);
-        if jar.is_empty() { &[] } else { jar.header(path, *is_tls, *now_s) }
+        jar.header(path, *is_tls, *now_s)
     }
 }

@@ -7,6 +7,8 @@ use super::{DueEvent, DueRequest, NEVER};
 use crate::client::EndedRequest;
 
 /// What decides when journeys begin.
+// A byte tells which it is, as for all that is due.
+#[repr(u8)]
 pub enum Begins {
     Closed(Closed),
     Open(Open),

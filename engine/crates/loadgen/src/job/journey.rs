@@ -3,6 +3,7 @@
 use redline_pacing::{Arrivals, Think};
 use redline_traffic::EngineError;
 use redline_visitor::Take;
+use redline_wire::{GivenValue, KeptFields};
 use serde::Deserialize;
 
 use super::load::RawThink;
@@ -132,7 +133,7 @@ pub struct Taken {
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub columns: Vec<String>,
-    pub values: Vec<Vec<String>>,
+    pub values: Vec<Vec<GivenValue>>,
     pub r#use: RowUse,
 }
 
@@ -140,7 +141,7 @@ pub struct Rows {
 #[derive(Clone, Copy, Default)]
 pub struct Keeps {
     pub body: bool,
-    pub fields: bool,
+    pub fields: KeptFields,
 }
 
 impl Journey {
@@ -156,13 +157,24 @@ impl Journey {
         let takes = || steps.clone().flat_map(|step| &step.takes);
         Keeps {
             body: takes().any(|taken| taken.take.reads_body()),
-            fields: self.keeps_cookies || takes().any(|taken| taken.take.reads_fields()),
+            fields: if takes().any(|taken| taken.take.reads_fields()) {
+                KeptFields::All
+            } else if self.keeps_cookies {
+                KeptFields::SetCookie
+            } else {
+                KeptFields::None
+            },
         }
     }
 
     /// The columns of the rows.
     pub fn columns(&self) -> &[String] {
         self.rows.as_ref().map_or(&[], |rows| &rows.columns)
+    }
+
+    /// The cells of a row; none without rows.
+    pub fn cells(&self, row: usize) -> &[GivenValue] {
+        self.rows.as_ref().map_or(&[], |rows| &rows.values[row])
     }
 
     /// Whether the state of a user lasts from journey to journey.
@@ -356,7 +368,9 @@ impl RawRows {
             }
             _ => {}
         }
-        Ok(Rows { columns: self.columns, values: self.values, r#use: self.r#use })
+        let cells = |row: Vec<String>| row.into_iter().map(|cell| cell.into_bytes().into()).collect();
+        let values = self.values.into_iter().map(cells).collect();
+        Ok(Rows { columns: self.columns, values, r#use: self.r#use })
     }
 }
 

@@ -223,6 +223,30 @@ fn a_body_is_passed_over_but_for_its_last_byte() {
 }
 
 #[test]
+fn a_body_in_chunks_is_counted_without_them() {
+    let mut conversation = Conversation::new();
+    let begin = b"POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1";
+    conversation.receive(begin, When(|_| Release::Now));
+    assert_eq!(conversation.body_to_skip(), 0);
+    conversation.receive(b"0\r\n", When(|_| Release::Now));
+    assert_eq!(conversation.body_to_skip(), 15);
+    conversation.skip(15);
+    conversation.receive(b"!\r\n0\r\nA: b\r\n\r", When(|_| Release::Now));
+    assert_eq!(text(&conversation), "");
+    conversation.receive(b"\nGET /c HTTP/1.1\r\n\r\n", When(|_| Release::Now));
+    assert!(text(&conversation).contains("\r\n\r\nb 21HTTP/1.1 200 OK") && text(&conversation).ends_with('c'));
+}
+
+#[test]
+fn chunks_that_are_wrong_end_the_connection() {
+    let mut conversation = Conversation::new();
+    let request = b"POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\nGET / HTTP/1.1\r\n\r\n";
+    conversation.receive(request, When(|_| Release::Now));
+    assert!(text(&conversation).starts_with("HTTP/1.1 400 ") && !conversation.listens());
+    assert_eq!(text(&conversation).matches("HTTP/1.1").count(), 1);
+}
+
+#[test]
 fn what_came_before_a_reset_still_leaves() {
     let (mut conversation, mut filled) = (Conversation::new(), filled(1, 3));
     conversation.receive(&b"GET / HTTP/1.1\r\n\r\n".repeat(5), &mut filled);
@@ -260,6 +284,12 @@ fn an_answer_may_depend_on_the_body_the_cookie_and_the_token() {
 fn a_body_that_is_too_long_to_be_kept_is_refused() {
     let (mut conversation, mut echo) = (Conversation::new(), Echo::default());
     conversation.receive(b"POST /a HTTP/1.1\r\nContent-Length: 65537\r\n\r\n", &mut echo);
+    assert!(text(&conversation).starts_with("HTTP/1.1 413 Content Too Large\r\n"));
+    let (mut conversation, mut echo) = (Conversation::new(), Echo::default());
+    conversation.receive(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10001\r\n", &mut echo);
+    conversation.receive(&b"x".repeat(0x10000), &mut echo);
+    assert_eq!(text(&conversation), "");
+    conversation.receive(b"x", &mut echo);
     assert!(text(&conversation).starts_with("HTTP/1.1 413 Content Too Large\r\n"));
 }
 

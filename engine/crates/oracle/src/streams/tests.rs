@@ -165,6 +165,21 @@ fn a_connection_ends_after_its_answers_and_counts_the_rest() {
 }
 
 #[test]
+fn what_was_answered_before_an_older_stream_is_not_passed_over() {
+    let endings = Endings { after: Some(2), silent: false };
+    let mut pair = Pair::new(Mirror { endings, ..Mirror::default() });
+    pair.open(0, "POST", "/late", Some(&b"x".repeat(50_000)));
+    pair.open(1, "GET", "/early", None);
+    pair.talk(1000);
+    let [(early, short), (late, length)] = pair.mirror.answers[..] else { panic!("two answers") };
+    assert!(early > late);
+    pair.server.release(&due(early, short, true));
+    pair.server.release(&due(late, length, true));
+    pair.talk(1000);
+    assert_eq!((pair.answers().len(), pair.mirror.passed_over), (2, 0));
+}
+
+#[test]
 fn a_reset_comes_when_the_answer_would_be_complete() {
     let mut pair = Pair::new(Mirror { resets: true, ..Mirror::default() });
     pair.open(0, "GET", "/a", None);
