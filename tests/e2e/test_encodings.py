@@ -20,6 +20,13 @@ pytestmark = pytest.mark.e2e
 
 BODY = b'{"total": 3, "text": "' + b"abc" * 500 + b'"}'
 LIST = "- {name: items, get: /, accept: [gzip, br, zstd], expect: {%s}}\n"
+SUITE = """\
+servers: [{name: a, url: "%s"}]
+scenarios: [{name: items, get: /path0, accept: [gzip, br, zstd]}]
+loads: {some: {closed: {users: 2}, for: 1s}}
+warmup: 200ms
+trials: 1
+"""
 NGINX = """\
 daemon off; pid %(folder)s/pid; error_log stderr;
 events {}
@@ -99,11 +106,21 @@ def test_the_same_body_in_two_encodings_is_the_same_answer(redline: Redline) -> 
         targets.target(answers(zstd, "zstd")) as b,
         targets.target(answers(other, "gzip")) as c,
     ):
-        same = redline("ab", a, b, "--compressed", "--same-answers", "--for", "3s", "--json")
+        same = redline("ab", a, b, "--compressed", "--same-answers", "--for", "3s", "--json", "-o", "kept")
+        told = redline("report", "kept")
+        (redline.folder / "suite.yaml").write_text(SUITE % a.removesuffix("path0"))
+        run = redline("run", "suite.yaml", "--json")
+        limit = redline("limit", a, "--compressed", "--objective", "p99 < 2s", "-d", "1s", "--probes", "3", "--json")
         redline("ab", a, c, "--compressed", "--same-answers", "--for", "3s").refused(
             1, "the bodies differ from byte 10 on"
         )
     assert same.json["comparisons"], same.err
+    said = [cell["encoded"] for cell in same.json["cells"]]
+    assert said[0] == [f"GET /path0: gzip, {len(gzip.compress(BODY))} bytes, {len(BODY):,} decoded"]
+    assert f"B: {said[1][0]}." in " ".join(told.out.split())
+    assert run.json["cells"][0]["encoded"] == said[0], run.err
+    assert limit.json["cells"][0]["encoded"] == said[0]
+    assert said[1] == [f"GET /path0: zstd, {len(zstd)} bytes, {len(BODY):,} decoded"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,12 @@
 """Files of other tools, and bytes that are no text: each is refused by what it is."""
 
+from pathlib import Path
+
 import pytest
 
+from redline.cli.imported import read_file
 from redline.errors import UsageError
+from redline.suite.schema.document import Document
 from tests.unit.test_importing import LOG, imported
 
 
@@ -25,6 +29,9 @@ from tests.unit.test_importing import LOG, imported
         ("http GET https://h/ X-A:b\n", "a command of HTTPie"),
         ("### items\nGET http://h/items HTTP/1.1\nAccept: a\n\n###\n", "a file of requests of an editor"),
         ("GET /items\nGET /items/1\n", "a list of paths with methods"),
+        ("-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n", "a certificate or a key"),
+        ("[Thu Nov 26 12:00:00.1 2026] [core:error] [pid 1] AH001: x\n", "an error log of Apache"),
+        ("--- a.py\n+++ b.py\n@@ -1 +1 @@\n-a\n+b\n", "a patch"),
         ("<html></html>", "a document of XML or HTML"),
         ("#Fields: date time\n2026-11-26 12:00:00 GET /a\n", "a log in the W3C format"),
         ('Feb  6 12:14:14 h haproxy[1]: 1.2.3.4:5 [06/Feb/2009:12:14:14.655] "GET / HTTP/1.1"\n', "a log of HAProxy"),
@@ -57,3 +64,38 @@ def test_bytes_that_are_no_text_are_named(content: bytes, says: str) -> None:
 def test_a_script_may_begin_with_other_lines_than_curl() -> None:
     with pytest.raises(UsageError, match="file:2: this is not a curl command"):
         imported("#!/bin/bash\nset -e\ncurl https://h/a\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "hint"),
+    [
+        ('[{"method": "GET", "url": "http://h/a"}]', "a list of Vegeta's targets", "jq -c '.[]'"),
+        ('["http://h/a", "/b"]', "a list of URLs", "jq -r '.[]'"),
+        ("- http://h/a\n- http://h/b\n", "a list of URLs", "jq -r '.[]'"),
+        ('[{"request": {"method": "GET", "url": "http://h/"}, "response": {}}]', "the entries of a recording", "log"),
+        ('[{"name": "a", "request": {"url": {"raw": "http://h/"}}}]', "a part of a collection of Postman", "`Code`"),
+        ('[{"request_method": "GET", "uri": "/a", "status": 200}]', "an access log in a list", "jq -c"),
+        ('[{"openapi": "3.1.0"}]', "a list of OpenAPI documents", "single"),
+        ('[{"type": "x", "url": "http://h/", "headers": []}]', "a list of requests of another tool", "name: items"),
+    ],
+)
+def test_a_list_of_something_else_is_named(text: str, what: str, hint: str, tmp_path: Path) -> None:
+    file = tmp_path / "a file.json"
+    file.write_text(text)
+    with pytest.raises(UsageError) as refused:
+        read_file(file)
+    assert f"a file.json: this is {what}" in str(refused.value)
+    assert hint in refused.value.hint
+    assert "FILE" not in refused.value.hint
+
+
+@pytest.mark.parametrize("text", ["- {name: a, get: /}\n", "[{name: a, get: /}]", "- {nam: a, gett: /}\n", "[[1]]"])
+def test_a_list_that_may_be_of_requests_is_read_as_such(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(text)
+    assert isinstance(read_file(tmp_path / "f"), Document)
+
+
+@pytest.mark.parametrize("text", ["-H 'a: b'\n", "[info] started\n", "--verbose\n", "[section]\nkey=1\n"])
+def test_a_text_that_begins_as_a_list_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="this is not a list of requests, and no other format of them"):
+        imported(text)

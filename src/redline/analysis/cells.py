@@ -87,6 +87,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         ),
         full_slug=cell.full_slug(sliced.threads if sliced else sent),
         tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),
+        encoded=tuple(dict.fromkeys(line for traffic in used for line in traffic.encoded)),
         route=cell.variant.route.text if cell.variant.route else "",
         settings=settings,
         parts=tuple(_parts(result)),

@@ -164,6 +164,7 @@ class SearchState:
     _calm_ns: int | None = None
     _build: tuple[str, str] = ("", "")
     _host: str = ""
+    _encoded: dict[str, None] = field(default_factory=dict)
     _servers: dict[int, ServerFacts] = field(default_factory=dict)
     """The server of each start."""
 
@@ -249,6 +250,8 @@ class SearchState:
         if recording.server is not None:
             self._build = recording.server.build, recording.server.runtime_version
             self._servers.setdefault(made.start, recording.server)
+        if recording.traffic is not None:
+            self._encoded |= dict.fromkeys(recording.traffic.encoded)
         if recording.traffic is not None and made.phase != "start":
             self.made.append(_searched(made, recording.traffic, len(self.probes)))
         if made.phase == "overload":
@@ -353,6 +356,7 @@ class SearchState:
             stretch=self.stretch,
             build=build,
             runtime_version=runtime,
+            encoded=tuple(self._encoded),
             host=self._host,
             ended=ended,
             reason=reason,

@@ -33,7 +33,7 @@ from redline.model.failures import FirstFailure
 from redline.model.journey_traffic import JourneyReport
 from redline.model.limits import LimitAnswer
 from redline.model.streams import STREAMS
-from redline.model.traffic import Ended
+from redline.model.traffic import ENCODED, Ended
 
 
 class PlannedCell(Frozen):
@@ -118,10 +118,7 @@ class LoadResult(Frozen):
     requests: tuple[RequestReport, ...] = omitted_if_default(
         (), description="by request, if there are several, in the order of the scenario"
     )
-    encoded: tuple[str, ...] = omitted_if_default(
-        (),
-        description="how encoded answers came before the load: `GET /: gzip, 1,234 bytes, 9,876 decoded`",
-    )
+    encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
     asked_again: str = omitted_if_default(
         "", "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"

@@ -9,6 +9,8 @@ from redline.errors import UsageError
 from redline.quantities import duration, integer
 from redline.suite import opened_requests
 from redline.suite.importing import ImportNote, Made, Wanted, detect, known_recording, named, read_requests
+from redline.suite.importing.foreign import name_foreign_list
+from redline.suite.importing.source import read_json
 from redline.suite.loading import MOST_BYTES
 from redline.suite.schema.document import Document, parse_document
 from redline.suite.urls import base_of, is_url
@@ -21,9 +23,20 @@ def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None)
         if known is not None:
             return read_requests(source, known, wanted or Wanted())
         text = source.text()
+    if text.lstrip()[:1] == "[":
+        _refuse_foreign_list(read_json(text), file)
     if len(text.encode()) > MOST_BYTES:
         raise UsageError(f"{file} is longer than 256 KiB", hint="write fewer requests, and bodies into files")
-    return parse_document(text, str(file))
+    document = parse_document(text, str(file))
+    _refuse_foreign_list(document.value, file)
+    return document
+
+
+def _refuse_foreign_list(value: object, file: Path) -> None:
+    """Raise UsageError for a list that is known as something else than requests."""
+    if isinstance(value, list) and (foreign := name_foreign_list(value)):
+        hint = foreign.hint.replace("FILE", shlex.quote(str(file)))
+        raise UsageError(f"{file}: this is {foreign.what}, and no list of requests", hint=hint)
 
 
 def read_recording(file: Path) -> Made | None:

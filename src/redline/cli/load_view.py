@@ -18,7 +18,17 @@ from redline.model import AttachedServer, Cell, Counts, Estimate, Grade, Histogr
 from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
-from redline.report.format import agreed, amount, by_status, duration, integer, other_time, quantile_name, rate
+from redline.report.format import (
+    agreed,
+    amount,
+    by_status,
+    duration,
+    encodings,
+    integer,
+    other_time,
+    quantile_name,
+    rate,
+)
 from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
 from redline.report.sections.by_journey import journey_tables
@@ -30,7 +40,6 @@ from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
 
 _METHOD = "one trial: no interval"
-_MOST_ENCODED = 5
 _SAID = (0.5, 0.99)
 """The response times that are said beside the throughput."""
 
@@ -50,19 +59,12 @@ def _proxy(cell: Cell) -> str:
     return entry.way.proxy.text if isinstance(entry, AttachedServer) and entry.way.proxy else ""
 
 
-def _encodings(result: LoadResult) -> list[str]:
-    """How the answers came that may be encoded, the first few of them."""
-    more = len(result.encoded) - _MOST_ENCODED
-    return [*result.encoded[:_MOST_ENCODED], *([f"and {more} more"] if more > 0 else [])]
-
-
 def load_result(
     url: str,
     cell: Cell,
     recording: Recording,
     objectives: tuple[Objective, ...] = (),
     asked_again: str = "",
-    encoded: tuple[str, ...] = (),
 ) -> LoadResult:
     """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
@@ -101,7 +103,7 @@ def load_result(
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
-        encoded=encoded,
+        encoded=traffic.encoded,
         journeys=journey_report(cell.scenario, [traffic.journeys], traffic.seconds),
         asked_again=asked_again,
         engine=traffic.engine,
@@ -134,7 +136,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         agreed(result.tls) if result.tls else "",
         several,
         tunnels,
-        *_encodings(result),
+        *encodings(result.encoded),
         answers,
     )
     outcomes = f"outcomes  {outcomes_text(result.counts)}"

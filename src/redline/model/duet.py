@@ -15,6 +15,7 @@ from redline.model.recording import SETUP, Failure, ServerFacts
 from redline.model.streams import STREAMS, StreamTraffic
 from redline.model.traffic import (
     BY_REQUEST,
+    ENCODED,
     FIRST_BYTE,
     AgreedTls,
     Counts,
@@ -65,6 +66,7 @@ class TargetTraffic(Frozen):
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
+    encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     engine_cpu_ns: int
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     requests: Requests = omitted_if_default((), BY_REQUEST)
@@ -90,6 +92,13 @@ class DuetTraffic(Frozen):
     blocks: tuple[DuetBlock, ...]
     paused_blocks: int = omitted_if_default(0, "blocks left out because the engine was paused meanwhile")
     targets: tuple[TargetTraffic, ...]
+
+    def with_encoded(self, encoded: Sequence[tuple[str, ...]]) -> "DuetTraffic":
+        """The same traffic; `encoded` says by target how its answers came before the load."""
+        targets = (
+            target.model_copy(update={"encoded": said}) for target, said in zip(self.targets, encoded, strict=True)
+        )
+        return self.model_copy(update={"targets": tuple(targets)})
 
     def without_cpu(self, targets: frozenset[int]) -> "DuetTraffic":
         """The same traffic, without the CPU time of these targets."""

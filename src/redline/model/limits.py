@@ -18,6 +18,7 @@ from redline.model.load import SentStretch
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
 from redline.model.timeline import SearchedLoad
+from redline.model.traffic import ENCODED
 
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
@@ -203,6 +204,7 @@ class CellLimit(Frozen):
     stretch: SentStretch | None = omitted_if_default(None, "of a recording: the beginning of it that every probe sends")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
     runtime_version: str = Field(default="", description="as the server's runtime reports it")
+    encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     host: str = omitted_if_default("", "the host of its server, if that was not this machine")
     ended: SearchEnd = Field(description="exhausted: no probes left, a side unknown; broken: a probe could not be made")
     reason: str = Field(default="", description="why there is no limit, if doomed, or why a probe could not be made")

@@ -23,7 +23,7 @@ from redline.model.run import Kind
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.streams import STREAMS, StreamReport
 from redline.model.timeline import DuetTimeline, TrialTimeline
-from redline.model.traffic import AgreedTls, Counts
+from redline.model.traffic import ENCODED, AgreedTls, Counts
 
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
 ObjectiveState = Literal["met", "missed", "not known"]
@@ -245,6 +245,7 @@ class CellReport(Frozen):
         "", "server with the values of all its axes, scenario, load, threads of the engine, connections and duration"
     )
     tls: tuple[AgreedTls, ...] = omitted_if_default((), "the distinct settings that its trials' handshakes negotiated")
+    encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     route: str = omitted_if_default("", "`h1 → proxy.nginx → h1`; absent if the load goes to the server")
     settings: dict[str, str] = omitted_if_default(
         {}, "the axes on which its server's variants differ: options, `flags`, `route`, `in`"

@@ -32,6 +32,7 @@ _OFTEN = 0.5
 _NESTED = {"status", "grpc_status", "outcomes"}
 
 FIRST_BYTE = "from due to the first byte of the answer, of complete answers; absent in earlier recordings"
+ENCODED = "how encoded answers came before the load: `GET /: gzip, 1,234 bytes, 9,876 decoded`"
 _TELLING = (0.5, 0.9, 0.99)
 _PAUSED = "how long the engine's workers were paused: the sum over the workers"
 
@@ -403,6 +404,7 @@ class Traffic(Frozen):
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     tls: AgreedTls | None = omitted_if_default(None)
     addresses: tuple[str, ...] = omitted_if_default((), "where the connections went, in turn; empty in a duet")
+    encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, _PAUSED)
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")

@@ -100,6 +100,7 @@ _AMOUNTS = {
 NOT_KNOWN = "not known"
 NO_ANSWERS = "no answers"
 
+_MOST_ENCODED = 5
 _DASH = "\u2013"
 _MINUS = "\u2212"
 
@@ -306,6 +307,12 @@ def other_time(time: OtherTime) -> str:
 def by_status(answers: Mapping[str, int]) -> str:
     """`200 480,000, 5xx 12`; empty without answers."""
     return ", ".join(f"{status} {integer(number)}" for status, number in answers.items())
+
+
+def encodings(lines: tuple[str, ...]) -> list[str]:
+    """How the answers came that may be encoded, the first few of them."""
+    more = len(lines) - _MOST_ENCODED
+    return [*lines[:_MOST_ENCODED], *([f"and {more} more"] if more > 0 else [])]
 
 
 def agreed(tls: AgreedTls) -> str:

@@ -144,6 +144,7 @@ class MeasuredTraffic:
     handshakes: Histogram | None
     one_way: OneWay | None
     tls: AgreedTls | None
+    encoded: tuple[str, ...]
     in_window: int
     """Right answers that the rate counts: see `Traffic.answered`."""
     answered: tuple[int, ...]
@@ -176,6 +177,7 @@ class MeasuredTraffic:
             handshakes=traffic.all_handshakes,
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
+            encoded=traffic.encoded,
             in_window=traffic.answered,
             answered=tuple(interval.counts.completed for interval in measured),
             lasted_s=tuple(interval.lasts_ns / 1e9 for interval in measured),

@@ -15,6 +15,7 @@ from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.quantities import integer, percent, size
 from redline.suite.importing import Made, Wanted
+from redline.suite.importing.foreign import has_requests
 from redline.suite.importing.gathering import MOST_REQUESTS
 from redline.suite.loading import MOST_BYTES
 from redline.suite.schema.document import Document, Plain
@@ -42,7 +43,11 @@ def execute(flags: ImportFlags) -> None:
     made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most, times=flags.times is not None))
     if isinstance(made, Document):
         hint = f"give it to a command: redline load http://127.0.0.1:8080/ --requests {flags.file}"
-        raise UsageError(f"{flags.file} is a list of requests already", hint=hint)
+        if isinstance(made.value, list) and not has_requests(made.value):
+            hint = "write `- {name: items, get: /items}` for each request"
+            raise UsageError(f"{flags.file}: this is a list without a request", hint=hint)
+        kind = "list of requests" if isinstance(made.value, list) else "journey"
+        raise UsageError(f"{flags.file} is a {kind} already", hint=hint)
     console = Terminal()
     if flags.output is not None:
         _write(made, flags.file, flags.output)

@@ -119,11 +119,11 @@ def measure(
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs.console, outputs.stream, outputs.meter)
         recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=flags.output is not None)
-    recording, asked_again, encoded = recorded
+    recording, asked_again = recorded
     if flags.output is not None:
         write_run_views(store)
     url = flags.url or own_server(cell.variant, cell.scenario.request.path)
-    return store, recording, load_result(url, cell, recording, suite.objectives, asked_again, encoded)
+    return store, recording, load_result(url, cell, recording, suite.objectives, asked_again)
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ def _record(
     shown: _Shown,
     *,
     is_kept: bool,
-) -> tuple[Recording, str, tuple[str, ...]]:
+) -> tuple[Recording, str]:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording.
 
-    Returns also which request is answered wrongly, and how, if that is known; and how encoded answers came.
+    Returns also which request is answered wrongly, and how, if that is known.
     """
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
@@ -188,14 +188,13 @@ def _record(
     )
     launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
     recording: Recording | None = None
-    asked_again, encoded = "", tuple[str, ...]()
+    asked_again = ""
     try:
         with tools.launcher.running(launch) as server:
             if (wrong := verify(cell, server, tools.driver)) is not None:
                 recording = new_recording(planned).failed(wrong, server.facts)
             else:
                 _say_cookies(tools.driver, shown.console)
-                encoded = tools.driver.encoded if isinstance(tools.driver, EngineDriver) else ()
                 recording = record_load(cell, planned, server, tools, options)
             asked_again = _asked_again(cell, recording, tools.driver, server.endpoint)
     except LaunchError as error:  # keep the measurement, since only the server's end failed
@@ -206,7 +205,7 @@ def _record(
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
-    return recording, asked_again, encoded
+    return recording, asked_again
 
 
 def _say_cookies(driver: Driver, console: Console) -> None:

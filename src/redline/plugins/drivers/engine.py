@@ -16,7 +16,7 @@ from pydantic import PositiveInt, TypeAdapter
 
 from redline.errors import DriveError
 from redline.files import as_store_error
-from redline.model import Cell, DuetTraffic, Traffic
+from redline.model import Cell, DuetTraffic, Traffic, Variant
 from redline.plugins.drivers.ending import EngineEnding
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job, told
 from redline.plugins.drivers.verifying import differ, verify
@@ -36,8 +36,7 @@ class EngineDriver:
 
     def __init__(self, engine: Path, *arguments: str) -> None:
         self._engine, self._arguments = engine, arguments
-        self.encoded: tuple[str, ...] = ()
-        """How the answers of the last `verify` were encoded, and how long they were."""
+        self._encoded: dict[tuple[str, str], tuple[str, ...]] = {}
         self.cookies: tuple[str, ...] = ()
         """The cookies that the answers of the last `verify` set, by name."""
 
@@ -72,7 +71,8 @@ class EngineDriver:
         `rows` are those of the check of a journey; by default they are read from their file.
         """
         verified = verify(self._engine, cell, endpoint, rows)
-        self.cookies, self.encoded = verified.cookies, verified.encoded
+        self.cookies = verified.cookies
+        self._encoded[cell.variant.slug, cell.scenario.name] = verified.encoded
         return verified.wrong
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
@@ -88,13 +88,21 @@ class EngineDriver:
         wanted = job(drive)
         transcript = Transcript(on_interval=drive.on_interval, interval_ns=wanted["interval_ns"])
         ending = self._run(drive, wanted, transcript)
-        return transcript.traffic() or _no_result(drive, ending, transcript)
+        traffic = transcript.traffic() or _no_result(drive, ending, transcript)
+        return traffic.model_copy(update={"encoded": self._encoded_by(drive.cell.variant, drive.cell)})
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Run a duet. Interrupts and errors are as for `drive`."""
         transcript = Transcript(on_block=drive.on_block)
         ending = self._run(drive.drive, duet_job(drive), transcript)
-        return transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
+        traffic = transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
+        cell = drive.drive.cell
+        variants = (cell.variant, *(variant for variant, _ in drive.other_servers))
+        return traffic.with_encoded([self._encoded_by(variant, cell) for variant in variants])
+
+    def _encoded_by(self, variant: Variant, cell: Cell) -> tuple[str, ...]:
+        """How the encoded answers of a variant came when they were last verified."""
+        return self._encoded.get((variant.slug, cell.scenario.name), ())
 
     def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> EngineEnding:
         overdue, kills = threading.Event(), procfs.oom_kills()

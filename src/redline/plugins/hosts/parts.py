@@ -67,6 +67,7 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
         clocks=next((part.clocks for part in parts if part.clocks is not None), None),
         ended=next(ending for ending in _ENDINGS if any(part.ended == ending for part in parts)),
         addresses=tuple(dict.fromkeys(address for part in parts for address in part.addresses)),
+        encoded=tuple(dict.fromkeys(line for part in parts for line in part.encoded)),
         tls=next((part.tls for part in parts if part.tls is not None), None),
         **sums(parts),
         requests=merged_requests(part.requests for part in parts),

@@ -228,6 +228,7 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
         ("search", confirmation(cell)),
         ("warm-up", starts_text(cell)),
         ("client", client_text(cell)),
+        *(("answers", text) for text in fmt.encodings(cell.encoded)),
         ("host", cell.host),
         *(("requests failed", text) for text in failures_lines(cell.probes)),
         ("knee", knee_text(cell)),

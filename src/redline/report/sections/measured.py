@@ -163,6 +163,7 @@ def _notes(group: Group) -> Prose:
     ]
     texts += [f"Warm-up of {names}: {text}." for names, text in warm_ups(group.cells)]
     texts += [f"{cell.server}: {'; '.join(map(fmt.agreed, cell.tls))}." for cell in group.cells if cell.tls]
+    texts += [f"{cell.server}: {'; '.join(fmt.encodings(cell.encoded))}." for cell in group.cells if cell.encoded]
     texts += [text for cell in group.cells if (text := route_text(cell))]
     if any(time.is_one_way for cell in group.cells for time in cell.other_times):
         texts.append("One-way times are differences of two clocks, and no finer than the server's own resolution.")

@@ -71,6 +71,14 @@ def results_section(report: Report) -> Iterator[Section]:
     yield Section("Results", tuple(filled(nothing, *folds, told)))
 
 
+def encoded_section(report: Report) -> Iterator[Section]:
+    """How encoded answers came in comparisons by duets, whose text has no table of results."""
+    cells = () if report.run.alone else report.cells
+    said = {f"{cell.server}: {'; '.join(fmt.encodings(cell.encoded))}.": None for cell in cells if cell.encoded}
+    if said:
+        yield Section("Encoded answers", (Prose.of([*said], "dim"),))
+
+
 def levels_of(report: Report) -> tuple[Level, ...]:
     """The levels that any cell has, in the order of columns."""
 
@@ -185,8 +193,9 @@ def row_notes(group: Group) -> Iterator[str]:
     for names, text in warm_ups(group.cells):
         yield f"Warm-up of {names}: {text}."
     for cell in group.cells:
-        if cell.valid and (cell.tls or cell.other_times):
-            yield f"{cell.server}: {'; '.join((*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times)))}."
+        said = (*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times), *fmt.encodings(cell.encoded))
+        if cell.valid and said:
+            yield f"{cell.server}: {'; '.join(said)}."
     yield from filter(None, map(route_text, group.cells))
     missing: dict[str, list[str]] = {}
     for cell in group.cells:

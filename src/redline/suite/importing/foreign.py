@@ -1,7 +1,14 @@
 """Files of other tools whose requests are not read: what they are, and what to do with them. Pure."""
 
+import json
 import re
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from redline.suite.importing.access_logs import is_json_log
+from redline.suite.importing.source import member, text_at
+from redline.suite.importing.vegeta import is_json_target
+from redline.suite.schema.request import METHOD_KEYS
 
 _SCRIPT = (
     "nothing in a file is executed: record what it sends, such as with `mitmdump --set hardump=traffic.har` as its "
@@ -41,6 +48,9 @@ _KNOWN = (
     ((r"^###", r"^[A-Z]+ \S+"), "a file of requests of an editor", _CURL),
     ((r"^(?:GET|POST|PUT|PATCH|DELETE|HEAD) /\S*\r?$",), "a list of paths with methods", _URLS),
     ((r"\A\s*<",), "a document of XML or HTML", _WRONG),
+    ((r"\A\s*-----BEGIN ",), "a certificate or a key", _WRONG),
+    ((r"^\[\w{3} \w{3} .*?\] \[[\w:]+\] ",), "an error log of Apache", "give its access log"),
+    ((r"^(?:diff --git |--- \S+\n\+\+\+ \S)",), "a patch", _WRONG),
     ((r"^#Fields: ",), "a log in the W3C format", _COMBINED),
     ((r"haproxy\[\d+\]: ",), "a log of HAProxy", "let it write the combined format: `option httplog clf`"),
     ((r"^INFO:\s+\S+ - \"[A-Z]+ \S+ HTTP/",), "a log of Uvicorn", f"{_COMBINED}, or take that of the proxy in front"),
@@ -56,3 +66,34 @@ def name_foreign(text: str) -> Foreign | None:
     if "\0" in text or text.count("\\x") * 10 > len(text):
         return Foreign("a binary file", _WRONG)
     return None
+
+
+_LINES = "write an object a line: jq -c '.[]' FILE > lines.json"
+_ITEMS: tuple[tuple[Callable[[object], bool], str, str], ...] = (
+    (lambda item: isinstance(item, str) and item.startswith(("http://", "https://", "/")), "a list of URLs",
+     "write a URL a line: jq -r '.[]' FILE > urls.txt"),
+    (lambda item: isinstance(item, dict) and is_json_target(json.dumps(item)), "a list of Vegeta's targets", _LINES),
+    (lambda item: bool(text_at(item, "request", "url") and text_at(item, "request", "method")),
+     "the entries of a recording (HAR)", "put them into a recording: jq '{log: {entries: .}}' FILE > traffic.har"),
+    (lambda item: isinstance(member(item, "request", "url"), dict) or isinstance(member(item, "item"), list),
+     "a part of a collection of Postman", _POSTMAN),
+    (lambda item: isinstance(item, dict) and is_json_log(json.dumps(item)), "an access log in a list", _LINES),
+    (lambda item: bool({"openapi", "swagger"} & {*(item if isinstance(item, dict) else ())}),
+     "a list of OpenAPI documents", "give a file with a single document"),
+    (lambda item: bool(text_at(item, "url")), "a list of requests of another tool", _LIST),
+)  # fmt: skip
+"""Items of lists that are no requests of Redline, tried in this order."""
+
+
+def name_foreign_list(items: Sequence[object]) -> Foreign | None:
+    """What a list is, by its first items; None if it has requests, or nothing that is known."""
+    first = items[:20]
+    if any(isinstance(item, dict) and not {*METHOD_KEYS}.isdisjoint(item) and "url" not in item for item in first):
+        return None
+    known = (Foreign(what, hint) for is_kind, what, hint in _ITEMS if any(map(is_kind, first)))
+    return next(known, None)
+
+
+def has_requests(items: Sequence[object]) -> bool:
+    """Whether a list has an item with a method, as requests have."""
+    return any(isinstance(item, dict) and not {*METHOD_KEYS}.isdisjoint(item) for item in items)

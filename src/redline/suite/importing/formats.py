@@ -12,6 +12,8 @@ from redline.suite.importing.gathering import Gathering, Made, Wanted
 from redline.suite.importing.source import HEAD_BYTES, RequestSource, member
 
 _LOOKED_AT = 20
+_LIST = re.compile(r"\s*(?:-(?:\s|$|--\s*$)|\[\s*(?:$|[\[\]{\"'#/h]))")
+"""The beginning of a list in YAML or JSON."""
 _JOURNEY = re.compile(r'\s*\{\s*"?journey"?\s*:')
 
 
@@ -75,7 +77,7 @@ def detect(source: RequestSource) -> Format | None:
     keys = [line.partition(":")[0].strip("\"' ") for line in lines if not line[:1].isspace() and ":" in line]
     if not {"openapi", "swagger"}.isdisjoint(keys):
         return named("openapi")
-    if not lines or _JOURNEY.match(text) or "journey" in keys or lines[0].lstrip()[:1] in {"-", "["}:
+    if not lines or _JOURNEY.match(text) or "journey" in keys or _LIST.match(lines[0]):
         return None
     if any(map(curl.begins_curl, lines[:_LOOKED_AT])):  # a script, whose first lines are of another kind
         return named("curl")
