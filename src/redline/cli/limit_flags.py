@@ -233,7 +233,7 @@ def _named(text: str, known: Selectable) -> tuple[str, str]:
         return text.strip(), text
     labels = {label for labels in known.requests.values() for label in labels}
     if hint := did_you_mean(name, tuple(labels)):
-        hint = f"{hint}, or give the objective a name that is like no request's"
+        hint = f"{hint} Or give the objective a name that is like no request's"
         raise UsageError(f"--objective '{text}': there is no request `{name}`", hint=hint)
     return name, conditions
 
