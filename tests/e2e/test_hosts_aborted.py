@@ -4,13 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from bench.rig import running
+from redline.cli.session_view import SessionView
 from redline.model import Recording, Traffic
+from redline.model.search import SearchTerms
 from redline.plugins.hosts.remote import Pair
+from redline.running.assembly import on_hosts
+from redline.running.searching import SearchRequest, SearchSession
+from redline.running.session import Source
 from redline.storage.runs import RunStore
+from redline.suite import to_search
 from tests.e2e.lab import Lab
-from tests.e2e.test_hosts import run
+from tests.e2e.test_hosts import run, suite_of
 from tests.fakes.hosts import NearHost, end, near_pair
 
 pytestmark = pytest.mark.e2e
@@ -80,6 +87,27 @@ def test_a_condition_that_does_not_hold_leaves_the_load_as_it_is(lab: Lab, pair:
     host = pair.loads[0]
     assert isinstance(host, NearHost)
     assert "news_after" in host.calls
+
+
+def test_a_condition_ends_a_probe_on_hosts(lab: Lab, pair: Pair, oracle: Path) -> None:
+    load = "{open: {rate: 200, connections: 4}, for: 4s}"
+    bench = on_hosts((pair,), lab.folder / "catalogue", lab.folder / ".cache")
+    view = SessionView(Console(stderr=True, quiet=True))
+    with running(oracle, "null", "--reset-share", "0.2", "--seed", "3") as server:
+        at = f"{server.endpoint.host}:{server.endpoint.port}"
+        written = SUITE.format(at=at, rules="errors > 5% for 1s", load=load, http="1.1")
+        suite, _ = to_search(suite_of(f"{written}objective: p99 < 3s, errors < 90%\n", lab), trials=1)
+        terms = SearchTerms(
+            sets={"": suite.objectives}, start_per_s=200, probes=2, precision=0.5, trials=1, beyond=False
+        )
+        session = SearchSession.create(SearchRequest(suite, terms), Source("test"), lab.folder / "search", bench, view)
+        report, _ = session.execute()
+    (cell,) = report.cells
+    assert cell.probes
+    for probe in cell.probes:
+        assert probe.aborted_by.startswith("errors > 5% for 1s: ")
+        assert probe.seconds < 4
+    assert [limit.passed_per_s for limit in cell.limits] == [None]
 
 
 def test_a_condition_ends_a_duet_on_hosts(lab: Lab, tmp_path: Path, oracle: Path) -> None:

@@ -59,7 +59,11 @@ def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Pa
         # A condition that has to hold for longer than the load lasts is refused.
         args = replaced(args, SHORT_LOAD[2:] if "--abort-when" in args else SHORT_LOAD)
     if args[0] == "limit":
-        args = replaced(args, SHORT_LIMIT)
+        # A recording is sent at a speed in place of a rate, and has to last longer than a probe at that.
+        seconds = (LOG.replace(" 301 ", " 200 ").replace(":36 ", f":{second} ") * 10 for second in range(36, 48))
+        (tmp_path / "access.log").write_text("".join(seconds))
+        short = [*SHORT_LIMIT[:-1], "2x"] if "--replay" in args else SHORT_LIMIT
+        args = replaced(with_servers(args, oracle), short)
     if args[0] == "ab":
         args = replaced(with_servers(args, oracle), SHORT_AB[:2] if "--replay" in args else SHORT_AB)
     with targets.target(targets.healthy) as url:

@@ -17,6 +17,7 @@ from redline.model import (
     RequestTraffic,
     Scenario,
 )
+from redline.model.journey import Journey, JourneyStep
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, SIMPLE_GET, simulated_cell, simulated_recording
@@ -40,6 +41,16 @@ def raised(cell: Cell, behaviour: Behaviour = GOOD, seed: int = 1) -> Raised:
 def test_answers_that_change_their_length_are_reported(shrinks: float, grade: Grade | None) -> None:
     found = raised(STATUS_ONLY, replace(GOOD, shrinks=shrinks))
     assert found == ({"shrinking-answers": grade} if grade else {})
+
+
+def test_steps_that_come_in_turn_change_no_answer() -> None:
+    """Users who begin together and think alike are all at the same step."""
+    steps = (Request(path="/long"), Request(path="/short"))
+    plain = Scenario(name="Shop", request=steps[0], others=steps[1:])
+    journey = plain.model_copy(update={"journey": Journey(steps=(JourneyStep(), JourneyStep()))})
+    shrinks = replace(GOOD, shrinks=0.5)
+    assert "shrinking-answers" in raised(simulated_cell(scenario=plain), shrinks)
+    assert "shrinking-answers" not in raised(simulated_cell(scenario=journey), shrinks)
 
 
 @pytest.mark.parametrize("at", range(3, 7))

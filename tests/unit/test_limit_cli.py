@@ -269,7 +269,7 @@ def test_an_objective_of_a_request_is_of_the_mix_that_has_it(name: str, tmp_path
     flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=[asked])
     (conditions,) = read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets.values()
     assert [(each.text, each.request) for each in conditions] == [(asked, "items"), ("errors < 1%", None)]
-    with pytest.raises(UsageError, match="no objective is for items under probe"):
+    with pytest.raises(UsageError, match="no objective is for `items` under the load `probe`"):
         read_servers_search(LimitFlags(targets=[URL], requests=requests, objective=[asked]), FromRepository(tmp_path))
     named = [f"good: p99 < 1s, {name}: p99 < 20ms", "p99 < 2s"]
     flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=named)

@@ -233,7 +233,7 @@ def _named(text: str, known: Selectable) -> tuple[str, str]:
         return text.strip(), text
     labels = {label for labels in known.requests.values() for label in labels}
     if hint := did_you_mean(name, tuple(labels)):
-        hint = f"{hint}, or give the objective a name that is like no request's"
+        hint = f"{hint} Or give the objective a name that is like no request's"
         raise UsageError(f"--objective '{text}': there is no request `{name}`", hint=hint)
     return name, conditions
 
@@ -319,18 +319,21 @@ def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
         message = f"`{once}` takes no row twice, and every probe of a search begins with the first"
         raise UsageError(message, hint="write `use: turn`")
     conditions = [condition for given in sets.values() for condition in given]
-    for scenario in suite.scenarios:
-        for load in suite.loads:
-            if not any(
-                condition.load in {None, load.name}
-                and condition.scenario in {None, scenario.name}
-                and (condition.request is None or condition.request in scenario.told_apart)
-                for condition in conditions
-            ):
-                raise UsageError(
-                    f"no objective is for {scenario.name} under {load.name}",
-                    hint="give an objective for it, or choose others with -m and -l",
-                )
+    judged = {
+        (scenario.name, load.name): any(
+            condition.load in {None, load.name}
+            and condition.scenario in {None, scenario.name}
+            and (condition.request is None or condition.request in scenario.told_apart)
+            for condition in conditions
+        )
+        for scenario in suite.scenarios
+        for load in suite.loads
+    }
+    if lacking := next((names for names, is_judged in judged.items() if not is_judged), None):
+        others = dict.fromkeys(scenario for (scenario, _), is_judged in judged.items() if is_judged)
+        instead = f"search others alone: -m {','.join(others)}" if others else "choose others with -m and -l"
+        hint = f"give an objective for it, or {instead}"
+        raise UsageError(f"no objective is for `{lacking[0]}` under the load `{lacking[1]}`", hint=hint)
 
 
 def _trials(given: int | None) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Observation, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
-from redline.model import Cell, Closed, Grade, Traffic
+from redline.model import Cell, Closed, Grade, Open, Traffic
 from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -175,13 +175,15 @@ def not_warmed_up(cell: Cell, trial: Trial) -> Observation | None:
 @Rule("shrinking-answers", when="answers", note=0.01, warn=0.05, biases=TOO_CHEAP)
 def shrinking_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """Change of the mean length of right answers, with headers, over the measurement or between trials (p < 0.001). Not
-    judged where lengths are checked.
+    judged where lengths are checked, nor over the measurement of journeys and replays, whose requests change.
 
     A server that answers less under load does less work. A longer number in a header can change the length by 1%.
 
     Advice: Compare the body under load too (`under_load: length`); see what short answers leave out.
     """
-    if _lengths_are_checked(cell) or _wrong(traffic):
+    shape = cell.load.shape
+    takes_turns = cell.scenario.journey is not None or (isinstance(shape, Open) and shape.arrivals == "replayed")
+    if _lengths_are_checked(cell) or _wrong(traffic) or (takes_turns and cell.scenario.others):
         return None
     counted = [i.counts for i in traffic.intervals if i.phase == "measure" and i.counts.completed >= FEWEST_ANSWERS]
     return _changed([counts.bytes_received / counts.completed for counts in counted], "intervals")

@@ -436,6 +436,10 @@ class Traffic(Frozen):
         clocks = self.clocks and self.clocks.model_copy(update={"server_cpu_ns": None})
         return self.model_copy(update={"clocks": clocks})
 
+    def with_encoded(self, encoded: tuple[str, ...]) -> "Traffic":
+        """The same traffic, with how its encoded answers came before the load."""
+        return self.model_copy(update={"encoded": encoded})
+
     def with_labels(self, labels: Sequence[str]) -> "Traffic":
         """The same traffic; its failures say by these labels which of several requests they were."""
         return self.model_copy(update={"failures": labelled(self.failures, labels)}) if self.failures else self

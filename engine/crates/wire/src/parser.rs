@@ -55,6 +55,11 @@ struct Extra {
 }
 
 impl Extra {
+    /// Whether a head is kept, or is to be recorded.
+    fn has_head(&self) -> bool {
+        !self.head.is_empty() || self.record.is_some()
+    }
+
     /// These are the bytes of a head: keep what is to be kept of it, and nothing of the head before.
     fn keep_head(&mut self, bytes: &[u8], head: Head, options: ReadOptions) {
         if let Some(record) = &mut self.record {
@@ -251,7 +256,7 @@ impl Parser {
         }
         // Bytes past the limit are not read.
         if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], options.head) {
-            if self.extra.is_some() || options.fields.of_head(head.sets_cookie) {
+            if options.fields.of_head(head.sets_cookie) || self.extra.as_deref().is_some_and(Extra::has_head) {
                 self.keep_head(&bytes[..head.bytes], head, options);
             }
             self.start_body(head, at, options)?;
@@ -312,7 +317,8 @@ impl Parser {
             Framing::Chunked => State::Chunked(Chunked::new()),
             Framing::UntilClose => State::UntilClose,
         };
-        if options.hash || options.keep || options.events.is_some() || self.extra.is_some() {
+        let has_body = |extra: &Extra| !extra.body.is_empty() || extra.events.is_some();
+        if options.hash || options.keep || options.events.is_some() || self.extra.as_deref().is_some_and(has_body) {
             self.prepare(&head, options);
         }
         Ok(())

@@ -89,7 +89,7 @@ class EngineDriver:
         transcript = Transcript(on_interval=drive.on_interval, interval_ns=wanted["interval_ns"])
         ending = self._run(drive, wanted, transcript)
         traffic = transcript.traffic() or _no_result(drive, ending, transcript)
-        return traffic.model_copy(update={"encoded": self._encoded_by(drive.cell.variant, drive.cell)})
+        return traffic.with_encoded(self._encoded_by(drive.cell.variant, drive.cell))
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Run a duet. Interrupts and errors are as for `drive`."""

@@ -181,7 +181,7 @@ def _limit(server: str, answer: LimitAnswer) -> str:
     what = "rate" if answer.passed_speed is None and answer.failed_speed is None else "speed"
     missed = paced(f"{high or 0:,.0f}/s", answer.failed_speed)
     if low is None:
-        return f"{server} misses {answer.name} from {missed} on; no {what} is known to meet it"
+        return f"{server} misses {answer.name} from {missed} on; no {what} is known to meet it{_first_to_fail(answer)}"
     met = f"{server} meets {answer.name} up to {paced(f'{low:,.0f}/s', answer.passed_speed)}"
     if high is None:
         return f"{met}; no {what} is known to miss it"
