@@ -97,7 +97,7 @@ def test_requests_sign_in_by_the_file_of_the_server(redline: Redline) -> None:
     run = redline("run", "suite.yaml", "-o", "run", "--json")
     assert loaded.json["answers"].keys() == {"200"}, loaded.err
     assert all(cell["answers"].keys() == {"200"} for cell in run.json["cells"]), run.err
-    redline.environment["SHOP_TOKEN"] = "of-the-environment"  # noqa: S105 - it goes before the file
+    redline.environment["SHOP_TOKEN"] = "of-the-environment"
     redline("load", *SHORT).refused(1, "status 401 in place of 200")
     kept = {file: file.read_bytes() for file in redline.folder.rglob("*") if file.is_file() and file.name != ".env"}
     assert not [file for file, content in kept.items() if TOKEN.encode() in content]
