@@ -590,3 +590,38 @@ def test_a_file_is_opened_as_others_are(tmp_path: Path) -> None:
         pass
     with pytest.raises(UsageError, match="is a folder"), opened_requests(tmp_path):
         pass
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ('2001:db8::1%eth0 - - [10/Oct/2026:13:55:36 +0000] "GET /a HTTP/1.1" 200 1', "/a"),
+        ('- - - [10/Oct/2026:13:55:36 +0000] "GET /a HTTP/1.1" 200 - "-" "-"', "/a"),
+        ('1.1.1.1 - - [10/Oct/2026:13:55:36 +0000] "GET /a?q=\\"x\\" HTTP/1.1" 200 1', "/a?q=%22x%22"),
+        ('1.1.1.1 - - [10/Oct/2026:13:55:36 +0000] "GET http://shop.example/a HTTP/3.0" 200 1', "/a"),
+        ("curl -sSLXPURGE http://h/a", "/a"),
+        ("curl --url=http://h/a", "/a"),
+        ("\ufeff" + har(entry("http://h/a", headers=None, postData=None)), "/a"),
+    ],
+)
+def test_odd_files_are_read(line: str, path: str) -> None:
+    (request,) = imported(line).requests
+    assert path in request.values()
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("http://h/a --next http://h/b", "--next"),
+        ("http://h/a --url-query q=1", "--url-query"),
+        ("--variable x=1 --expand-data 'a={{x}}' http://h/a", "--variable"),
+        ("--rate 2/s http://h/a", "--rate"),
+    ],
+)
+def test_commands_that_are_more_than_a_request_are_left_out_by_name(command: str, option: str) -> None:
+    (why,) = left(imported(f"curl http://h/c\ncurl {command}"))
+    assert why.startswith(f"that cannot be sent: curl {option} ")
+
+
+def test_headers_of_a_recording_may_be_a_mapping() -> None:
+    assert imported(har(entry("http://h/a", headers={"A": "b"}))).requests[0]["headers"] == {"A": "b"}

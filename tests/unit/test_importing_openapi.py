@@ -288,6 +288,10 @@ def test_a_reference_out_of_the_document_is_refused_by_name(reference: str) -> N
         ("openapi: 3.1.0\npaths: {/: {$ref: '#/paths/~1'}}\n", "`$ref: #/paths/~1` leads to itself"),
         ("openapi: 3.1.0\npaths: {/: {$ref: '#/none'}}\n", "`$ref: #/none` leads nowhere"),
         ("openapi: 3.1.0\npaths: {\n", "file:3:1: "),
+        (
+            "openapi: 3.1.0\nx: &x {}\npaths: {/: {<<: *x}}\n",
+            "file:3:13: paths./.<<: the merge key `<<` is not of YAML",
+        ),
     ],
 )
 def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:

@@ -60,6 +60,8 @@ def read_har(source: RequestSource, into: Gathering) -> None:
 def headers_of(request: object) -> tuple[tuple[str, str], ...]:
     """The headers of a recorded request or answer that have names."""
     written = member(request, "headers")
+    if isinstance(written, dict):  # as some recorders write them
+        written = [{"name": name, "value": value} for name, value in written.items()]
     entries = written if isinstance(written, list) else []
     pairs = [(text_at(entry, "name"), text_at(entry, "value")) for entry in entries]
     return tuple((name, value) for name, value in pairs if name)

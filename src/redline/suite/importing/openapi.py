@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+from redline.errors import UsageError
 from redline.quantities import clip
 from redline.suite.importing.allowed import CHARACTERS_A_STEP, AllStepsError, NoValueError, StepsOfAFile
 from redline.suite.importing.gathering import Asked, Gathering
@@ -52,7 +53,11 @@ def _document(source: RequestSource) -> Any:
     if len(text) > _LONGEST_YAML:
         hint = f"write it as JSON, which is read much faster: yq -o=json {shlex.quote(source.name)} > openapi.json"
         raise source.wrong("this YAML is longer than 4 MiB", hint)
-    return parse_document(text, source.name).value
+    document = parse_document(text, source.name)
+    if (merged := next((path for path in document.keys if path[-1] == "<<"), None)) is not None:
+        hint = "write out what it merges, or as JSON: yq -o=json 'explode(.)' FILE > openapi.json"
+        raise UsageError("the merge key `<<` is not of YAML 1.2", hint=hint, place=document.place(merged, key=True))
+    return document.value
 
 
 @dataclass(frozen=True)
