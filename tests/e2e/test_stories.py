@@ -1,4 +1,4 @@
-"""The three stories of docs/studies/stories.md, on the files that lie beside it."""
+"""The three stories of docs/guide/stories.md, on the files that lie beside it."""
 
 import gzip
 import json
@@ -15,13 +15,13 @@ import pytest
 from tests.e2e.conftest import CHECKOUT, Redline
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
-PAGE = (CHECKOUT / "docs/studies/stories.md").read_text()
+PAGE = (CHECKOUT / "docs/guide/stories.md").read_text()
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[str]:
     """The shop of the page, with its files in the current folder; its URL."""
-    shutil.copytree(CHECKOUT / "docs/studies/stories", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(CHECKOUT / "docs/guide/stories", tmp_path, dirs_exist_ok=True)
     (tmp_path / "access.log").write_bytes(gzip.decompress((tmp_path / "access.log.gz").read_bytes()))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -174,7 +174,7 @@ def test_what_means_nothing_is_refused(flags: dict[str, Any], says: str) -> None
     assert refused.value.hint
 
 
-@pytest.mark.parametrize("text", ["items: {get: /}", "- /items", "[]"])
+@pytest.mark.parametrize("text", ["items: {get: /}", "- 17", "[]"])
 def test_a_file_that_is_no_list_of_requests_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "requests.yaml"
     file.write_text(text)

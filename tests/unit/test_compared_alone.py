@@ -79,7 +79,9 @@ def test_a_planted_cost_stands_in_its_scenario_and_in_no_other(several: Report) 
     }
     assert slower == {"search"}
     said = text(several, 400).splitlines()
-    assert [line.split(":")[0].strip() for line in said[-5:]] == ["search", "mix", "home", "cart", "report"]
+    *answers, shares = said[-6:]
+    assert [line.split(":")[0].strip() for line in answers] == ["search", "mix", "home", "cart", "report"]
+    assert shares.startswith("  mix: ")
 
 
 def test_what_had_too_little_time_says_what_it_reached(several: Report) -> None:
