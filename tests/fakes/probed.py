@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redline.analysis.search_state import SearchState, slice_of
+from redline.analysis.probe_loads import slice_of
+from redline.analysis.search_state import SearchState
 from redline.model import (
     AttachedServer,
     Cell,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import search_state
-from redline.analysis.search_state import SETTLE_NS
+from redline.analysis.probe_loads import SETTLE_NS
 from redline.errors import DriveError, LaunchError
 from redline.model import AttachedServer, Cell, Closed, Finding, Grade, Open, Recording, Variant
 from redline.model.limits import LimitStart

@@ -10,7 +10,7 @@ import pytest
 
 from redline.analysis.limits import answer
 from redline.analysis.limits import probe as published
-from redline.analysis.search_state import slice_of
+from redline.analysis.probe_loads import slice_of
 from redline.cli.search_view import probe_line
 from redline.model import (
     Counts,

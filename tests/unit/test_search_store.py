@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.analysis.search_state import limit_report
+from redline.analysis.limit_report import limit_report
 from redline.errors import StoreError
 from redline.model import ServerFacts
 from redline.running.views import search_report

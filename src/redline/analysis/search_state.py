@@ -6,35 +6,43 @@ Pure: the state follows from the plan and the recordings alone.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
-from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
 from redline.analysis.percentiles import LoadedRequests, journey_report, request_reports
-from redline.analysis.unrecorded import unrecorded_of_search
+from redline.analysis.probe_loads import (
+    FIRST_PER_S,
+    FIRST_SHARE,
+    OVERLOAD_TEST,
+    answered_at_last_per_s,
+    lasts_ns,
+    load_text,
+    lowest_per_s,
+    requests_per_journey,
+    searched_load,
+    slice_of,
+    under_probe,
+)
 from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import (
     Cell,
     Finding,
-    Interval,
     Load,
     Manifest,
     Objective,
     Open,
-    Plan,
     RequestReport,
     ServerFacts,
     Traffic,
 )
-from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
+from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitStart, ProbePhase, SearchEnd
 from redline.model.load import SentStretch
 from redline.model.plan import never_aborted
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.model.timeline import SearchedLoad
 from redline.quantities import duration, paced, rate, significant, speed
-from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, Settings
+from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings
 from redline.search.client import (
     busy_connections,
     busy_users,
@@ -51,90 +59,8 @@ from redline.search.curve import CURVE_SHARES, curve, rates_for_curve
 from redline.search.evidence import RequestSeen
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from redline.search.stretch import FEWEST, SPAN, asked_stretch, at_rate, at_speed, stretch_of
-from redline.suite import expected_trial_ns
-
-SETTLE_NS = 1_000_000_000
-"""The longest warm-up of a probe on a warm server: its connections are new."""
 
 _PROBES: Mapping[LoadPhase, ProbePhase] = {"search": "search", "confirm": "confirm", "curve": "curve"}
-
-_OVERLOAD_TEST = 8
-"""The length of the overload test in probes, at most."""
-
-FIRST_PER_S = 1000.0
-"""The first rate, if neither the terms nor the cell's load sets it."""
-FIRST_SHARE = 0.7
-"""The first rate as a share of the rate at the end of the warm-up: usually below the limit, its double above."""
-
-
-def under_probe(cell: Cell, load: Load) -> Cell:
-    """The cell under the load of a probe: the server is warm by then."""
-    return cell.under(load, warmup_ns=min(SETTLE_NS, cell.warmup_ns))
-
-
-def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
-    """Roughly the longest time for the searches on a plan's cells, in nanoseconds."""
-    loads, starts = most_probes + len(CURVE_SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
-    return sum(_lasts_ns(cell, loads, starts) for cell in plan.cells.values())
-
-
-def _lasts_ns(cell: Cell, loads: int, starts: int) -> int:
-    """How long so many probes take on so many starts of the cell's server, roughly, in nanoseconds."""
-    longest = SPAN if cell.load.open_shape.is_replay else 1
-    probe_ns = int(cell.load.duration_ns * longest) + min(SETTLE_NS, cell.warmup_ns)
-    approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
-    start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
-    return loads * probe_ns + starts * start_ns
-
-
-def answered_at_last_per_s(traffic: Traffic) -> float:
-    """Right answers per second in the second half of a load: at first it connects, and a server may be cold."""
-    late = traffic.intervals[len(traffic.intervals) // 2 :]
-    seconds = sum(interval.lasts_ns for interval in late) / 1e9
-    return sum(interval.counts.completed for interval in late) / max(seconds, 1e-9)
-
-
-def requests_per_journey(traffic: Traffic) -> float:
-    """How many requests a journey has, as far as journeys came; 1 for other scenarios, whose rate is of requests."""
-    journeys = traffic.journeys
-    return max(traffic.counts.due / journeys.due, 1.0) if journeys is not None and journeys.due else 1.0
-
-
-def lowest_per_s(probe_ns: int) -> float:
-    """The lowest rate that is worth a probe of that length."""
-    return FEWEST / (probe_ns / 1e9)
-
-
-def load_text(cell: Cell, stretch: SentStretch | None = None) -> str:
-    """Describe the probes of a cell: `open, poisson, 256 connections, 5.00 s after 1.00 s`.
-
-    Of a recording: `open, the first 1,200 of 36,000 recorded requests, in 20.5 s at 1x, 256 connections, after 1.00 s`.
-    """
-    load, shape, after = cell.load, cell.load.open_shape, f"after {duration(min(SETTLE_NS, cell.warmup_ns))}"
-    connections = f"{shape.connections:,} connections"
-    if not shape.is_replay:
-        return f"open, {shape.arrivals}, {connections}, {duration(load.duration_ns)} {after}"
-    every = len(shape.replayed_ns)
-    if stretch is None:
-        return f"open, {every:,} recorded requests, {connections}, {after}"
-    sent = f"the first {stretch.requests:,} of {every:,}" if stretch.requests < every else f"all {every:,}"
-    return f"open, {sent} recorded requests, in {duration(stretch.recorded_ns)} at 1x, {connections}, {after}"
-
-
-def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
-    """A slice from an interval of the measurement, or of the drain, which has no length: nothing falls due in it.
-
-    `cut`: Redline ended the load, so requests without an answer by then are no errors.
-    """
-    counts, measured = interval.counts, interval.phase == "measure"
-    ended_by_us = counts.outcomes.in_flight + counts.outcomes.unsent if cut else 0
-    return ProbeSlice(
-        seconds=(interval.end_ns - interval.start_ns) / 1e9 if measured else 0.0,
-        due=counts.due,
-        answered=counts.completed if measured else counts.outcomes.ok,
-        errors=counts.outcomes.errors - ended_by_us,
-        response=interval.response,
-    )
 
 
 @dataclass
@@ -253,7 +179,7 @@ class SearchState:
         if recording.traffic is not None:
             self._encoded |= dict.fromkeys(recording.traffic.encoded)
         if recording.traffic is not None and made.phase != "start":
-            self.made.append(_searched(made, recording.traffic, len(self.probes)))
+            self.made.append(searched_load(made, recording.traffic, len(self.probes)))
         if made.phase == "overload":
             self._overload = made
             return None
@@ -337,8 +263,8 @@ class SearchState:
         starts, loads = 1, self.settings.most_probes(len(self.sets))
         if not self.cell.variant.is_attached:
             starts += self.settings.trials
-            loads += len(CURVE_SHARES) * self.terms.curve + _OVERLOAD_TEST * self.terms.beyond
-        return _lasts_ns(self.cell, max(0, loads - len(self.probes)), max(0, starts - len(self.starts)))
+            loads += len(CURVE_SHARES) * self.terms.curve + OVERLOAD_TEST * self.terms.beyond
+        return lasts_ns(self.cell, max(0, loads - len(self.probes)), max(0, starts - len(self.starts)))
 
     def limit(self) -> CellLimit:
         """The published state of the cell."""
@@ -550,27 +476,6 @@ class SearchState:
         return paced(rate(rate_per_s), None if self.stretch is None else rate_per_s / self.stretch.per_s)
 
 
-def _searched(made: ProbeRecording, traffic: Traffic, probe: int) -> SearchedLoad:
-    """When the load ran, and at which rate; `probe` is its index if it is a probe."""
-    phase: Literal["warmup", "approach", "probe", "overload"] = "probe"
-    if made.phase in ("warmup", "approach", "overload"):
-        phase = made.phase
-    return SearchedLoad(
-        phase=phase,
-        start=made.start,
-        measured_from_s=traffic.measure_start_ns / 1e9,
-        ends_s=traffic.measure_end_ns / 1e9,
-        rate_per_s=made.rate_per_s or None,
-        answered_per_s=answered_at_last_per_s(traffic),
-        probe=probe if phase == "probe" else None,
-    )
-
-
-def search_order(plan: Plan) -> tuple[str, ...]:
-    """The ids of the cells in the order of their searches: the seeded order of the plan's first round."""
-    return tuple(trial.cell_id for trial in plan.trials if trial.round == 0)
-
-
 def search_state(
     manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording], before: Iterable[SearchState] = ()
 ) -> SearchState:
@@ -581,39 +486,3 @@ def search_state(
     for recording in made:
         state.add(recording)
     return state
-
-
-def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
-    """The report of a search so far, from its recordings by cell id.
-
-    Cells with recordings, and the next cell to be searched, are in the plan's order.
-    """
-    terms, limits, states = manifest.terms, dict[str, CellLimit](), list[SearchState]()
-    began_all, first = True, None
-    for cell_id in search_order(manifest.plan):
-        cell = manifest.plan.cells[cell_id]
-        recorded = tuple(made.get(cell_id, ()))
-        first = first or next((each.recording for each in recorded), None)
-        state = search_state(manifest, cell, recorded, states)
-        states.append(state)
-        if state.loads or began_all:
-            limits[cell_id] = state.limit()
-        began_all = began_all and state.ended
-    suite = manifest.plan.suite
-    cells = tuple(cell for cell in manifest.plan.cells.values() if cell.id in limits)
-    targets = dict.fromkeys(limits[cell.id].target or limits[cell.id].server for cell in cells)
-    return LimitReport(
-        suite=suite.name if manifest.suite_file else " and ".join(targets),
-        about=suite.about,
-        started_unix_ns=manifest.created_unix_ns,
-        command=manifest.command,
-        seed=suite.seed,
-        precision=terms.precision,
-        environment=manifest.environment,
-        hosts=manifest.hosts,
-        cells=tuple(limits[cell.id] for cell in cells),
-        comparisons=limit_comparisons(cells, limits, suite),
-        skipped=manifest.plan.skipped,
-        suite_text=manifest.suite_text,
-        unrecorded=unrecorded_of_search(manifest, first),
-    )

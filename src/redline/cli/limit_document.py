@@ -3,7 +3,7 @@
 import string
 from collections.abc import Callable
 
-from redline.analysis.search_state import FIRST_PER_S
+from redline.analysis.probe_loads import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import DETECTED, naming, split
 from redline.cli.keepalive import kept_alive_or_not

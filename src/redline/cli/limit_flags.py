@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from redline.analysis.search_state import FIRST_PER_S
+from redline.analysis.probe_loads import FIRST_PER_S
 from redline.cli import places
 from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LimitFlags

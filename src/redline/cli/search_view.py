@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.search_state import load_text, longest_ns
+from redline.analysis.probe_loads import load_text, longest_ns
 from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentLoad, left_text

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
-from redline.analysis.search_state import slice_of
+from redline.analysis.probe_loads import slice_of
 from redline.findings.failed import failures_text, listed
 from redline.model import AbortRule, Counts, DuetBlock, DuetTraffic, Failure, Interval, Outcomes, Traffic
 from redline.quantities import duration

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from redline.analysis.search_state import under_probe
+from redline.analysis.probe_loads import under_probe
 from redline.errors import DriveError
 from redline.model import Cell, Closed, Failure, Interval, Load, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording

@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redline.analysis.search_state import SearchState, search_order, search_state
+from redline.analysis.limit_report import search_order
+from redline.analysis.search_state import SearchState, search_state
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, Manifest, Plan, Run, Suite
 from redline.model.limits import LimitReport

@@ -1,7 +1,7 @@
 """The report of a stored session, and its views: made from the recordings, and made again by later rules."""
 
 from redline.analysis import build_report
-from redline.analysis.search_state import limit_report
+from redline.analysis.limit_report import limit_report
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.render import RENDERERS
