@@ -236,7 +236,8 @@ class LoadOptions:
     `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, also in a NoResultError.
     `interval_ns` is the length of an interval; by default the driver chooses it. `on_start` gets the engine's
     process id, if it runs on this machine. `on_remote` gets what ends the load early where the engine runs on other
-    hosts, if its intervals or blocks are told while it runs. `profiler` is a further monitor, for the measurement only.
+    hosts, if its intervals or blocks are reported during the load. `profiler` is a further monitor, for the
+    measurement only.
     """
 
     log: Path

@@ -79,7 +79,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def followed(rule: str, *hosts: Told) -> tuple[list[Interval], AskedAbort]:
-    """What was told of these hosts' intervals, and the condition that took them in."""
+    """The intervals that these hosts reported, and the condition that read them."""
     abort = AskedAbort([parse_abort_rule(rule)])
     told: list[Interval] = []
 

@@ -144,7 +144,7 @@ class PartsDriver:
             self._keep(hosts, traffics, [series for _, series in ended])
             traffic = merged(traffics, interval_ns)
             for interval in traffic.intervals:
-                if interval.phase != "warmup" and not followed.has_told(interval):
+                if interval.phase != "warmup" and not followed.has_reported(interval):
                     drive.on_interval(interval)
             return traffic
 
@@ -258,7 +258,7 @@ class PartsDriver:
 
 
 class _FollowedLoad:
-    """A load that a condition may end early: its intervals are told while the hosts measure.
+    """A load that a condition may end early: its intervals are reported during the measurement.
 
     A condition is about all of the load, so it is judged by what all hosts report of the same time.
     """
@@ -266,11 +266,11 @@ class _FollowedLoad:
     def __init__(self, hosts: Sequence[RemoteHost], drive: Drive) -> None:
         self._hosts, self._drive = hosts, drive
         self._is_followed = bool(drive.cell.abort_when)
-        self._untold: list[list[Interval]] = [[] for _ in hosts]
+        self._unreported: list[list[Interval]] = [[] for _ in hosts]
         self._index = 0
 
     def until_it_ends(self) -> None:
-        """Tell the measured intervals until all engines have ended; at once without a condition."""
+        """Report measured intervals until all engines have ended. Returns at once if there is no condition."""
         if not self._is_followed:
             return
         self._drive.on_remote(self._interrupt)
@@ -283,13 +283,13 @@ class _FollowedLoad:
             for number, (host, (lines, _)) in enumerate(zip(self._hosts, news, strict=True)):
                 known[number] += len(lines)
                 events = _events_of(host, lines, transcripts[number])
-                self._untold[number] += [event for event in events if isinstance(event, Interval)]
+                self._unreported[number] += [event for event in events if isinstance(event, Interval)]
             has_ended = all(is_last for _, is_last in news)
-            self._tell(entirely=has_ended)
+            self._report(entirely=has_ended)
 
-    def _tell(self, *, entirely: bool) -> None:
-        """Tell of the time that all hosts have reported; `entirely`: of what any host has reported."""
-        measured = [[interval for interval in line if interval.phase == "measure"] for line in self._untold]
+    def _report(self, *, entirely: bool) -> None:
+        """Report the intervals up to the time that all hosts have reached; with `entirely`, all intervals."""
+        measured = [[interval for interval in line if interval.phase == "measure"] for line in self._unreported]
         if not entirely and not all(measured):
             return
         reported_ns = [interval.end_ns for line in measured for interval in line[-1:]]
@@ -301,22 +301,22 @@ class _FollowedLoad:
         shares = [[interval for interval in line if interval.end_ns <= until_ns] for line in measured]
         if not entirely and not all(shares):
             return
-        self._untold = [line[len(share) :] for line, share in zip(measured, shares, strict=True)]
-        told = [interval for share in shares for interval in share]
-        start_ns, end_ns = min(part.start_ns for part in told), max(part.end_ns for part in told)
-        self._drive.on_interval(Interval.merged(told, self._index, start_ns, end_ns))
+        self._unreported = [line[len(share) :] for line, share in zip(measured, shares, strict=True)]
+        reported = [interval for share in shares for interval in share]
+        start_ns, end_ns = min(part.start_ns for part in reported), max(part.end_ns for part in reported)
+        self._drive.on_interval(Interval.merged(reported, self._index, start_ns, end_ns))
         self._index += 1
 
     def _interrupt(self) -> None:
         _all(self._hosts, "interrupt")
 
-    def has_told(self, interval: Interval) -> bool:
-        """Whether this interval of the whole load was told while the hosts measured."""
+    def has_reported(self, interval: Interval) -> bool:
+        """Whether this interval was reported during the measurement."""
         return self._is_followed and interval.phase == "measure"
 
 
 class _FollowedDuet:
-    """A duet on a load host: its blocks are told while it warms up, and to its end if a condition may end it early."""
+    """A duet on a load host: blocks are reported during the warm-up, and to the end if a condition may end it."""
 
     def __init__(self, host: RemoteHost, duet: DuetDrive) -> None:
         self._host, self._drive, self._known = host, duet.drive, 0
@@ -334,7 +334,7 @@ class _FollowedDuet:
                     return
 
     def until_it_ends(self) -> None:
-        """Tell the blocks until the engine has ended; at once without a condition."""
+        """Report blocks until the engine has ended. Returns at once if there is no condition."""
         if not self._drive.cell.abort_when:
             return
         self._drive.on_remote(partial(call, self._host, "interrupt"))
