@@ -76,10 +76,6 @@ def owner(text: str, table: Libraries = SHIPPED) -> str:
         # other languages
         ("tokio::runtime::X::poll;<hyper::proto::h1::conn::Conn<I> as core::future::future::Future>::poll", "hyper"),
         ("hyper::proto::X::poll;core::ptr::drop_in_place<T>;__libc_free", "hyper"),
-        ("net/http.(*conn).serve;runtime.mallocgc", "net/http"),
-        ("runtime.gcBgMarkWorker;runtime.scanobject", "collector"),
-        ("main.handler;strings.ToUpper", OTHER),
-        ("github.com/valyala/fasthttp.(*Server).serveConn", "fasthttp"),
         ("run_asgi (uvicorn/protocols/http/h11_impl.py:403)", "uvicorn"),
         ("Thread.run (threading.py);serve (uvicorn/server.py)", "uvicorn"),
         ("serve (uvicorn/server.py);Thread.run (threading.py)", "uvicorn"),
@@ -88,7 +84,6 @@ def owner(text: str, table: Libraries = SHIPPED) -> str:
         ("JS:*route file:///srv/app/node_modules/fastify/lib/route.js:1;Builtins_Call", "fastify"),
         ("ngx_event_process_posted;[libssl.so.3]", "TLS"),
         ("reitit/ring$ring_handler$fn__12345.invoke;clojure/lang/RT.get", "reitit"),
-        ("loadgen::worker::Worker::turn;wire::read::parse", "redline's engine"),
     ],
 )
 def test_a_sample_counts_for(stack: str, library: str) -> None:
@@ -119,6 +114,90 @@ def test_a_sample_counts_for(stack: str, library: str) -> None:
 )
 def test_names_that_a_program_gave_its_own_functions_are_not_a_runtimes(stack: str, library: str) -> None:
     assert owner(stack, NATIVE) == library
+
+
+PARSER = "node::(anonymous namespace)::Parser::Execute;v8::Function::Call;Builtins_JSEntryTrampoline"
+
+
+@pytest.mark.parametrize(
+    ("stack", "library"),
+    [
+        # Go: its own library has several names, and modules are named by their import path
+        ("net/http.(*conn).serve;runtime.mallocgc", "net/http"),
+        (
+            "net/http.(*conn).serve;main.list;encoding/json.(*encodeState).marshal;bytes.(*Buffer).Write",
+            "encoding/json",
+        ),
+        ("net/http.(*conn).serve;main.list;encoding/json.structEncoder.encode;runtime.memmove", "encoding/json"),
+        ("net/http.(*conn).serve;main.list;bytes.(*Buffer).WriteByte", OTHER),
+        ("net/http.(*conn).serve;main.list;compress/flate.(*compressor).deflate", "Go's compression"),
+        ("net/http.(*conn).serve;main.list;html/template.(*Template).Execute;fmt.Fprint", "Go's templates"),
+        ("runtime.gcBgMarkWorker;runtime.scanobject", "collector"),
+        ("main.handler;strings.ToUpper", OTHER),
+        ("crypto/tls.(*Conn).Write;crypto/aes.encryptBlock", "TLS"),
+        ("github.com/valyala/fasthttp.(*Server).serveConn", "fasthttp"),
+        ("main.main;github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin"),
+        ("main.main;go.uber.org/zap/zapcore.(*CheckedEntry).Write", "go.uber.org/zap"),
+        ("main.main;golang.org/x/sync/errgroup.(*Group).Go", "golang.org/x/sync"),
+        ("main.main;(*github.com/jackc/pgx/v5.Conn).Query", "github.com/jackc/pgx"),
+        # Rust: names of crates are not those of packages elsewhere
+        ("hyper::proto::X::poll;bytes::bytes_mut::BytesMut::reserve", "hyper"),
+        ("myserver::traffic::count;traffic::Counter::add", OTHER),
+        ("axum::serve;myserver::list;serde_json::ser::to_vec", "serde"),
+        # Python: files of its own library
+        ("serve_forever (socketserver.py);do_GET (http/server.py)", "Python's http.server"),
+        ("view (app.py);dumps (json/__init__.py);iterencode (json/encoder.py)", "Python's json"),
+        ("call (/venv/lib/python3.12/site-packages/litestar/app.py:9)", "litestar"),
+        ("call (/usr/lib/python3/dist-packages/bottle.py:9)", "bottle"),
+        # JavaScript: code of the program, of an installed package, and of Node
+        (f"{PARSER};JS:parserOnIncoming node:_http_server:1026:26;JS:emit node:events:471:44", "Node's HTTP"),
+        (f"{PARSER};JS:parserOnIncoming node:_http_server:1026:26;JS:render /srv/app.js:3:16", OTHER),
+        (f"{PARSER};JS:render /srv/app.js:3:16;Builtins_CEntry;v8::internal::JsonStringify", OTHER),
+        ("uv_run;JS:listOnTimeout node:internal/timers:5:3", "libuv"),
+        (f"{PARSER};JS:get /srv/node_modules/@acme/orm/index.js:1:2;Builtins_X", "@acme/orm"),
+        (f"{PARSER};JS:get /srv/node_modules/.pnpm/koa@2/node_modules/koa/lib/a.js:1:2", "koa"),
+        # what has no name counts for nobody who called it through a compiler's code
+        (f"{PARSER};[perf-4711.map];v8::internal::JsonStringify", UNKNOWN),
+        (f"{PARSER};[perf-4711.map];uv_write;do_syscall_64_[k];tcp_sendmsg_[k]", "kernel network"),
+        (f"{PARSER};[perf-4711.map];uv_write", "libuv"),
+        ("dotnet_main;[anon];[perf-9.map]", UNKNOWN),
+        ("__libc_start_call_main;[gosrv];[gosrv]", UNKNOWN),
+        ("start_thread;[libwork.so.2];memcpy", "libc"),
+        ("start_thread;[libwork.so.2]", UNKNOWN),
+        ("ngx_process_events;[nginx]", "nginx"),
+        ("Py_BytesMain;_PyEval_EvalFrameDefault;[python3.11]", "Python's runtime"),
+    ],
+)
+def test_code_counts_by_its_language_and_name(stack: str, library: str) -> None:
+    assert owner(stack, NATIVE) == library
+
+
+@pytest.mark.parametrize(
+    ("stack", "reason"),
+    [
+        ("main;[perf-4711.map];v8::internal::JsonStringify", "a runtime compiled this code and wrote down no names"),
+        ("__libc_start_call_main;[gosrv];[gosrv]", "`gosrv` has no symbols"),
+        ("start_thread;[libwork.so.2]", "`libwork.so.2` has no symbols"),
+        ("[unknown];0x7f00", "its addresses are in no file that is known"),
+        ("main;net/http.(*conn).serve", ""),
+    ],
+)
+def test_why_code_is_unknown_is_said(stack: str, reason: str) -> None:
+    said = NATIVE.why_unknown(Stacks({stack_of(stack): 1}))
+    assert said.startswith(reason)
+    assert bool(said) == bool(reason)
+
+
+def test_why_code_is_unknown_begins_with_the_most_frequent_reason() -> None:
+    stacks = Stacks({stack_of("[a]"): 1, stack_of("[unknown]"): 5, stack_of("[b]"): 3, stack_of("[c]"): 2})
+    said = NATIVE.why_unknown(stacks)
+    assert said == "its addresses are in no file that is known; `b` has no symbols; `c` has no symbols"
+
+
+def test_names_of_the_engines_crates_are_the_engines_in_its_own_profile() -> None:
+    engine = Libraries(load_libraries(NOWHERE), "engine")
+    assert owner("loadgen::worker::Worker::turn;wire::read::parse", engine) == "redline's engine"
+    assert owner("myserver::turn;wire::read::parse", NATIVE) == OTHER
 
 
 @pytest.mark.parametrize(
@@ -179,7 +258,7 @@ def test_every_sample_counts_for_one_library(weights: dict[tuple[str, ...], int]
 
 def test_the_table_of_a_users_catalogue_comes_first(tmp_path: Path) -> None:
     (tmp_path / "libraries.yaml").write_text(OWN, encoding="utf-8")
-    own = Libraries(load_libraries(tmp_path))
+    own = Libraries(load_libraries(tmp_path), "jvm")
     assert owner("com/acme/routing/Tree.find", own) == "acme's router"
     assert owner("com/acme/Handler.handle", own) == "acme"
     assert owner("cats/effect/IOFiber.runLoop", own) == "my fibers"
@@ -209,7 +288,7 @@ def test_a_wrong_table_is_refused_with_its_place(tmp_path: Path, text: str, said
 def test_the_shipped_table_names_each_library_and_package_once() -> None:
     table = load_libraries(NOWHERE)
     names = [(library.name, library.runtime) for library in table]
-    packages = [package for library in table for package in library.packages]
+    packages = [(package, library.language) for library in table for package in library.packages]
     assert len(names) == len(set(names))
     assert len(packages) == len(set(packages))
     assert Library(name="x", packages=("a",)).counts_for == "itself"

@@ -1,16 +1,17 @@
 """Assign samples to libraries by the table of libraries, from the innermost frame outwards."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from redline.model import Library, Stack
-from redline.model.profile import LibraryRuntime
-from redline.stats.stacks import KERNEL_MARK, kernel_from
+from redline.model import Library, Stack, Stacks
+from redline.model.profile import LibraryLanguage, LibraryRuntime
+from redline.stats.stacks import COMPILED, KERNEL_MARK, kernel_from
 
 OTHER = "other code"
 """Code without an entry in the table: usually the server's own, or a library that the table lacks."""
 UNKNOWN = "unknown"
-"""Stacks in which no frame has a name."""
+"""Code without a name: no frame of the stack has one, or a runtime compiled the code and wrote down no names."""
 KERNEL = "kernel"
 """Kernel code without an entry in the table."""
 
@@ -18,10 +19,24 @@ _NAMELESS = re.compile(r"\[.*\]|0x[0-9a-f]+|[^/]*\.so(?:\.[\d.]+)?|")
 _NATIVE = re.compile(r"[A-Za-z_~][^./ ]*(?:<.*>[^./ ]*)?")
 """Names of C and C++ functions, which those of virtual machines do not match."""
 _MAIN = "main"
-_INSTALLED = re.compile(r"(?:site-packages|node_modules)/")
-_IN_FILE = re.compile(r".*[( ](?:file://)?([^( ]*/[^() ]+)\)?")
+_REASONS = 3
+_INSTALLED = re.compile(r"(?:(?:site|dist)-packages|node_modules)/")
+_INSTALLED_PACKAGE = re.compile(r".*(?:(?:site|dist)-packages|node_modules)/(?P<name>(?:@[\w.-]+/)?[\w-]+)")
+"""The package of a file, by the folder in which installers put it."""
+_GO_MODULE = re.compile(
+    r"[(*]*(?P<name>(?:(?:github|gitlab)\.com|bitbucket\.org|golang\.org)/[\w-]+/[\w-]+|[\w-]+(?:\.[\w-]+)+/[\w-]+)"
+)
+"""A Go module: its import path begins with a host, so no shorter package can contain it."""
+_IN_FILE = re.compile(r".*[( ](?:file://)?((?:[^( ]*/|node:)[^() ]+)\)?")
 _LEADING = re.compile(r"^[<&*(]*(?:(?:mut|dyn|const|impl) )?")
 _END_OF_PART = re.compile(r"[.:/$]")
+_FORMS: tuple[tuple[LibraryLanguage, re.Pattern[str]], ...] = (
+    ("javascript", re.compile(r"(?:JS|LazyCompile|Function|Script|Eval|RegExp):(?!:).*|.* node:.*")),
+    ("python", re.compile(r".*\((?:.*\.py(?::\d+)?|<.*>)\)")),
+    ("native", re.compile(r".*::.*")),
+)
+"""Languages by the form of a frame. A frame of no form is Go's or C's, in the profile of a JVM Java's or the like."""
+_OBJECT = re.compile(r"\[(?P<name>[^\]]+)\]|(?P<plain>[^/]+\.so(?:\.[\d.]+)?)")
 
 
 class Libraries:
@@ -32,10 +47,11 @@ class Libraries:
 
     def __init__(self, table: Iterable[Library], runtime: LibraryRuntime | None = None) -> None:
         self.table = tuple(library for library in table if library.runtime in (None, runtime))
-        self._packages: dict[str, Library] = {}
+        self._plain: LibraryLanguage = "jvm" if runtime == "jvm" else "go"
+        self._packages: dict[str, list[Library]] = {}
         for library in self.table:
             for package in library.packages:
-                self._packages.setdefault(package.replace("/", "."), library)
+                self._packages.setdefault(package.replace("/", "."), []).append(library)
         # Kernel and programs are looked up separately: both have functions of the same names.
         self._symbols = {
             kernel: [
@@ -52,7 +68,11 @@ class Libraries:
         self._names: dict[tuple[str, ...], frozenset[str]] = {}
 
     def of_frame(self, frame: str, *, kernel: bool = False) -> Library | None:
-        """The library of a normal frame: by its whole name, otherwise by the longest package that contains it."""
+        """The library of a normal frame: by its whole name, by the longest package that contains it, or by its folder.
+
+        A package of Go whose path begins with a host, and what an installer put into `site-packages` or
+        `node_modules`, need no entry in the table.
+        """
         known = self._frames[kernel]
         if frame not in known:
             known[frame] = self._find(frame, kernel=kernel or frame.endswith(KERNEL_MARK))
@@ -70,8 +90,9 @@ class Libraries:
 
         Everything in a library's own thread counts for that library. Otherwise the innermost frame of a library
         decides; if that library counts for its callers, the next frame outwards does. A frame without a library counts
-        as OTHER, unless a runtime itself calls it. The kernel never counts for a program: if none of its frames
-        decides, it counts as KERNEL.
+        as OTHER, unless a runtime itself calls it. Code that a runtime compiled without a name is UNKNOWN, whatever
+        called it: it is anybody's. The kernel never counts for a program: if none of its frames decides, it counts as
+        KERNEL.
         """
         if stack.thread and (owner := self.of_thread(stack.thread.name)):
             return owner
@@ -87,15 +108,27 @@ class Libraries:
             self._names[stack.frames] = frozenset(library.name for library in owners if library)
         return self._names[stack.frames] | {self.of_stack(stack)}
 
+    def why_unknown(self, stacks: Stacks) -> str:
+        """Why the samples that count as UNKNOWN have no name, the most frequent reason first; empty if none."""
+        reasons = Counter[str]()
+        for stack, weight in stacks.weights.items():
+            if self.of_stack(stack) == UNKNOWN:
+                reasons[_why_nameless(stack.frames)] += weight
+        return "; ".join(reason for reason, _ in reasons.most_common(_REASONS))
+
     def _walk(self, frames: Sequence[str]) -> str:
-        first, own = kernel_from(tuple(frames)), ""
+        first, own, nameless = kernel_from(tuple(frames)), "", False
         for at in range(len(frames) - 1, -1, -1):
             library = self.of_frame(frames[at], kernel=at >= first)
             if library and library.counts_for == "itself":
                 return library.name
+            if frames[at] == COMPILED:
+                return UNKNOWN
             if library is None and at < first and not self._is_passed(frames, at):
                 return OTHER
-            own = own or (library.name if library else "")
+            if library and (library.callees or not nameless):
+                own = own or library.name
+            nameless = nameless or _NAMELESS.fullmatch(frames[at]) is not None
             if at == first:
                 return own or KERNEL
         return own or UNKNOWN
@@ -122,11 +155,34 @@ class Libraries:
                 return library
         if kernel:
             return None
+        language = next((language for language, form in _FORMS if form.fullmatch(name)), self._plain)
         file = _IN_FILE.fullmatch(name)
-        name = _INSTALLED.split(file[1] if file else name)[-1]
-        name = _LEADING.sub("", name).replace("/", ".")
-        ends = [len(name), *(mark.start() for mark in reversed(list(_END_OF_PART.finditer(name))))]
-        return next((self._packages[name[:end]] for end in ends if name[:end] in self._packages), None)
+        part = _INSTALLED.split(file[1] if file else name)[-1]
+        part = _LEADING.sub("", part).replace("/", ".")
+        installed = _installed(name, language)
+        least = len(installed.name) if installed and language == "go" else 0
+        for end in (len(part), *(mark.start() for mark in reversed(list(_END_OF_PART.finditer(part))))):
+            for library in self._packages.get(part[:end], ()) if end >= least else ():
+                if library.language in (None, language):
+                    return library
+        return installed
+
+
+def _installed(frame: str, language: LibraryLanguage) -> Library | None:
+    """A library that the table lacks, by the folder or the import path that its frame names."""
+    form = {"go": _GO_MODULE, "javascript": _INSTALLED_PACKAGE, "python": _INSTALLED_PACKAGE}.get(language)
+    match = form.match(frame) if form else None
+    return Library(name=match["name"], packages=(match["name"],)) if match else None
+
+
+def _why_nameless(frames: Sequence[str]) -> str:
+    """Why a stack of UNKNOWN has no name, by its innermost nameless frame."""
+    frame = next((frame for frame in reversed(frames) if frame == COMPILED or _NAMELESS.fullmatch(frame)), "")
+    if frame == COMPILED:
+        return "a runtime compiled this code and wrote down no names of its functions (a JVM needs `runtime: jvm`)"
+    match = _OBJECT.fullmatch(frame)
+    name = (match["name"] or match["plain"]) if match else ""
+    return f"`{name}` has no symbols" if name and name != UNKNOWN else "its addresses are in no file that is known"
 
 
 def _whole(patterns: Sequence[str]) -> re.Pattern[str]:

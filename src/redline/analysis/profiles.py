@@ -74,7 +74,7 @@ def profile_reports(
     `libraries` is the table of libraries. `comparisons` have the ratios of CPU time to the baselines'.
     """
     tables: dict[LibraryRuntime | None, Libraries] = {
-        runtime: Libraries(libraries, runtime) for runtime in (None, "jvm")
+        runtime: Libraries(libraries, runtime) for runtime in (None, "jvm", "engine")
     }
     groups: dict[_Key, list[Recording]] = {}
     for recording in recordings:
@@ -104,6 +104,8 @@ def profile_reports(
 def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
     """The runtime of the profiled program, if it matters: async-profiler samples only JVMs."""
     for recording in recordings:
+        if recording.profile is not None and recording.profile.subject == "engine":
+            return "engine"
         if recording.profile is not None and recording.profile.subject == "server":
             said = recording.runtime.runtime if recording.runtime else ""
             if said == "jvm" or recording.profile.profiler.startswith(_OF_JVMS):
@@ -343,6 +345,7 @@ def _report(
         heat=_heat(profile),
         native=next((facts.native for facts in profiles if facts.native), ()),
         files=tuple(file for facts in profiles for file in facts.files),
+        unknown=profile.libraries.why_unknown(profile.stacks),
         problem=profile.problem,
     )
 

@@ -194,8 +194,10 @@ def _wrong(file: str, number: int, what: str) -> StoreError:
     )
 
 
-LibraryRuntime = Literal["jvm"]
-"""A runtime whose function names occur in other programs too."""
+LibraryRuntime = Literal["jvm", "engine"]
+"""A program whose function names occur in other programs too: a JVM, or the load engine."""
+LibraryLanguage = Literal["jvm", "native", "go", "javascript", "python"]
+"""The language of a function, by the form of its name; `native` has names with `::`, as those of Rust and C++."""
 
 
 class Library(Frozen):
@@ -214,6 +216,9 @@ class Library(Frozen):
     callees: bool = omitted_if_default(default=False, description="nameless native functions that it calls are its own")
     kernel: bool = omitted_if_default(default=False, description="its symbols are functions of the kernel")
     runtime: LibraryRuntime | None = omitted_if_default(None, "the only runtime whose profiles can contain it")
+    language: LibraryLanguage | None = omitted_if_default(
+        None, "the language of its packages: equal names in others are not its own"
+    )
 
     @model_validator(mode="after")
     def _can_be_matched(self) -> Self:

@@ -130,4 +130,5 @@ class ProfileReport(Frozen):
     heat: HeatMap | None = omitted_if_default(None, "only if samples have times")
     native: tuple[NativeMemory, ...] = omitted_if_default((), "from the first of these trials that has it")
     files: tuple[ProfileFile, ...]
+    unknown: str = omitted_if_default("", "why samples count as `unknown`")
     problem: str = omitted_if_default("", "why there are no stacks")

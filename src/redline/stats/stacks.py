@@ -13,6 +13,8 @@ from redline.model import FlameGraph, FlameNode, Slice, Stack, Stacks, Thread
 KERNEL_MARK = "_[k]"
 """The suffix of kernel functions, as async-profiler and stackcollapse-perf.pl write them."""
 UNNAMED = "unnamed"
+COMPILED = "[compiled code without a name]"
+"""The frame of code that a runtime made while it ran, and that no map names."""
 
 _ENTRY = re.compile(r"(?:entry_SYSCALL_64|do_syscall_64|asm_(?:exc|sysvec|common)_|el0t?_|ret_from_fork).*")
 """The kernel's entry functions, for profilers that do not mark kernel functions."""
@@ -21,6 +23,7 @@ _TIMER = re.compile(r"(?:asm_|__)?sysvec_apic_timer_interrupt(?:_\[k\])?|el1h?_(
 _MARK = re.compile(r"_\[[a-jl-z0-9]\]$| \(inlined\)$")
 _CLASS = re.compile(r"^(?:[\w$-]+/)+(?:[A-Z][\w$-]*|[\w-]*\$[\w$-]*)\.[^/]+$")
 _NUMBERED = (
+    (re.compile(r"^\[(?:perf-\d+\.map|anon|JIT\] tid \d+|JIT.*)\]?$"), COMPILED),
     (re.compile(r"\$\$Lambda(?:\$\d+)?(?:[/+.]?0x[0-9a-f]+|/\d+)?"), "$$Lambda"),
     (re.compile(r"[/+.]0x[0-9a-f]{4,}"), ""),
     (re.compile(r"^(JS|LazyCompile|Function|Script):[~^+*]'?"), r"\1:"),

@@ -19,8 +19,8 @@ from redline.plugins.profilers.texts import perf_stacks, py_spy_stacks
 
 PERF, PY_SPY = "perf", "py-spy"
 _PERF_HZ, _PY_SPY_HZ = 997, 250
-_ENV = {"node": {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}}
-"""Settings that make a runtime write where it put which compiled function, in /tmp/perf-PID.map."""
+_ENV = {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}
+"""Settings that make Node write where it put which compiled function, in /tmp/perf-PID.map; others ignore them."""
 _PARANOIA = Path("/proc/sys/kernel/perf_event_paranoid")
 _STATUS = Path("/proc/self/status")
 _MAY_SAMPLE = (38, 21)
@@ -74,8 +74,8 @@ class Perf(_Command):
     event = "cpu-clock"
     interval = round(1e9 / _PERF_HZ)
 
-    def __init__(self, runtime: str = "") -> None:
-        super().__init__(PERF, _ENV.get(runtime))
+    def __init__(self) -> None:
+        super().__init__(PERF, _ENV)
         self._offset_ns = 0
         self._pids: tuple[int, ...] = ()
 

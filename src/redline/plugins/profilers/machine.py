@@ -58,7 +58,7 @@ class MachineProfilers:
 
     def _sampler(self, variant: Variant, profile: Profile, kind: ProfileKind) -> Sampler:
         if profile == "engine" or variant.runtime not in ("jvm", "python"):
-            return Perf("" if profile == "engine" else variant.runtime)
+            return Perf()
         if variant.runtime == "python":
             return Perf() if commands.missing(PY_SPY) else PySpy(kind)
         return AsyncProfiler(kind, self._cache)

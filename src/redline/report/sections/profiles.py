@@ -346,6 +346,9 @@ def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
     for how, samples in by.items():
         yield f"Sampled by {how}: {', '.join(samples)}."
     for profile in _sound(members):
+        if profile.unknown:
+            yield f"Unknown in {_name(profile, members)}, because {profile.unknown}."
+    for profile in _sound(members):
         threads = ", ".join(
             f"{thread.name}{f' ({thread.threads})' if thread.threads > 1 else ''} {fmt.percent(thread.share)}"
             for thread in profile.threads[:_THREADS]
