@@ -14,7 +14,8 @@ import pytest
 
 import redline
 from redline.api import calls
-from redline.api.words import call_text, in_words_of_python, translated
+from redline.api.arguments import call_text
+from redline.api.words import in_words_of_python, translated
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import WHILE_IT_RUNS, AbFlags, LimitFlags, LoadFlags
 from redline.cli.load_flags import load_suite
@@ -327,6 +328,16 @@ def test_commands_in_hints_stay_commands() -> None:
     assert translated(text, by_flag) == (
         "`redline run --trials 2` adds some; give trials=2 or fewer than connections, and objective='p99 < 5ms'"
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["`curl -v http://127.0.0.1/`", "`./old.sh --trials 2`", "`wrk -c 64 --trials 3`", "`git log --objective`"],
+)
+def test_commands_of_other_programs_stay_commands(command: str) -> None:
+    by_flag = {"--trials": "trials", "-c": "connections", "--objective": "objective", "-v": "verbose"}
+    assert translated(f"see {command}; or give --trials 2", by_flag) == f"see {command}; or give trials=2"
+    assert translated("give `--trials 2`", by_flag) == "give `trials=2`"
 
 
 def test_a_call_is_told_without_its_defaults() -> None:

@@ -8,9 +8,10 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from redline import defaults
 from redline.analysis.compare import not_compared
+from redline.api.arguments import checked_call
 from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
 from redline.api.suites import WrittenSuite, plain_data
-from redline.api.words import call_text, in_words_of_python
+from redline.api.words import in_words_of_python
 from redline.api.work import at_work, console, folder_for
 from redline.cli import places
 from redline.cli.command_line import AbFlags, Arrivals, DuetMetric, LimitFlags, LoadFlags, RunFlags
@@ -59,7 +60,7 @@ class RequestOptions(TypedDict, total=False):
     """
 
     requests: Requests
-    scenarios: Sequence[str]
+    scenarios: str | Sequence[str]
     method: str
     headers: Mapping[str, str | Sequence[str]]
     user: str
@@ -81,10 +82,10 @@ class RequestOptions(TypedDict, total=False):
     ciphers: str
     no_session_resumption: bool
     unix_socket: str | Path
-    connect_to: Sequence[str]
-    resolve: Sequence[str]
+    connect_to: str | Sequence[str]
+    resolve: str | Sequence[str]
     addresses: Literal["first", "all"]
-    sources: Sequence[str]
+    sources: str | Sequence[str]
     proxy: str
     target_is_mine: str | Sequence[str]
 
@@ -104,7 +105,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     speed: float | str | None = None,
     arrivals: Arrivals | None = None,
     think: Time | None = None,
-    stages: Sequence[str] = (),
+    stages: str | Sequence[str] = (),
     depth: int = 1,
     count: int | None = None,
     threads: int = 1,
@@ -120,7 +121,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     `keep` is a folder for the recording and its report. Ctrl-C raises MeasurementInterrupted, with what was measured.
     Raises RedlineError.
     """
-    called = call_text(load, locals())
+    called = checked_call(load, locals())
     given = {"users": users, "connections": connections}
     is_open = rate is not None or replay is not None
     if not is_open and connections is not None:
@@ -151,7 +152,7 @@ def load(  # noqa: PLR0913 - all but the first are named
         output=_path(keep),
     )
     names = {"connections": "connections" if is_open else "users"}
-    with in_words_of_python(LoadFlags, names, [server]), at_work() as stack:
+    with in_words_of_python(LoadFlags, names, [server]), at_work(server) as stack:
         folder = folder_for(keep, stack)
         workplace = Workplace(None, stack, places.of_suite)
         project, outputs = _started(flags, path), load_command.LoadOutputs(console(progress=progress))
@@ -216,7 +217,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     `verdict`, `slower` and `change` of the result are about B; `select("A")` and `select("B")` have their levels.
     Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    called = call_text(ab, locals())
+    called = checked_call(ab, locals())
     if users is not None and rate is not None:
         raise UsageError("a load has users or a rate", hint="leave out one of the two")
     shape = f"open:{rate}" if rate is not None else defaults.AB_LOAD if users is None else f"closed:{users}"
@@ -243,7 +244,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     )
     if users is not None or rate is not None:
         flags.typed = frozenset({"load"})  # it goes before the loads of redline.yaml, also where it is the default
-    with in_words_of_python(AbFlags, {"load": "the load"}, [a, b]), at_work() as stack:
+    with in_words_of_python(AbFlags, {"load": "the load"}, [a, b]), at_work(a, b) as stack:
         workplace = Workplace(None, stack, places.of_suite)
         shown = console(progress=progress)
         session = ab_command.created(flags, folder_for(keep, stack), workplace, SessionView(shown), shown)
@@ -284,7 +285,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     The search of a suite is kept in `runs`, as by the command, where `keep` names no folder. Ctrl-C raises
     MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    called = call_text(limit, locals())
+    called = checked_call(limit, locals())
     flags = _flags(
         LimitFlags,
         called,
@@ -310,7 +311,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         seed=seed,
         output=_path(keep),
     )
-    with in_words_of_python(LimitFlags, commands=targets), at_work() as stack:
+    with in_words_of_python(LimitFlags, commands=targets), at_work(*targets) as stack:
         shown = console(progress=progress)
         view = SessionView(shown)
         session = limit_command.created(flags, Workplace(None, stack, places.of_suite), view, shown)
@@ -349,7 +350,7 @@ def run(  # noqa: PLR0913 - all but the suite are named
     What is named besides the suite selects parts of it, and changes it. `keep` is a folder for all recordings and the
     report. Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    called = call_text(run, locals())
+    called = checked_call(run, locals())
     given = None if suite is None else suite if isinstance(suite, WrittenSuite) else WrittenSuite.read(suite)
     with in_words_of_python(RunFlags), at_work() as stack:
         flags = _flags(

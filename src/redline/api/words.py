@@ -1,10 +1,9 @@
 """Errors of flags in the words of Python: the commands name `--for 10x`, and a caller wrote `budget="10x"`."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from inspect import signature
 
 from redline.cli.declaring import Flags
 from redline.errors import RedlineError, UsageError
@@ -13,6 +12,8 @@ NAMES = {"lasts": "budget", "mine": "target_is_mine", "output": "keep", "listed"
 """The parameters that are not called as the fields of the flags."""
 _NOT_DECLARED = {"--path": "path"}
 """Flags of other commands, which hints name, with their parameters."""
+_COMMAND = r"`[\w./][\w./-]* [^`]*`"
+"""A command in a message: a program with its arguments, between backticks."""
 _TAKES_A_NAME = "--target-is-mine"
 """Its value in a message is the next word; that of any other flag is a number, or is quoted."""
 
@@ -51,11 +52,12 @@ def in_words_of_python(
 def translated(text: str, by_flag: Mapping[str, str], commands: Iterable[str] = ()) -> str:
     """The text with parameters in place of flags: `give --trials 2 or more` becomes `give trials=2 or more`.
 
-    Words between backticks that begin with `redline ` are commands, and stay, as the caller's `commands` do.
+    Words between backticks that begin with a program are commands, such as `curl -v`, and stay, as the caller's
+    `commands` do.
     """
     flags = "|".join(map(re.escape, sorted(by_flag, key=len, reverse=True)))
-    value = rf"(?<={_TAKES_A_NAME} )\S+|'[^']*'|[\d.](?:[^\s,;]*[^\s,;:])?"
-    stay = "|".join(["`redline [^`]*`", *map(re.escape, commands)])
+    value = rf"(?<={_TAKES_A_NAME} )\S+|'[^']*'|[\d.](?:[^\s,;`]*[^\s,;:`])?"
+    stay = "|".join([_COMMAND, *map(re.escape, commands)])
     written = re.compile(rf"({stay})|(?<![\w-])({flags})(?![\w-])(?:[ ]({value}))?")
 
     def parameter(match: re.Match[str]) -> str:
@@ -69,19 +71,3 @@ def translated(text: str, by_flag: Mapping[str, str], commands: Iterable[str] = 
 
 def _literal(text: str) -> str:
     return text if text.startswith("'") or re.fullmatch(r"\d+(\.\d+)?", text) else repr(text)
-
-
-def call_text(function: Callable[..., object], given: Mapping[str, object]) -> str:
-    """The call as it is written in Python, without what has its default; `given` are its arguments by name."""
-    shown = list[str]()
-    for name, parameter in signature(function).parameters.items():
-        value = given[name]
-        if parameter.kind is parameter.VAR_POSITIONAL and isinstance(value, tuple):
-            shown += map(repr, value)
-        elif parameter.kind is parameter.VAR_KEYWORD and isinstance(value, dict):
-            shown += [f"{key}={item!r}" for key, item in value.items()]
-        elif parameter.kind is parameter.KEYWORD_ONLY and value != parameter.default:
-            shown.append(f"{name}={value!r}")
-        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD and value != parameter.default:
-            shown.append(repr(value))
-    return f"redline.{function.__name__}({', '.join(shown)})"
