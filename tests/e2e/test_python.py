@@ -1,4 +1,4 @@
-"""The functions and the pytest plugin on real servers, and all code of their guides."""
+"""The functions and the pytest plugin on real servers, and all code of their guides as it stands."""
 
 import os
 import re
@@ -21,29 +21,12 @@ pytestmark = pytest.mark.e2e
 
 FUNCTIONS = CHECKOUT / "docs/guide/python.md"
 PLUGIN = CHECKOUT / "docs/guide/pytest.md"
-SHORTER = {
-    r'"for": "5s"': '"for": "400ms"',
-    r'duration="[^"]*"': 'duration="400ms"',
-    r"rate=\d+": "users=4",
-    r'budget="60s"': 'budget="12s"',
-    r'budget="120s"': 'budget="30s"',
-    r'budget="2m"': 'budget="40s"',
-    r'< "\d+ms"': '< "5s"',
-    r'> "200/s"': '> "1/s"',
-}
-"""Shorter lengths than those of the guides, and loads and limits that any machine keeps."""
 SERVERS = ("shop", "old", "new")
 
 
 def blocks(page: Path) -> list[str]:
     """The code of a page."""
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-
-
-def shorter(code: str) -> str:
-    for pattern, text in SHORTER.items():
-        code = re.sub(pattern, text, code)
-    return code
 
 
 def takes_long(code: str) -> bool:
@@ -53,11 +36,6 @@ def takes_long(code: str) -> bool:
 
 def taking(code: str) -> object:
     return pytest.param(code, marks=[pytest.mark.long] if takes_long(code) else [])
-
-
-def has_worked(done: "subprocess.CompletedProcess[str]", code: str) -> bool:
-    """Whether a block has done all that it says; what compares so shortly may also be undecided, and say so."""
-    return done.returncode == 0 or (takes_long(code) and "NotKnownError" in done.stdout + done.stderr)
 
 
 @pytest.fixture(autouse=True)
@@ -74,16 +52,16 @@ def _servers(tmp_path: Path, oracle: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_code_of_the_guide_to_the_functions_works(code: str, tmp_path: Path) -> None:
     with serve("./shop --port {port}", path="/items") as server:
         file = tmp_path / "code.py"
-        file.write_text(shorter(code).replace("http://127.0.0.1:8080/items", server.url))
+        file.write_text(code.replace("http://127.0.0.1:8080/items", server.url))
         done = subprocess.run(
-            [sys.executable, file], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+            [sys.executable, file], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
         )
-    assert has_worked(done, code), done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("code", [*map(taking, blocks(PLUGIN))])
 def test_the_code_of_the_guide_to_the_plugin_works(code: str, tmp_path: Path) -> None:
-    (tmp_path / "test_shop.py").write_text(shorter(code))
+    (tmp_path / "test_shop.py").write_text(code)
     words = [
         sys.executable,
         "-m",
@@ -95,8 +73,8 @@ def test_the_code_of_the_guide_to_the_plugin_works(code: str, tmp_path: Path) ->
         "-p",
         "no:cacheprovider",
     ]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
-    assert has_worked(done, code), done.stdout
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout
     assert "error" not in done.stdout.splitlines()[-1]
 
 
