@@ -260,7 +260,7 @@ def _duration_unit(text: str, unit: str) -> int:
     if unit in _DURATION_NS:
         return _DURATION_NS[unit]
     if not unit:
-        raise WrongValueError(f"{quoted(text)} has no unit", _DURATION_HINT)
+        raise WrongValueError(f"{quoted(text)} has no unit", f"for seconds write `{text.strip()}s`; {_DURATION_HINT}")
     word = unit.lower()
     plain = _OTHER_WORDS.get(word, word)
     hint = f"did you mean `{plain}`? {_DURATION_HINT}" if plain in _DURATION_NS else _DURATION_HINT

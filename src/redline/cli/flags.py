@@ -1,10 +1,12 @@
 """Read flags by the rules of the same keys in suites. Errors name the flag."""
 
+import io
+import os
 import re
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,10 +26,14 @@ from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.plugins.secrets import masked, masked_call
 from redline.quantities import did_you_mean, parse_duration
 from redline.suite import Overrides, read_suite, read_text, referenced_files
+from redline.suite.importing import RequestSource, kind_of
 from redline.suite.importing.compose import is_compose_file
+from redline.suite.importing.foreign import Foreign
 from redline.suite.importing.procfile import is_procfile
+from redline.suite.importing.source import HEAD_BYTES
 from redline.suite.project import PROJECT_FILE
 from redline.suite.schema.suite import SuiteSchema
+from redline.suite.urls import is_url
 from redline.suite.validate.checking import first_mistake
 
 DETECTED = "auto"
@@ -35,6 +41,7 @@ DETECTED = "auto"
 _FIRST_SUITE = "quickstart"
 _URL = re.compile("https?:/")
 _COMMAND = re.compile(r"[\s{]")
+_OF_A_SUITE = re.compile(r"^(?:servers|loads|baseline)\s*:", re.MULTILINE)
 
 
 @contextmanager
@@ -86,10 +93,8 @@ def suite_or_project(named: Path | None) -> Path:
     """Return the named suite, else the redline.yaml of this folder. Raises UsageError with a hint what to do."""
     file = places.ready_suite(named) if named is not None else find_project(Path.cwd())
     if file is not None:
-        if named is not None:
-            _check_is_no_source(str(named))
-            if not file.exists():
-                raise _no_suite(next((word for word in sys.argv if Path(word) == named), str(named)))
+        if named is not None and not file.exists():
+            raise _no_suite(next((word for word in sys.argv if Path(word) == named), str(named)))
         return file
     ways = [
         "`redline init './server --port {port}'` writes that file",
@@ -99,13 +104,37 @@ def suite_or_project(named: Path | None) -> Path:
     raise UsageError(f"no suite is named, and there is no {PROJECT_FILE} here or above", hint="; ".join(ways))
 
 
-def _check_is_no_source(named: str) -> None:
-    """Raise UsageError for a file that `redline init` makes a redline.yaml of."""
-    kinds = {"a recording of a browser": named.lower().endswith(".har"), "a Procfile": is_procfile(named)}
-    kind = next((kind for kind, is_it in {**kinds, "a compose file": is_compose_file(named)}.items() if is_it), None)
-    if kind is not None:
-        hint = f"`redline init {shlex.quote(named)}` makes a redline.yaml of it; then leave it out here"
-        raise UsageError(f"{named} is {kind}, not a suite", hint=hint)
+def _check_is_a_suite(file: Path, text: str) -> None:
+    """Raise UsageError for a file that is known as something else than a suite."""
+    if not _OF_A_SUITE.search(text) and (foreign := _kind_of(str(file), text.encode())):
+        raise UsageError(f"{file} is {foreign.what}, not a suite", hint=foreign.hint)
+
+
+def check_is_no_file(target: str) -> None:
+    """Raise UsageError for a file where a server belongs, unless it is a program."""
+    file = Path(target)
+    if is_url(target) or "{" in target or not file.is_file() or os.access(file, os.X_OK):
+        return
+    with file.open("rb") as opened:
+        foreign = _kind_of(target, opened.read(HEAD_BYTES))
+    hint = f"give a URL or a command; a suite is run by `redline run {shlex.quote(target)}`"
+    what, hint = foreign or ("a file", hint)
+    raise UsageError(f"{target} is {what}, not a server", hint=hint)
+
+
+def _kind_of(name: str, content: bytes) -> Foreign | None:
+    """What a file is, by its name or its content, and what to do with it; None if it is not known."""
+    kinds = {
+        "a recording of a browser": name.lower().endswith(".har"),
+        "a Procfile": is_procfile(name),
+        "a compose file": is_compose_file(name),
+        "a package of Node": Path(name).name == "package.json",
+    }
+    if kind := next((kind for kind, is_it in kinds.items() if is_it), None):
+        return Foreign(kind, f"`redline init {shlex.quote(name)}` makes a redline.yaml of it; then leave it out here")
+    with suppress(UsageError):
+        return kind_of(RequestSource(name, io.BytesIO(content[:HEAD_BYTES]), lambda _: b""))
+    return None
 
 
 def _no_suite(named: str) -> UsageError:
@@ -146,6 +175,7 @@ def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, 
         with in_its_words(project):
             return read_written(document, project_name(project), files, origins, read_overrides(flags), known)
     text, overrides = read_text(file), read_overrides(flags)
+    _check_is_a_suite(file, text)
     origins = FromRepository(file.resolve().parent).origins()
     return read_suite(text, str(file), read_catalogue(file), overrides, referenced_files(file), origins), text
 

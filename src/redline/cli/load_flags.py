@@ -5,7 +5,7 @@ from pathlib import Path
 
 from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LoadFlags
-from redline.cli.flags import DETECTED, naming, split
+from redline.cli.flags import DETECTED, check_is_no_file, naming, split
 from redline.cli.keepalive import kept_alive_or_not
 from redline.cli.origins import project_name
 from redline.cli.project_document import in_its_words, scenarios_of, variants_of
@@ -93,6 +93,7 @@ def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     """Return the server of the URL and its requests. Raises UsageError."""
     if flags.url is None:
         raise UsageError("no server is named", hint=_NO_SERVER)
+    check_is_no_file(flags.url)
     *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
     return {"servers": servers({"server": base_of(flags.url)}, flags, placed), "scenarios": [asked]}
 

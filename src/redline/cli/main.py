@@ -86,6 +86,6 @@ def _usage_message(message: str, context: Any) -> str:
     message = f"{message[:1].lower()}{message[1:]}"
     command = context.command_path if context is not None else "redline"
     full = f"{command}: {message}"
-    if instead := instead_of(full):
-        return f"redline: {message.partition(' (')[0]}\n  hint: {instead}\n"
+    if instead := instead_of(full, sys.argv[1:]):
+        return f"redline: {message.partition(' (Possible')[0]}\n  hint: {instead}\n"
     return f"redline: {message}\n  hint: see `{command} --help`\n"

@@ -1,6 +1,9 @@
-"""Options that another command has: what is said to somebody who gives them."""
+"""Options that another command or another tool has: what is said to somebody who gives them."""
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
+from shlex import quote
 
 from redline.cli.curl_words import instead_of_curl
 
@@ -40,13 +43,114 @@ _BY_COMMAND = {
         "--on": "a load on the hosts of a cluster is a suite: `redline run SUITE --on ADDRESS`",
     },
 }
+_MEANINGS = {
+    "users": "--vus --vu --max-vus --virtual-users --concurrency --concurrent --clients --client --workers --sessions "
+    "--conn --parallel --u",
+    "rate": "--rps --qps --req-rate --request-rate --arrival-rate --arrivalRate --target-rate --requests-per-second "
+    "--rate-limit --ratelimit --throughput",
+    "time": "--time --run-time --timelimit --time-limit --max-duration --length --seconds --test-duration",
+    "count": "--iterations --number --num --num-requests --total-requests --request-count --amount --max-requests "
+    "--n -n",
+    "keepalive": "--disable-keepalive --disable-keep-alive --disableKeepAlive --keepalive --keep-alive --keepAlive",
+    "sign-in": "--basic-auth --auth",
+    "type": "--content-type --contentType",
+    "always": "--latency --print-latencies --latencies --percentiles --histogram --stats --summary --no-tui --html "
+    "--disable-compression",
+    "script": "--script --lua",
+}
+"""Options of load generators by what they mean: those of wrk, hey, oha, ab, k6, Locust, autocannon and others."""
+_OF_GENERATORS = {option: meaning for meaning, options in _MEANINGS.items() for option in options.split()}
+_BY_VALUE = {
+    "-z": (re.compile(r"[\d.]+(?:ms|s|m|h)?"), "time"),
+    "-a": (re.compile(r"[^:\s]+:.*"), "sign-in"),
+    "-T": (re.compile(r"[\w.+-]+/[\w.+;= -]+"), "type"),
+}
+"""Letters that mean something else in curl: the value tells which is meant."""
+_HERE = {
+    "keepalive": "connections are kept: leave it out, or use `--no-keepalive`",
+    "sign-in": "use `--user NAME:PASSWORD`",
+    "type": "use `-H 'Content-Type: TYPE'`",
+    "always": "leave it out: the whole distribution is always measured and shown",
+    "script": "what a script sends is written as a list, for `--requests FILE`",
+}
+_SAME_MEANING = {
+    "users": frozenset(("-c", "--users")),
+    "rate": frozenset(("-R",)),
+    "time": frozenset(("-d",)),
+    "count": frozenset(("--count",)),
+}
+_IN = {
+    "load": {"users": "use `-c N`", "rate": "use `-R RATE`", "time": "use `-d TIME`", "count": "use `--count N`"},
+    "limit": {"time": "use `--for TIME`, about the most that the search takes"},
+    "run": {
+        "users": "use `-u N`, the users of every closed load",
+        "rate": "the suite says the rates; `--scale FACTOR` changes them all",
+        "time": "use `-d TIME`, the length of every load",
+        "count": "the suite says when a load ends, as by `count`",
+    },
+}
 _UNKNOWN = re.compile(r"redline (\w+): no such option: ([^\s=]+)")
+_EXTRA = re.compile(r"redline load: got unexpected extra argument\(s\) \((?P<word>[\d.]+)\)")
+_NO_COMMAND = re.compile(r"redline: no such command '(?P<word>.*)'", re.DOTALL)
 
 
-def instead_of(message: str) -> str:
-    """The hint for a message of typer about an option that another command, or curl, has; empty for other messages."""
+def instead_of(message: str, words: Sequence[str] = ()) -> str:
+    """The hint for a message of typer about what another command, or another tool, has; empty for other messages.
+
+    `words` are those of the command line: the value of an option may say which tool's it is.
+    """
+    if match := _NO_COMMAND.match(message):
+        return _instead_of_a_command(match["word"])
+    if match := _EXTRA.match(message):
+        number = match["word"]
+        return (
+            f"`-q` prints less here; the rate of hey and oha is `-R {number}`" if _before(number, words) == "-q" else ""
+        )
     if (match := _UNKNOWN.match(message)) is None:
         return ""
     command, option = match.groups()
     hints = _BY_COMMAND.get(command, {})
-    return next((hint for options, hint in hints.items() if option in options.split()), "") or instead_of_curl(message)
+    own = next((hint for options, hint in hints.items() if option in options.split()), "")
+    return own or _of_generators(command, option, words) or instead_of_curl(message)
+
+
+def _instead_of_a_command(word: str) -> str:
+    """The hint for a word that stands in place of a command."""
+    from redline.suite.urls import is_like_a_url, is_url  # noqa: PLC0415 - the help imports nothing heavy
+
+    if is_url(word) or is_like_a_url(word):
+        return f"`redline load {quote(word)}` loads it"
+    if word.endswith((".yaml", ".yml")):
+        return f"`redline run {quote(word)}` runs a suite"
+    if "{port}" in word or word.startswith("./"):
+        return f"`redline load {quote(word)}` starts and loads it, `redline ab` compares two"
+    return ""
+
+
+def _of_generators(command: str, option: str, words: Sequence[str]) -> str:
+    """The hint for an option of a load generator; empty for any other."""
+    form, meaning = _BY_VALUE.get(option, (None, ""))
+    if form is None or form.fullmatch(_after(option, words)) is None:
+        meaning = _OF_GENERATORS.get(option, "")
+    if not meaning or command not in {"load", "ab", "limit", "run", "profile"}:
+        return ""
+    hints = _IN.get("run" if command == "profile" else command, {})
+    named = _SAME_MEANING.get(meaning, frozenset())
+    same = next((hint for names, hint in _BY_COMMAND.get(command, {}).items() if named & {*names.split()}), "")
+    hint = hints.get(meaning) or same or _HERE.get(meaning, "")
+    pasted = "; `--like 'hey -z 5s URL'` takes a whole command of another tool" if command == "load" else ""
+    return hint and f"{hint}{pasted}"
+
+
+def _after(option: str, words: Sequence[str]) -> str:
+    """The value of an option on the command line: the next word, or what follows in the same word."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word == option:
+            return following
+        if word.startswith(option):
+            return word.removeprefix(option).removeprefix("=")
+    return ""
+
+
+def _before(value: str, words: Sequence[str]) -> str:
+    return next((word for word, following in pairwise(words) if following == value), "")

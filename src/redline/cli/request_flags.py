@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RequestFlags
-from redline.cli.flags import naming, split
+from redline.cli.flags import check_is_no_file, naming, split
 from redline.cli.imported import TIMES_FILE, as_document, read_file, read_recording, summary, times_of, times_summary
 from redline.cli.project_document import (
     first_of,
@@ -101,6 +101,7 @@ def check_targets_are_whole(targets: Sequence[str]) -> None:
     """Raise UsageError for a malformed URL, and for a target that is no server."""
     for target in targets:
         check_is_reachable(target)
+        check_is_no_file(target)
         if is_like_a_url(target):
             message = f"{target} is neither a command nor a URL of http:// or https://"
             raise UsageError(message, hint=f"try {as_url(target)}")
@@ -180,7 +181,9 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
             return []
         if flags.scenarios:
             message = f"-m {','.join(flags.scenarios)}: there is a single request, without a name"
-            raise UsageError(message, hint="leave out -m: it selects requests of --requests or redline.yaml")
+            hint = "leave out -m: it selects requests of --requests or redline.yaml"
+            method = next((name for name in flags.scenarios if name.lower() in METHODS), None)
+            raise UsageError(message, hint=f"the method is -X {method}" if method else hint)
         return [_request(flags, path or Given("/", "/"), placed)]
     if path is not None and path.value != "/":
         described.append(path.source)

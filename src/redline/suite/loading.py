@@ -164,6 +164,8 @@ def _text(path: Path, content: bytes) -> str:
 
 
 def _similar_files_hint(path: Path) -> str:
+    if path.name.isdigit():
+        return f"this is the name of a file; a number of requests is `--count {path.name}`"
     there = _files(path.parent, _YAML if path.suffix in ("", *_YAML) else (path.suffix,))
     near = did_you_mean(path.name, tuple(there))
     if near:

@@ -4,6 +4,6 @@ A reader turns a file into requests, and reports what it leaves out; `formats.py
 is executed or fetched, and no file outside of its folder is read.
 """
 
-from redline.suite.importing.formats import FORMATS, Format, detect, known_recording, named, read_requests
+from redline.suite.importing.formats import FORMATS, Format, detect, kind_of, known_recording, named, read_requests
 from redline.suite.importing.gathering import ImportNote, Made, Wanted
 from redline.suite.importing.source import RequestSource

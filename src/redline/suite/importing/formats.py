@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from shlex import quote
 
 from redline.errors import UsageError
 from redline.quantities import did_you_mean
 from redline.suite.importing import access_logs, curl, har, url_list, vegeta
-from redline.suite.importing.foreign import name_foreign
+from redline.suite.importing.foreign import Foreign, name_foreign
 from redline.suite.importing.gathering import Gathering, Made, Wanted
 from redline.suite.importing.source import HEAD_BYTES, RequestSource, member
 
@@ -113,6 +115,19 @@ def _refuse_foreign(source: RequestSource) -> None:
     """Raise UsageError for a file that is known as another tool's."""
     if foreign := name_foreign(source.head.decode(errors="backslashreplace")):
         raise source.wrong(f"this is {foreign.what}, which Redline does not read", foreign.hint)
+
+
+def kind_of(source: RequestSource) -> Foreign | None:
+    """What a file is that stands where a suite or a server belongs, and what to do with it; None if it is not known."""
+    text = source.head.decode(errors="backslashreplace")
+    if foreign := name_foreign(text):
+        return foreign
+    with suppress(UsageError):
+        if known := detect(source):
+            times = " or `--replay`" if known.has_times else ""
+            hint = f"load a server with its requests: `redline load URL --requests {quote(source.name)}`{times}"
+            return Foreign(f"{'an' if known.about[0] in 'aAeEiIoO' else 'a'} {known.about}", hint)
+    return None
 
 
 def known_recording(source: RequestSource) -> Format | None:
