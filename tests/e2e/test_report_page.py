@@ -243,6 +243,12 @@ def test_tables_and_the_forest_need_no_javascript(open_report: Callable[..., Ope
     assert "The plots need JavaScript" in opened.page.inner_text("#plots")
 
 
+def test_no_fold_that_is_opened_says_that_plots_need_javascript(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.healthy())
+    opened.unfold()
+    assert "JavaScript" not in opened.page.inner_text("body")
+
+
 def test_plots_answer_to_their_controls(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.healthy())
     page = opened.page

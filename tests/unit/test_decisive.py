@@ -109,6 +109,49 @@ docker: Error response from daemon: Bind for 127.0.0.1:8080 failed: port is alre
 
 Run 'docker run --help' for more information
 """
+GO_FLAGS = """\
+flag provided but not defined: -port
+Usage of ./server:
+  -listen string
+    \twhere (default ":80")
+"""
+URFAVE = """\
+Incorrect Usage: flag provided but not defined: -port
+
+NAME:
+   server - A new cli application
+
+USAGE:
+   server [global options]
+
+GLOBAL OPTIONS:
+   --listen value
+"""
+COBRA = """\
+Error: unknown flag: --port
+Usage:
+  server [flags]
+
+Flags:
+      --listen string   where
+  -h, --help            help for server
+"""
+ARGPARSE = """\
+usage: server.py [-h] [--listen LISTEN]
+server.py: error: unrecognized arguments: --port
+"""
+PICOCLI = """\
+Unknown option: '--port'
+Usage: server [-hV] [--listen=<listen>]
+Serves.
+Options:
+  -h, --help   Show this help.
+"""
+GETOPT = """\
+./server: unrecognized option '--port'
+Usage: ./server [-l ADDRESS]
+All options have defaults.
+"""
 
 
 @pytest.mark.parametrize(
@@ -133,6 +176,13 @@ Run 'docker run --help' for more information
         ("working\nno configuration found\n", "no conf", "no configuration found"),
         ("no such thing\nmake[1]: *** [it] Error 3\nmake: Leaving directory '/x'\n", "no such", "no such thing"),
         ("make: *** No rule to make target 'it'.  Stop.\n", "make:", "make: *** No rule to make target 'it'.  Stop."),
+        (GO_FLAGS, "flag provided", "flag provided but not defined: -port"),
+        (URFAVE, "Incorrect Usage", "Incorrect Usage: flag provided but not defined: -port"),
+        (COBRA, "Error: unknown", "unknown flag: --port"),
+        (ARGPARSE, "server.py: error: unrec", "server.py: error: unrecognized arguments: --port"),
+        (PICOCLI, "Unknown option", "Unknown option: '--port'"),
+        (GETOPT, "./server: unrec", "./server: unrecognized option '--port'"),
+        ("Usage: ./server PORT\n", "Usage:", "Usage: ./server PORT"),
         ("  indented alone\n", "indented", "indented alone"),
         ("error:\n", "error:", "error:"),
         ("", "", ""),

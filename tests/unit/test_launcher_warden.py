@@ -170,6 +170,20 @@ def test_secrets_are_as_long_as_their_bytes_and_may_be_no_text() -> None:
     assert passed == b"<***> <***> <***>"
 
 
+def test_the_tail_of_a_program_that_describes_itself_begins_with_what_is_wrong(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    flags = "".join(f"  -flag{number} string\n" for number in range(50))
+    log.write_text(f"starting\nflag provided but not defined: -port\nUsage of ./server:\n{flags}")
+    assert tail(log, 4).splitlines() == [
+        "starting",
+        "flag provided but not defined: -port",
+        "Usage of ./server:",
+        "  -flag0 string",
+    ]
+    log.write_text(f"Usage of ./server:\n{flags}")
+    assert tail(log, 1) == "  -flag49 string"
+
+
 def test_the_tail_is_plain_text(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"\x1b[31mred\x1b[0m \x00\xff\r\n\n" + b"y" * 2000 + b"\n")
     lines = tail(tmp_path / "log").splitlines()

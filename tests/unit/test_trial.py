@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import DriveError, LaunchError
-from redline.model import FixedWork, Interval, PlannedTrial, Recording
+from redline.model import AttachedServer, FixedWork, Interval, PlannedTrial, Recording, Variant
 from redline.ports import Placement
-from redline.running.record import Tools
+from redline.running.record import Tools, verify
 from redline.running.trial import run_trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
 from tests.fakes.recordings import simulated_cell
@@ -124,6 +124,28 @@ def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
     assert recording.failure is not None
     assert recording.failure.kind == "wrong_answer"
     assert "status 500 in place of 200" in recording.failure.message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        ("GET /me: status 401 in place of 200, body ''", "--journey"),
+        ("GET /me: status 403 in place of 200, body ''", "`auth`"),
+        ("GET /me: status 404 in place of 200, body ''", "--status"),
+        ("GET /me: status 302 to /login in place of 200", "ask for /login"),
+        (
+            "GET /: tls: the TLS handshake failed: the server's certificate is self-signed and not trusted",
+            "--cacert FILE",
+        ),
+        ("GET /: tls: the TLS handshake failed: the server's certificate is not for x, and for no other name", "-k"),
+    ],
+)
+def test_the_advice_about_a_running_server_names_what_its_answer_asks_for(wrong: str, advice: str) -> None:
+    attached = CELL.model_copy(update={"variant": Variant(entry=AttachedServer(host="127.0.0.1", port=80))})
+    failure = verify(attached, FakeServer(), FakeDriver([], wrong=wrong))
+    assert failure is not None
+    assert advice in failure.hint
+    assert ("--cacert" in failure.hint) == ("trusted" in wrong)
 
 
 def test_servers_of_the_same_arrivals_have_environments_of_other_sizes(tmp_path: Path) -> None:

@@ -36,6 +36,18 @@ _OF_NOTHING = re.compile(
 """Lines that say little about the cause. They count only if there are no others."""
 
 
+_USAGE = re.compile(
+    r"(?:usage|synopsis)\b[^:]*:.*|(?:usage|synopsis|name|options|flags|arguments|commands):?", re.IGNORECASE
+)
+"""The line that begins a program's description of itself, which follows what is wrong with its arguments."""
+
+
+def usage_from(lines: list[str]) -> int:
+    """Return where a program begins to describe itself after it said what is wrong; the number of lines if it does not."""
+    begins = next((at for at, line in enumerate(lines) if _USAGE.fullmatch(line)), len(lines))
+    return begins or len(lines)
+
+
 def lines_of(text: str) -> list[str]:
     """Return the lines that are not empty, at most 500 characters long, without colours and control characters."""
     plain = (_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n"))
@@ -45,6 +57,9 @@ def lines_of(text: str) -> list[str]:
 def decisive(text: str) -> str:
     """Return the line that names the error, else the last line that may; empty without output."""
     said = lines_of(text)
+    # What stands below may name an error all the same: argparse ends with it.
+    below = [line for line in said[usage_from(said) :] if _CRASH.match(line) or _ERROR.match(line)]
+    said = said[: usage_from(said)] + below
     lines = [line for line in said if not _OF_NOTHING.match(line)] or said
     crashes = [at for at, line in enumerate(lines) if _CRASH.match(line)]
     errors = [at for at, line in enumerate(lines) if _ERROR.match(line)]

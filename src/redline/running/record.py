@@ -279,7 +279,13 @@ _TUNNEL_HINTS = {
     "407": "give a user and a password that the proxy takes: http://USER:PASSWORD@HOST:PORT",
     "403": "let the proxy open tunnels to that port: many do so to port 443 alone",
 }
-_ANOTHER_STATUS = re.compile(r": status [2-5]\d\d (?:to (\S+) )?in place of ")
+_ANOTHER_STATUS = re.compile(r": status (?P<status>[2-5]\d\d) (?:to (?P<target>\S+) )?in place of ")
+_CERTIFICATE = "the server's certificate"
+_SIGNED_OUT = frozenset(("401", "403"))
+_SIGN_IN = (
+    "nothing was timed; sign in with `auth`, --user or -H 'Authorization: …'; where a login comes first, its steps are a "
+    "journey: `redline import --journey RECORDING`; if the answer is right, say so with --status"
+)
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
@@ -300,12 +306,17 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
         if cell.variant.entry.way.proxy is not None and (at := _OF_PROXY.search(wrong)) is not None:
             hint = _TUNNEL_HINTS.get(at[1] or "", _TUNNEL_HINT)
         other = _ANOTHER_STATUS.search(wrong)
-        if other is not None and cell.scenario.journey is not None:
+        if _CERTIFICATE in wrong:
+            mends = "give it or its authority: --cacert FILE" if "trusted" in wrong else "let the server show another"
+            hint = f"nothing was timed; {mends}, or accept any certificate: -k (`tls: {{insecure: true}}` in a file)"
+        elif other is not None and other["status"] in _SIGNED_OUT and cell.scenario.journey is None:
+            hint = _SIGN_IN
+        elif other is not None and cell.scenario.journey is not None:
             hint += ", or say in the step that this status is right: `expect: {status: [200, 302]}`"
         elif other is not None:
             hint += ", or say with --status that this status is right"
-            if other[1]:
-                hint += f"; to load what it leads to, ask for {other[1]}"
+            if other["target"]:
+                hint += f"; to load what it leads to, ask for {other['target']}"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.model import Failure, Ready
-from redline.plugins.decisive import decisive, lines_of
+from redline.plugins.decisive import decisive, lines_of, usage_from
 from redline.plugins.launchers import observed
 from redline.plugins.launchers.executable import REASONS, why_not_executed
 from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
@@ -27,7 +27,7 @@ _HOLDER = "let it listen on {port} alone, or end what holds the other port, whic
 _MOST_NAMED = 4
 _ANSWERED = ("malformed: ", "tls: ", "unexpected body: ")
 """Prefixes of outcomes of a server that runs, but that more time would not help."""
-_MOST_LINES = 60
+_MOST_LINES = 1000
 """The lines of output that are read: enough for Node, which prints its stack below the error."""
 
 
@@ -261,7 +261,10 @@ def _spoken(duration_ns: int) -> str:
 
 
 def tail(log: Path, lines: int = 20) -> str:
-    """Return the last lines of a log, without colours and control characters; empty if there are none."""
+    """Return the last lines of a log, without colours and control characters; empty if there are none.
+
+    A program that describes itself does so after what is wrong: the lines are those from there on.
+    """
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -269,4 +272,6 @@ def tail(log: Path, lines: int = 20) -> str:
             text = file.read().decode(errors="replace")
     except OSError:
         return ""
-    return "\n".join(lines_of(text)[-lines:])
+    said = lines_of(text)
+    first = max(0, min(len(said) - lines, usage_from(said) - lines // 2))
+    return "\n".join(said[first : first + lines])

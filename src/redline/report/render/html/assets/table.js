@@ -31,9 +31,10 @@
 
   document.querySelectorAll("table.scores").forEach(sortable);
 
-  // A browser that runs scripts reads what is in a noscript as text: nothing of it is in the document yet.
+  // A browser that runs scripts reads what is in a noscript as text: nothing of it is in the document yet. Others hold
+  // what only a browser without scripts shows.
   document.addEventListener("toggle", ({ target: fold }) => {
-    const waiting = fold.open && fold.querySelector(":scope > noscript");
+    const waiting = fold.open && fold.querySelector(":scope > noscript.later");
     if (!waiting) return;
     waiting.outerHTML = waiting.textContent;
     fold.querySelectorAll("table.scores").forEach(sortable);
