@@ -43,7 +43,7 @@ _USAGE = re.compile(
 
 
 def usage_from(lines: list[str]) -> int:
-    """Return where a program begins to describe itself after it said what is wrong; the number of lines if it does not."""
+    """Return where a program describes itself after it said what is wrong; the number of lines if it does not."""
     begins = next((at for at, line in enumerate(lines) if _USAGE.fullmatch(line)), len(lines))
     return begins or len(lines)
 

@@ -274,7 +274,7 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
 
 
 _OF_PROXY = re.compile(r": connect: the proxy (?:answered (\d{3}))?")
-_TUNNEL_HINT = "nothing was timed; see what the proxy logged, and whether it takes CONNECT"
+_TUNNEL_HINT = "see what the proxy logged, and whether it takes CONNECT"
 _TUNNEL_HINTS = {
     "407": "give a user and a password that the proxy takes: http://USER:PASSWORD@HOST:PORT",
     "403": "let the proxy open tunnels to that port: many do so to port 443 alone",
@@ -283,8 +283,8 @@ _ANOTHER_STATUS = re.compile(r": status (?P<status>[2-5]\d\d) (?:to (?P<target>\
 _CERTIFICATE = "the server's certificate"
 _SIGNED_OUT = frozenset(("401", "403"))
 _SIGN_IN = (
-    "nothing was timed; sign in with `auth`, --user or -H 'Authorization: …'; where a login comes first, its steps are a "
-    "journey: `redline import --journey RECORDING`; if the answer is right, say so with --status"
+    "sign in with `auth`, --user or -H 'Authorization: …'; a login and what follows are a journey: "
+    "`redline import --journey RECORDING`; if the answer is right, say so with --status"
 )
 
 
@@ -300,24 +300,31 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     hint = "fix the server, or the expected answer; nothing was timed"
     if isinstance(cell.variant.entry, AttachedServer):
         message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
-        hint = "nothing was timed; see the whole exchange with `curl -v`"
-        if cell.variant.entry.way.addresses == "all" and ": connect: " in wrong:
-            hint = "nothing was timed; leave that address out, or load the first that answers (--addresses first)"
-        if cell.variant.entry.way.proxy is not None and (at := _OF_PROXY.search(wrong)) is not None:
-            hint = _TUNNEL_HINTS.get(at[1] or "", _TUNNEL_HINT)
-        other = _ANOTHER_STATUS.search(wrong)
-        if _CERTIFICATE in wrong:
-            mends = "give it or its authority: --cacert FILE" if "trusted" in wrong else "let the server show another"
-            hint = f"nothing was timed; {mends}, or accept any certificate: -k (`tls: {{insecure: true}}` in a file)"
-        elif other is not None and other["status"] in _SIGNED_OUT and cell.scenario.journey is None:
-            hint = _SIGN_IN
-        elif other is not None and cell.scenario.journey is not None:
-            hint += ", or say in the step that this status is right: `expect: {status: [200, 302]}`"
-        elif other is not None:
-            hint += ", or say with --status that this status is right"
-            if other["target"]:
-                hint += f"; to load what it leads to, ask for {other['target']}"
+        hint = f"nothing was timed; {_advice(cell, cell.variant.entry, wrong)}"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
+
+
+def _advice(cell: Cell, attached: AttachedServer, wrong: str) -> str:
+    """What to do about the wrong answer of a server that runs already."""
+    if attached.way.proxy is not None and (at := _OF_PROXY.search(wrong)) is not None:
+        return _TUNNEL_HINTS.get(at[1] or "", _TUNNEL_HINT)
+    if attached.way.addresses == "all" and ": connect: " in wrong:
+        return "leave that address out, or load the first that answers (--addresses first)"
+    if _CERTIFICATE in wrong:
+        mends = "give it or its authority: --cacert FILE" if "trusted" in wrong else "let the server show another"
+        return f"{mends}, or accept any certificate: -k (`tls: {{insecure: true}}` in a file)"
+    other, seen = _ANOTHER_STATUS.search(wrong), "see the whole exchange with `curl -v`"
+    return _about_status(cell, other, seen) if other is not None else seen
+
+
+def _about_status(cell: Cell, other: re.Match[str], seen: str) -> str:
+    """What to do about another status than the expected."""
+    if cell.scenario.journey is not None:
+        return f"{seen}, or say in the step that this status is right: `expect: {{status: [200, 302]}}`"
+    if other["status"] in _SIGNED_OUT:
+        return _SIGN_IN
+    leads = f"; to load what it leads to, ask for {other['target']}" if other["target"] else ""
+    return f"{seen}, or say with --status that this status is right{leads}"
 
 
 def death_soon(server: RunningServer) -> Failure | None:
