@@ -134,7 +134,17 @@ def test_what_is_reported_of_other_answers(parts: tuple[bytes, ...], keep_open: 
 def test_any_status_that_stays_may_be_enough(status: int, ended: str) -> None:
     with answering(b"HTTP/1.1 %d Other\r\nContent-Length: 0\r\n\r\n" % status, keep_open=True) as port:
         end = waited(port, Ready(within_ns=3_000_000_000), any_status=True)
+        of_ready = waited(port, Ready(within_ns=3_000_000_000, any_status=True))
     assert (end.ended, end.last_answer) == (ended, status)
+    assert (of_ready.ended, of_ready.last_answer) == (ended, status)
+
+
+def test_a_server_may_lack_the_first_of_several_requests() -> None:
+    new, old = Request(path="/new"), Request(path="/")
+    alone, mixed = Scenario(name="new", request=new), Scenario(name="mix", request=new, others=(old,))
+    for several in ((mixed,), (alone, Scenario(name="old", request=old))):
+        assert (ready_of(several).path, ready_of(several).any_status) == ("/new", True)
+    assert not ready_of((alone,)).any_status
 
 
 def test_nothing_listens() -> None:
@@ -153,7 +163,7 @@ def test_a_server_that_wants_a_header_gets_it() -> None:
             connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
 
     request = Request(path="/", headers={"Authorization": "Bearer {pick:keys}"})
-    ready = ready_of(Scenario(name="check", request=request, picks={"keys": ("key", "other")}))
+    ready = ready_of((Scenario(name="check", request=request, picks={"keys": ("key", "other")}),))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=lambda: answer(listener.accept()[0]), daemon=True).start()
         assert waited(listener.getsockname()[1], ready).ended == "ready"
@@ -161,7 +171,7 @@ def test_a_server_that_wants_a_header_gets_it() -> None:
 
 def test_a_request_with_a_body_is_asked_for_by_a_get_with_its_other_headers() -> None:
     headers = {"Authorization": "x", "Content-Type": "application/json"}
-    asked = ready_of(Scenario(name="check", request=Request(method="POST", path="/orders", headers=headers)))
+    asked = ready_of((Scenario(name="check", request=Request(method="POST", path="/orders", headers=headers)),))
     assert (asked.path, asked.status, asked.headers) == ("/", 200, {"Authorization": "x"})
 
 

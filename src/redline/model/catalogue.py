@@ -145,6 +145,10 @@ class Ready(Frozen):
     headers: dict[str, str | tuple[str, ...]] = omitted_if_default({})
     status: int = 200
     within_ns: int = 10_000_000_000
+    any_status: bool = omitted_if_default(
+        False,
+        "a status below 500 that stays is enough too: of several requests it is the first, which one server may lack",
+    )
 
     def within(self, ns: int) -> "Ready":
         """The same request with another time limit."""

@@ -55,7 +55,9 @@ class Own(Frozen):
     ready: ReadySchema | None = None
     stop: StopSchema | None = None
 
-    def entry(self, name: str, asked: Scenario, leg: Leg = "h1", checkout: Checkout | None = None) -> ServerEntry:
+    def entry(
+        self, name: str, asked: Sequence[Scenario], leg: Leg = "h1", checkout: Checkout | None = None
+    ) -> ServerEntry:
         """The server; it is ready when it answers the first request of `asked`. Raises WrongValueError for its command.
 
         Its runtime is detected once it runs, unless it is given or clear from the command. A virtual machine gets
@@ -76,7 +78,7 @@ class Own(Frozen):
             launcher=self.launcher,
             options={name: Option(values=tuple(known), default=known[0]) for name, known in self.settings.items()},
             start=self._start(parts),
-            ready=Ready.model_validate(ready | (self.ready.model_dump(exclude_none=True) if self.ready else {})),
+            ready=Ready.model_validate(ready | _asked_for(self.ready)),
             stop=Stop.model_validate(self.stop.model_dump(exclude_none=True) if self.stop else {}),
             http=(http_of(leg),),
             tls=ServedTls() if has_tls(leg) else None,
@@ -114,7 +116,7 @@ class Project:
     def server(self, name: str, leg: Leg = "h1", checkout: Checkout | None = None) -> ServerEntry:
         """The server of revisions under a name, built from a checkout, and serving a leg."""
         assert self.own is not None, "callers that name a revision have checked it"
-        return self.own.entry(name, self.scenarios[0], leg, checkout)
+        return self.own.entry(name, self.scenarios, leg, checkout)
 
     def servers(self, folder: str) -> dict[str, ServerSchema]:
         """The servers of the file, in the form of a suite; their commands run in `folder`."""
@@ -270,11 +272,19 @@ def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: 
     return tuple(scenarios)
 
 
-def ready_of(scenario: Scenario) -> Ready:
-    """A server is ready when it answers the scenario's first request, as far as a GET with its headers can say.
+def _asked_for(ready: ReadySchema | None) -> dict[str, object]:
+    """What a file says of the request that a ready server answers; only that answer is then enough."""
+    said = ready.model_dump(exclude_none=True) if ready is not None else {}
+    return said if said.keys() <= {"within_ns"} else {**said, "any_status": False}
 
-    Of a journey it is the first GET of `once`, or its first step, that needs no row and no answer.
+
+def ready_of(scenarios: Sequence[Scenario]) -> Ready:
+    """A server is ready when it answers the first request of scenarios, as far as a GET with its headers can say.
+
+    Of a journey it is the first GET of `once`, or its first step, that needs no row and no answer. Of several requests
+    one server may lack the first, so that another status is enough.
     """
+    scenario = scenarios[0]
     first = scenario.requests[: max(scenario.unmeasured, 1)]
     free = [request for request in first if not any(taken(text) or rows_used(text) for text in request.texts)]
     if not free:
@@ -285,6 +295,11 @@ def ready_of(scenario: Scenario) -> Ready:
         for name, value in request.headers.items()
     }
     if request.method == "GET":
-        return Ready(path=first_of(request.path, picks), headers=headers, status=request.expect.statuses[0])
+        return Ready(
+            path=first_of(request.path, picks),
+            headers=headers,
+            status=request.expect.statuses[0],
+            any_status=len(scenarios) > 1 or bool(scenario.others),
+        )
     # Headers that describe a body mean nothing without it.
     return Ready(headers={name: value for name, value in headers.items() if not name.lower().startswith("content-")})

@@ -43,8 +43,8 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
 ) -> WaitEnd:
     """Poll, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
-    Another status does not end the wait: routes may still be set up. With `any_status` a status below 500 does, after
-    a second of the same answer. `alive` is given the seconds to pause;
+    Another status does not end the wait: routes may still be set up. With `any_status`, also that of `ready`, a status
+    below 500 does, after a second of the same answer. `alive` is given the seconds to pause;
     `ready.within_ns` counts from `since_ns` (CLOCK_MONOTONIC). Raises DriveError if the engine cannot send requests.
     """
     deadline = since_ns + ready.within_ns
@@ -64,7 +64,7 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
             if last_answer is None or now <= deadline:
                 last_answer = answer
             since = since if answer == since[0] else (answer, now)
-            is_settled = any_status and _may_be_meant(answer) and now - since[1] >= _SETTLED_NS
+            is_settled = (any_status or ready.any_status) and _may_be_meant(answer) and now - since[1] >= _SETTLED_NS
             if (last_answer == ready.status or is_settled) and now <= deadline:
                 return WaitEnd("ready", now, last_answer)
             if not alive(pause):

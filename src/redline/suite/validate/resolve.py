@@ -51,7 +51,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md", {BODIES: files.body})
     schema = sheet.read(SuiteSchema)
     scenarios = _scenarios(sheet, catalogue, files, origins)
-    names = Names(catalogue, files, read_routes(sheet, catalogue), origins, scenarios[0] if scenarios else None)
+    names = Names(catalogue, files, read_routes(sheet, catalogue), origins, tuple(scenarios))
     variants = read_variants(sheet, names)
     _check_scenarios(sheet, variants)
     loads = check_loads(sheet)

@@ -34,14 +34,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 class Names:
     """Names that an item of `servers` can refer to: servers and proxies of the catalogue, files, routes, revisions.
 
-    `asked` is the first scenario: a user's server is ready when it answers that.
+    `asked` are the scenarios: a user's server is ready when it answers the first.
     """
 
     catalogue: Catalogue
     files: Files
     routes: Routes
     origins: Origins
-    asked: Scenario | None
+    asked: tuple[Scenario, ...]
 
 
 def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
@@ -205,7 +205,7 @@ def _entries(
             ready=written.ready,
             stop=written.stop,
         )
-        return partial(own.entry, name, names.asked or Scenario(name="root", request=Request()))
+        return partial(own.entry, name, names.asked or (Scenario(name="root", request=Request()),))
     where = (*path, "revision")
     checkout = noted(sheet, where, partial(names.origins.checkout, written.revision))
     project = noted(sheet, where, names.origins.project) if checkout else None
@@ -247,14 +247,14 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
     settings = _tls(sheet, path, written, names) if any(map(has_tls, fronts)) else Tls()
     if len(sheet.problems) > known_before:
         return []
-    first = names.asked or Scenario(name="root", request=Request())
+    asked = names.asked or (Scenario(name="root", request=Request()),)
     return [
         Variant(
             entry=AttachedServer(
                 host=server.host,
                 port=server.port,
                 label=written.name or "",
-                ready=None if route is None else ready_of(first),
+                ready=None if route is None else ready_of(asked),
                 way=way,
             ),
             http=http_of(leg),
