@@ -410,10 +410,38 @@ def test_a_comment_calls_nobody(github: GitHub, at: str) -> None:
     assert github.body.endswith("\n\nask @\u2060someone, @\u2060@\u2060&#115;omeone and ä&#65;\n")
 
 
+MORE = "\n**There is more: this is cut, the artifact has all.**\n"
+
+
 def test_a_comment_is_never_longer_than_github_takes(github: GitHub) -> None:
     github.write("comment.md", "ä@" * 100_000)
     github.run()
-    assert 60_000 < len((github.folder / "body").read_bytes()) < 65_536
+    body = (github.folder / "body").read_bytes()
+    assert 60_000 < len(body) < 65_536
+    assert "�" not in body.decode()
+    assert body.decode().endswith(MORE)
+
+
+def test_a_comment_is_cut_between_rows_and_closes_what_is_open(github: GitHub) -> None:
+    rows = "".join(f"| **route{number}** | +4.1% ▼<br>\\[+2.9, +5.3\\] |\n" for number in range(2000))
+    opened = "<details open><summary>All</summary>"
+    github.write("comment.md", f"B is slower\n\n{opened}\n\n| route | CPU |\n|---|---:|\n{rows}\n</details>\n")
+    github.run()
+    body = github.body
+    assert len(body.encode()) < 65_536
+    assert "B is slower" in body
+    assert body.count("<details") == body.count("</details>") == 1
+    assert body.endswith(f"\n</details>\n{MORE}")
+    last = body.removesuffix(f"\n</details>\n{MORE}").splitlines()[-1]
+    assert last.startswith("| **route")
+    assert last.endswith("|")
+
+
+def test_a_comment_that_fits_is_whole(github: GitHub) -> None:
+    told = "## ab\n\n<details><summary>All</summary>\n\nä\n\n</details>\n"
+    github.write("comment.md", told)
+    github.run()
+    assert github.body.endswith(f"\n\n{told}")
 
 
 @pytest.mark.parametrize("missing", ["comment.md", "pulls"])

@@ -146,8 +146,8 @@ class Ready(Frozen):
     status: int = 200
     within_ns: int = 10_000_000_000
     any_status: bool = omitted_if_default(
-        False,
-        "a status below 500 that stays is enough too: of several requests it is the first, which one server may lack",
+        default=False,
+        description="a status below 500 that stays is enough too: the first of several requests may be another server's",
     )
 
     def within(self, ns: int) -> "Ready":
