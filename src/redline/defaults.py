@@ -1,8 +1,8 @@
 """What commands do where no flag says otherwise. `--help` shows these values, so this module imports nothing."""
 
-AB_BUDGET, AB_USERS = "60s", 64
+AB_BUDGET, AB_MOST, AB_USERS = "60s", "20m", 64
 AB_LOAD = f"closed:{AB_USERS}"
-"""The time that `redline ab` measures for, and its load."""
+"""The time that `redline ab` measures each request for, the longest for all of them, and its load."""
 RUN_LENGTH = "5s"
 """How long a load of redline.yaml measures a server alone."""
 LOAD_LENGTH, LOAD_WARM_UP, LOAD_CONNECTIONS = "10s", "1s", 64

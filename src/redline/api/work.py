@@ -5,9 +5,10 @@ import io
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from selectors import SelectorKey
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -51,7 +52,7 @@ def _refuse_to_block(server: str) -> None:
         return
     if port is None or not is_url(server):
         return
-    watched = getattr(getattr(loop, "_selector", None), "get_map", dict)()
+    watched: Mapping[object, SelectorKey] = getattr(getattr(loop, "_selector", None), "get_map", dict)()
     own = {_local_port(key.fd) for key in watched.values()}
     if port in own or (not watched and os.getpid() in owner_of(host or "", port).pids):
         raise UsageError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from redline.cli.command_line import AbFlags
 from redline.cli.flags import split
 from redline.cli.keepalive import kept_alive_or_not
-from redline.cli.project_document import budget_of, loads_of, parts_of, variants_of
+from redline.cli.project_document import budget_of, default_budget, loads_of, parts_of, variants_of
 from redline.cli.request_flags import (
     Placed,
     aborted_when,
@@ -20,7 +20,6 @@ from redline.cli.request_flags import (
     take_recording,
 )
 from redline.cli.written import Given
-from redline.defaults import AB_BUDGET
 from redline.errors import UsageError
 from redline.model.variant import DIRECT
 from redline.suite.project import Project
@@ -30,16 +29,20 @@ _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
 
 
 def ab_document(
-    flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: Placed, project: Project | None = None
+    flags: AbFlags,
+    ends: Callable[[str], tuple[str, str]],
+    placed: Placed,
+    project: Project | None = None,
+    requests: int = 1,
 ) -> dict[str, object]:
     """Return the suite that the flags ask for. Raises UsageError.
 
     `ends` resolves a range such as `main..HEAD`, or a revision that is compared with the work tree, to two revisions.
-    `project` is a redline.yaml whose two servers are compared if the flags name none.
+    `project` is a redline.yaml whose two servers are compared if the flags name none. `requests` counts those of a
+    revision, whose own file lists them.
     """
     take_recording(flags)
     loads: dict[str, object] = {"load": _load(flags, placed)}
-    budget: object = AB_BUDGET
     if project is None and flags.route is not None:
         document = compared({"A": _one_target(flags)}, flags, placed)
     elif project is None:
@@ -52,8 +55,11 @@ def ab_document(
             _check_direct(project, flags.route)
         by_flag = "load" in flags.typed or flags.given(among={"load", "replay"})
         loads = loads if by_flag else loads_of(project)
+    parts = requests
+    if "scenarios" in document:
         chosen = () if describes_requests(flags) else split(flags.scenarios)
-        budget = budget_of(project, 2, parts_of(document["scenarios"], chosen) * len(loads))
+        parts = parts_of(document["scenarios"], chosen) * len(loads)
+    budget = default_budget(2, parts) if project is None else budget_of(project, 2, parts)
     if flags.route is not None:
         document["servers"] = [_also_through(server, flags.route) for server in _servers(document)]
     document |= {

@@ -360,7 +360,7 @@ class AbFlags(RequestFlags):
     git: str | None = LimitFlags.git
     path: str | None = LimitFlags.path
     route: str | None = flag("--route", "PROXY", "Compare A with itself behind a proxy, such as nginx.")
-    lasts: str | None = flag("--for", "TIME", "How long to measure in all.", shown=defaults.AB_BUDGET)
+    lasts: str | None = flag("--for", "TIME", "How long to measure in all.", shown="1m a request")
     load: str = flag("--load", "closed:N|open:RATE", "Users, or requests per second.", defaults.AB_LOAD)
     replay: Path | None = flag("--replay", "FILE", _REPLAY)
     speed: str | None = flag("--speed", "N", _SPEED)

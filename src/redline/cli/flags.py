@@ -142,6 +142,8 @@ def _no_suite(named: str) -> UsageError:
     if _URL.match(named):
         url = re.sub(":/+", "://", named, count=1)  # as a path, it has lost a slash
         return UsageError(f"{url} is a server, and not a suite", hint=f"`redline load {url}` loads it")
+    if foreign := _kind_of(named, b""):
+        return UsageError(f"{named} is {foreign.what}, not a suite", hint=foreign.hint)
     if _COMMAND.search(named):
         hint = f"`redline init {shlex.quote(named)}` writes it into redline.yaml; then leave it out here"
         return UsageError(f"{named} is not a suite; is it a command?", hint=hint)

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from redline.cli.written import Given, of_file, plain
-from redline.defaults import AB_BUDGET, AB_USERS, RUN_LENGTH
+from redline.defaults import AB_BUDGET, AB_MOST, AB_USERS, RUN_LENGTH
 from redline.errors import UsageError
 from redline.model.load import Replay
 from redline.quantities import parse_duration
@@ -158,14 +158,16 @@ def loads_of(project: Project, *, lasting: str | None = None) -> dict[str, objec
 
 
 def budget_of(project: Project, servers: int, parts: int) -> object:
-    """The time that a comparison of `servers` takes: the file's, or a minute for each part of each duet.
-
-    A part is a request under a load.
-    """
+    """The time that a comparison of `servers` takes: the file's, or `default_budget`."""
     if project.written.budget is not None:
         return of_file(project.document, ("budget",))
+    return default_budget(servers, parts)
+
+
+def default_budget(servers: int, parts: int) -> str:
+    """A minute for each part of each duet, and 20 minutes at most. A part is a request under a load."""
     duets = -(-(servers - 1) // MOST_COMPARED)
-    return f"{duets * parts * parse_duration(AB_BUDGET) // 1_000_000_000}s"
+    return f"{min(duets * parts * parse_duration(AB_BUDGET), parse_duration(AB_MOST)) // 1_000_000_000}s"
 
 
 def parts_of(written: object, globs: Sequence[str]) -> int:

@@ -147,7 +147,7 @@ class Ready(Frozen):
     within_ns: int = 10_000_000_000
     any_status: bool = omitted_if_default(
         default=False,
-        description="a status below 500 that stays is enough too: the first of several requests may be another server's",
+        description="a status below 500 that stays is enough too: a server may lack the first of several requests",
     )
 
     def within(self, ns: int) -> "Ready":

@@ -4,7 +4,7 @@ import os
 import shlex
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from redline.cli.flags import command_line, form_of, naming, refuse, split
 from redline.cli.origins import FromRepository, project_here, project_name
 from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_servers, builds_of
-from redline.cli.project_document import in_its_words, variants_of
+from redline.cli.project_document import in_its_words, parts_of, scenarios_of, variants_of
 from redline.cli.request_flags import describes_requests, placed_here, referenced
 from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
@@ -79,11 +79,19 @@ def _project(flags: AbFlags) -> Project | None:
     return project
 
 
+def _requests(flags: AbFlags) -> int:
+    """Count the requests of revisions, with the mix, as the redline.yaml of this folder has them."""
+    with suppress(UsageError):
+        project = project_here()
+        return 1 if project is None else parts_of(scenarios_of(project), split(flags.scenarios))
+    return 1
+
+
 def created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionView, console: Console) -> RunSession:
     """The comparison that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
     here = FromRepository(Path.cwd())
     project = _project(flags)
-    document = ab_document(flags, here.ends, placed_here(flags), project)
+    document = ab_document(flags, here.ends, placed_here(flags), project, _requests(flags))
     _warn_of_changes(document, here, console)
     by_file = "scenarios" not in document or (project is not None and not describes_requests(flags))
     overrides = Overrides(scenarios=split(flags.scenarios)) if by_file else AS_WRITTEN
@@ -121,7 +129,7 @@ def _write_suite(flags: AbFlags, file: Path, console: Console) -> None:
     if file.exists():
         raise UsageError(f"{file} exists already", hint="give another name, or remove it")
     project, placed = _project(flags), partial(os.path.relpath, start=file.parent)
-    document = ab_document(flags, FromRepository(Path.cwd()).ends, placed, project)
+    document = ab_document(flags, FromRepository(Path.cwd()).ends, placed, project, _requests(flags))
     command = shlex.join([places.own_name(), "run", str(file)])
     folder = file.parent.resolve()
     origins, known = FromRepository(folder).origins(), proxies_of(document, folder)

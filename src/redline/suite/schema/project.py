@@ -207,7 +207,7 @@ class ProjectSchema(StartedSchema):
     )
     budget: Budget | None = Field(
         default=None,
-        description="how long servers are compared; default: a minute for each request and load",
+        description="how long servers are compared; default: a minute for each request and load, 20 at most",
         examples=["5m"],
     )
 

@@ -247,14 +247,14 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
     settings = _tls(sheet, path, written, names) if any(map(has_tls, fronts)) else Tls()
     if len(sheet.problems) > known_before:
         return []
-    asked = names.asked or (Scenario(name="root", request=Request()),)
+    scenarios = names.asked or (Scenario(name="root", request=Request()),)
     return [
         Variant(
             entry=AttachedServer(
                 host=server.host,
                 port=server.port,
                 label=written.name or "",
-                ready=None if route is None else ready_of(asked),
+                ready=None if route is None else ready_of(scenarios),
                 way=way,
             ),
             http=http_of(leg),
