@@ -104,3 +104,25 @@ def test_a_file_is_not_read_from_elsewhere_and_a_secret_is_not_sent(tmp_path: Pa
         "that upload a file which is not recorded: save it beside the recording": 1,
         "whose body holds a secret (`password`)": 1,
     }
+
+
+def test_what_a_command_of_curl_says_beside_its_request_is_named(tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_text("{}")
+    lines = [
+        "curl -k --cacert ca.pem https://h/a",
+        "curl -E me.pem --key me.key https://h/b",
+        "curl https://h/c --next https://h/d -: https://h/e",
+        "curl --url-query a=b https://h/f",
+        "curl --variable a=b https://h/g",
+        "curl --data-binary @- https://h/h",
+        "curl --data-binary @missing.json https://h/i",
+        "curl --data-binary @body.json https://h/j",
+    ]
+    made = imported("\n".join(lines), tmp_path)
+    assert [request.get("get", request.get("post")) for request in made.requests] == ["/a", "/b", "/j"]
+    assert made.total == 10
+    said = "of curl, which is a flag of the command that loads"
+    assert left(made, "secret") == {f"--{flag} {said}": 1 for flag in ("cacert", "insecure", "cert", "key")}
+    whys = [(why.partition(": ")[2].partition(" has")[0], count) for why, count in left(made).items()]
+    assert whys[:2] == [("curl -:", 3), ("curl --url-query", 1)]
+    assert all(word in " ".join(left(made)) for word in ("--variable", "standard input", "missing.json"))

@@ -15,6 +15,8 @@ from redline.suite.importing.journeys import ROWS_FILE, MadeJourney, read_journe
 from redline.suite.schema.document import Plain
 from redline.suite.schema.request import METHODS
 
+_HEADINGS = {"request": "left out:", "secret": "sent without:", "value": "sent as recorded:"}
+
 
 def import_journey(flags: ImportFlags) -> None:
     """Show which steps a recording has, and write them. Raises UsageError and StoreError."""
@@ -30,6 +32,9 @@ def import_journey(flags: ImportFlags) -> None:
         keep = frozenset(name.lower() for name in split(flags.keep))
         made = read_journey(source, host=flags.host, keep=keep, whole=flags.all)
     if flags.output is not None:
+        if made.files and flags.output.resolve().parent != flags.file.resolve().parent:
+            message = f"{flags.file} names {made.files[0]}, which is read from the folder of the journey"
+            raise UsageError(message, hint=f"write the journey there: -o {flags.file.parent / flags.output.name}")
         text = f"# A journey of {flags.file.name}, recording of a browser (HAR).\n{as_yaml(made.document)}"
         with as_store_error(flags.output):
             write_atomically(flags.output, text.encode())
@@ -45,7 +50,7 @@ def _lines(made: MadeJourney, flags: ImportFlags) -> Iterator[str]:
         yield from map(_step, made.once)
         yield "then again and again:"
     yield from map(_step, made.steps)
-    for kind, heading in {"request": "left out:", "secret": "sent without:"}.items():
+    for kind, heading in _HEADINGS.items():
         notes = sorted((note for note in made.left_out if note.kind == kind), key=lambda note: -note.count)
         yield from [heading] if notes else []
         for note in notes:

@@ -1,13 +1,17 @@
 //! The cookies of a visitor.
 
 use crate::date;
+use crate::site::{self, Dropped, Refusal, Site};
 
 /// The most cookies that are kept, as in browsers (RFC 6265, section 6.1).
 const MOST_COOKIES: usize = 50;
-/// The longest `Set-Cookie` that is read.
+/// The most bytes of a name and its value together, and of the value of an attribute (RFC 6265bis, section 5.6).
 const LONGEST: usize = 4096;
+const LONGEST_ATTRIBUTE: usize = 1024;
+/// How many dropped cookies are remembered, to be named.
+const MOST_DROPPED: usize = 4;
 
-/// The cookies of a visitor of a single host, by name and path.
+/// The cookies of a visitor of a single host, by name, path and domain.
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
     cookies: Vec<Cookie>,
@@ -15,6 +19,7 @@ pub struct Jar {
     header: Vec<u8>,
     /// Whether the header depends on its target or on the time: not all cookies are without an end, and sent with any request.
     varies: bool,
+    dropped: Vec<Dropped>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +27,8 @@ struct Cookie {
     name: Box<[u8]>,
     value: Vec<u8>,
     path: Box<[u8]>,
+    /// That of its `Domain`, with which it is another cookie than without; empty for a cookie of the host alone.
+    domain: Box<[u8]>,
     secure: bool,
     /// Seconds since 1970.
     expires_s: Option<i64>,
@@ -41,20 +48,40 @@ impl Jar {
     /// Forget all cookies.
     pub fn clear(&mut self) {
         self.cookies.clear();
+        self.dropped.clear();
         self.settle();
     }
 
-    /// An answer to the request for `target` has this `Set-Cookie`. `tls`: it came over TLS. `now_s`: seconds since 1970.
+    /// An answer of the `site` to the request for `target` has this `Set-Cookie`. `now_s`: seconds since 1970.
     ///
-    /// What is no cookie is ignored, and so is a cookie that would exceed the limits: 4 KiB, or 50 cookies that have not expired.
-    pub fn set(&mut self, set_cookie: &[u8], target: &[u8], tls: bool, now_s: i64) {
-        if self.set_again(set_cookie, target, tls, now_s) {
+    /// A cookie that browsers drop is dropped, and remembered for [`Self::dropped`]: one of another host, one that is
+    /// `Secure` where connections are not, one that exceeds the limits.
+    pub fn set(&mut self, set_cookie: &[u8], target: &[u8], site: &Site, now_s: i64) {
+        if self.set_again(set_cookie, target, site, now_s) {
             return;
         }
-        let Some(cookie) = Cookie::parse(set_cookie, target, now_s).filter(|cookie| tls || !cookie.secure) else {
-            return;
-        };
-        let known = self.cookies.iter().position(|other| other.name == cookie.name && other.path == cookie.path);
+        match Cookie::parse(set_cookie, target, site, now_s) {
+            Ok(cookie) => self.keep(cookie, now_s),
+            Err(why) => self.drop_cookie(name_of(set_cookie), why),
+        }
+        self.settle();
+    }
+
+    /// The cookies that were dropped, each once; of many the first.
+    #[must_use]
+    pub fn dropped(&self) -> &[Dropped] {
+        &self.dropped
+    }
+
+    fn drop_cookie(&mut self, name: &[u8], why: Refusal) {
+        let dropped = Dropped::new(name, why);
+        if self.dropped.len() < MOST_DROPPED && !self.dropped.contains(&dropped) {
+            self.dropped.push(dropped);
+        }
+    }
+
+    fn keep(&mut self, cookie: Cookie, now_s: i64) {
+        let known = self.cookies.iter().position(|other| other.is_same(&cookie));
         match (known, cookie.has_expired(now_s)) {
             (Some(known), true) => drop(self.cookies.remove(known)),
             (Some(known), false) => self.cookies[known] = cookie,
@@ -63,31 +90,33 @@ impl Jar {
                 if self.cookies.len() >= MOST_COOKIES {
                     self.cookies.retain(|cookie| !cookie.has_expired(now_s));
                 }
-                if self.cookies.len() < MOST_COOKIES {
-                    // Longer paths come first, and then older cookies (RFC 6265, section 5.4).
-                    let after = |other: &Cookie| other.path.len() >= cookie.path.len();
-                    let place = self.cookies.iter().position(|other| !after(other)).unwrap_or(self.cookies.len());
-                    self.cookies.insert(place, cookie);
+                if self.cookies.len() >= MOST_COOKIES {
+                    self.drop_cookie(&cookie.name, Refusal::TooMany);
+                    return;
                 }
+                // Longer paths come first, and then older cookies (RFC 6265, section 5.4).
+                let after = |other: &Cookie| other.path.len() >= cookie.path.len();
+                let place = self.cookies.iter().position(|other| !after(other)).unwrap_or(self.cookies.len());
+                self.cookies.insert(place, cookie);
             }
         }
-        self.settle();
     }
 
     /// The cookies have changed. The header of those that nearly all servers set is put together once.
     fn settle(&mut self) {
         self.varies = !self.cookies.iter().all(Cookie::is_for_all);
         if !self.varies {
-            self.put_together(b"/", false, 0);
+            self.put_together(b"/", None, 0);
         }
     }
 
     /// Set a cookie by the text that set it last, which many servers send with every answer: it is compared, not parsed. Returns
     /// whether it was set.
-    fn set_again(&mut self, text: &[u8], target: &[u8], tls: bool, now_s: i64) -> bool {
+    fn set_again(&mut self, text: &[u8], target: &[u8], site: &Site, now_s: i64) -> bool {
         let is_same = |cookie: &&mut Cookie| {
             *cookie.text == *text
-                && (tls || !cookie.secure)
+                && (site.is_secure() || !cookie.secure)
+                && site.takes(&cookie.domain)
                 && (cookie.names_path || *cookie.path == *default_path(target))
         };
         let Some(cookie) = self.cookies.iter_mut().find(is_same) else {
@@ -97,20 +126,21 @@ impl Jar {
         !cookie.has_expired(now_s)
     }
 
-    /// The cookies for a request to `target`, which begins with `/`, as `a=b; c=d`; empty for none.
+    /// The cookies for a request of the `site` to `target`, which begins with `/`, as `a=b; c=d`; empty for none.
     #[inline]
-    pub fn header(&mut self, target: &[u8], tls: bool, now_s: i64) -> &[u8] {
+    pub fn header(&mut self, target: &[u8], site: &Site, now_s: i64) -> &[u8] {
         if self.varies {
-            self.put_together(target, tls, now_s);
+            self.put_together(target, Some(site), now_s);
         }
         &self.header
     }
 
-    fn put_together(&mut self, target: &[u8], tls: bool, now_s: i64) {
+    fn put_together(&mut self, target: &[u8], site: Option<&Site>, now_s: i64) {
         self.header.clear();
         let path = path_of(target);
         for cookie in &self.cookies {
-            if cookie.has_expired(now_s) || (cookie.secure && !tls) || !matches(path, &cookie.path) {
+            let is_hidden = cookie.secure && !site.is_some_and(Site::is_secure);
+            if cookie.has_expired(now_s) || is_hidden || !matches(path, &cookie.path) {
                 continue;
             }
             if !self.header.is_empty() {
@@ -142,47 +172,85 @@ impl Cookie {
         self.expires_s.is_some_and(|expires_s| expires_s <= now_s)
     }
 
-    /// RFC 6265, section 5.2 and 5.3; prefixes of names, as in section 4.1.3 of its successor.
-    fn parse(text: &[u8], target: &[u8], now_s: i64) -> Option<Self> {
-        if text.len() > LONGEST || text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
-            return None;
+    fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.path == other.path && self.domain == other.domain
+    }
+
+    /// RFC 6265bis, sections 5.6 and 5.7.
+    fn parse(text: &[u8], target: &[u8], site: &Site, now_s: i64) -> Result<Self, Refusal> {
+        if text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
+            return Err(Refusal::Control);
         }
-        let mut parts = text.split(|byte| *byte == b';');
-        let pair = parts.next()?;
+        let pair = text.split(|byte| *byte == b';').next().unwrap_or_default();
         let (name, value) = split_at_equals(pair).unwrap_or((&[], pair.trim_ascii()));
         if name.is_empty() && value.is_empty() {
-            return None;
+            return Err(Refusal::Empty);
         }
-        let (mut path, mut secure, mut max_age_s, mut expires_s) = (None, false, None, None);
-        for part in parts {
-            let (attribute, value) = split_at_equals(part).unwrap_or((part.trim_ascii(), &[]));
-            if attribute.eq_ignore_ascii_case(b"path") {
-                path = Some(value).filter(|value| value.first() == Some(&b'/'));
-            } else if attribute.eq_ignore_ascii_case(b"secure") {
-                secure = true;
-            } else if attribute.eq_ignore_ascii_case(b"max-age") {
-                max_age_s = seconds(value).or(max_age_s);
-            } else if attribute.eq_ignore_ascii_case(b"expires") {
-                expires_s = std::str::from_utf8(value).ok().and_then(date::parse).or(expires_s);
-            }
+        if name.len() + value.len() > LONGEST {
+            return Err(Refusal::TooLong);
         }
+        let Attributes { path, domain, secure, max_age_s, expires_s } = Attributes::of(text);
+        let domain = site.domain_of(domain)?;
+        if secure && !site.is_secure() {
+            return Err(Refusal::NotSecure);
+        }
+        // A cookie without a name whose value looks like a prefixed name would pass for one where it is sent.
+        let prefixed = if name.is_empty() { value } else { name };
+        site::check_prefix(prefixed, secure && !name.is_empty(), domain.is_empty() && path == Some(b"/"))?;
         let expires_s =
             max_age_s.map(|age_s| if age_s <= 0 { i64::MIN } else { now_s.saturating_add(age_s) }).or(expires_s);
-        let names_path = path.is_some();
-        let path = path.unwrap_or_else(|| default_path(target));
-        let prefixed = |prefix: &[u8]| name.len() >= prefix.len() && name[..prefix.len()].eq_ignore_ascii_case(prefix);
-        let is_allowed = !prefixed(b"__secure-") && !prefixed(b"__host-") || secure;
-        is_allowed.then(|| Self {
+        Ok(Self {
             name: name.into(),
             value: value.to_vec(),
-            path: path.into(),
+            names_path: path.is_some(),
+            path: path.unwrap_or_else(|| default_path(target)).into(),
+            domain,
             secure,
             expires_s,
             text: text.into(),
-            names_path,
             max_age_s,
         })
     }
+}
+
+/// What stands behind the name and the value of a cookie.
+#[derive(Default)]
+struct Attributes<'a> {
+    path: Option<&'a [u8]>,
+    domain: &'a [u8],
+    secure: bool,
+    max_age_s: Option<i64>,
+    expires_s: Option<i64>,
+}
+
+impl<'a> Attributes<'a> {
+    /// RFC 6265bis, section 5.6: the last of equal names counts, and one that is too long does not.
+    fn of(text: &'a [u8]) -> Self {
+        let mut read = Self::default();
+        for part in text.split(|byte| *byte == b';').skip(1) {
+            let (name, value) = split_at_equals(part).unwrap_or((part.trim_ascii(), &[]));
+            if value.len() > LONGEST_ATTRIBUTE {
+                continue;
+            }
+            match &*name.to_ascii_lowercase() {
+                b"path" => read.path = Some(value).filter(|value| value.first() == Some(&b'/')),
+                b"domain" => read.domain = value,
+                b"secure" => read.secure = true,
+                b"max-age" => read.max_age_s = seconds(value).or(read.max_age_s),
+                b"expires" => {
+                    read.expires_s = std::str::from_utf8(value).ok().and_then(date::parse).or(read.expires_s);
+                }
+                _ => {}
+            }
+        }
+        read
+    }
+}
+
+/// The name of a cookie, or of one without a name its value.
+fn name_of(set_cookie: &[u8]) -> &[u8] {
+    let pair = set_cookie.split(|byte| *byte == b';').next().unwrap_or_default();
+    split_at_equals(pair).map_or(pair.trim_ascii(), |(name, _)| name)
 }
 
 fn split_at_equals(part: &[u8]) -> Option<(&[u8], &[u8])> {

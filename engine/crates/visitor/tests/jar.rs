@@ -1,21 +1,26 @@
 //! Cookies, by the examples and rules of RFC 6265.
 
 use proptest::prelude::*;
-use redline_visitor::Jar;
+use redline_visitor::{Jar, Site};
 
 const NOW: i64 = 1_000_000;
+
+/// A shop far away, over TLS or not.
+fn shop(tls: bool) -> Site {
+    Site::new("www.shop.example", tls)
+}
 
 /// The cookies of a jar after these `Set-Cookie`, each with the target of its request.
 fn jar(set: &[(&str, &str)]) -> Jar {
     let mut jar = Jar::new();
     for (text, target) in set {
-        jar.set(text.as_bytes(), target.as_bytes(), false, NOW);
+        jar.set(text.as_bytes(), target.as_bytes(), &shop(false), NOW);
     }
     jar
 }
 
 fn sent(jar: &mut Jar, target: &str) -> String {
-    String::from_utf8(jar.header(target.as_bytes(), false, NOW).to_vec()).unwrap()
+    String::from_utf8(jar.header(target.as_bytes(), &shop(false), NOW).to_vec()).unwrap()
 }
 
 #[test]
@@ -23,7 +28,7 @@ fn cookies_are_sent_back_in_order() {
     let mut jar =
         jar(&[("SID=31d4", "/"), ("lang = en-US ; Path=/; HttpOnly", "/a"), ("SID=96; Path=/", "/login?x=/y")]);
     assert_eq!(sent(&mut jar, "/"), "SID=96; lang=en-US");
-    jar.set(b"lang=; Max-Age=0", b"/", false, NOW);
+    jar.set(b"lang=; Max-Age=0", b"/", &shop(false), NOW);
     assert_eq!(sent(&mut jar, "/"), "SID=96");
     assert_eq!(jar.value(b"SID", NOW), Some(&b"96"[..]));
     jar.clear();
@@ -51,19 +56,19 @@ fn cookies_expire() {
         ("f=6; Max-Age=-1", "/"),
     ]);
     assert_eq!(sent(&mut jar, "/"), "a=1; c=3; d=4; e=5");
-    let later = String::from_utf8(jar.header(b"/", false, NOW + 10).to_vec()).unwrap();
+    let later = String::from_utf8(jar.header(b"/", &shop(false), NOW + 10).to_vec()).unwrap();
     assert_eq!(later, "c=3; d=4; e=5");
 }
 
 #[test]
 fn secure_cookies_need_tls() {
     let mut jar = Jar::new();
-    jar.set(b"a=1; secure", b"/", false, NOW);
-    jar.set(b"__Host-b=1; Path=/", b"/", true, NOW);
-    assert_eq!(jar.header(b"/", true, NOW), b"");
-    jar.set(b"a=1; SECURE", b"/", true, NOW);
-    assert_eq!(jar.header(b"/", false, NOW), b"");
-    assert_eq!(jar.header(b"/", true, NOW), b"a=1");
+    jar.set(b"a=1; secure", b"/", &shop(false), NOW);
+    jar.set(b"__Host-b=1; Path=/", b"/", &shop(true), NOW);
+    assert_eq!(jar.header(b"/", &shop(true), NOW), b"");
+    jar.set(b"a=1; SECURE", b"/", &shop(true), NOW);
+    assert_eq!(jar.header(b"/", &shop(false), NOW), b"");
+    assert_eq!(jar.header(b"/", &shop(true), NOW), b"a=1");
 }
 
 #[test]
@@ -85,7 +90,7 @@ fn what_is_no_cookie_is_ignored() {
 fn a_jar_is_bounded() {
     let mut jar = Jar::new();
     for i in 0..1000 {
-        jar.set(format!("c{i}=1").as_bytes(), b"/", false, NOW);
+        jar.set(format!("c{i}=1").as_bytes(), b"/", &shop(false), NOW);
     }
     assert_eq!(sent(&mut jar, "/").matches('=').count(), 50);
 }
@@ -96,10 +101,10 @@ proptest! {
     fn what_is_sent_back_can_be_sent(texts in prop::collection::vec(any::<Vec<u8>>(), 0..20), value in "[a-z0-9]{0,8}") {
         let mut jar = Jar::new();
         for text in &texts {
-            jar.set(text, b"/a/b", true, NOW);
+            jar.set(text, b"/a/b", &shop(true), NOW);
         }
-        jar.set(format!("last={value}; Path=/").as_bytes(), b"/a/b", true, NOW);
-        let header = jar.header(b"/a/b", true, NOW).to_vec();
+        jar.set(format!("last={value}; Path=/").as_bytes(), b"/a/b", &shop(true), NOW);
+        let header = jar.header(b"/a/b", &shop(true), NOW).to_vec();
         prop_assert!(header.iter().all(|byte| *byte == b'\t' || !byte.is_ascii_control()));
         prop_assert_eq!(jar.value(b"last", NOW), Some(value.as_bytes()));
     }
@@ -117,17 +122,115 @@ proptest! {
             "c=1; Expires=Mon, 12 Jan 1970 13:46:50 GMT", "c=1; Max-Age=5; Path=y",
         ];
         let (mut jar, mut other, mut now_s) = (Jar::new(), Jar::new(), NOW);
-        other.set(b"z=1; Path=/never", b"/", false, NOW);
+        other.set(b"z=1; Path=/never", b"/", &shop(false), NOW);
         for (turn, (text, target, tls, later_s)) in sets.into_iter().enumerate() {
             now_s += later_s;
             let target = ["/", "/x/1", "/x/y/2?z"][target].as_bytes();
-            jar.set(TEXTS[text].as_bytes(), target, tls, now_s);
-            other.set(format!("{}; turn={turn}", TEXTS[text]).as_bytes(), target, tls, now_s);
+            jar.set(TEXTS[text].as_bytes(), target, &shop(tls), now_s);
+            other.set(format!("{}; turn={turn}", TEXTS[text]).as_bytes(), target, &shop(tls), now_s);
             for target in [&b"/"[..], b"/x/1", b"/x/y/2"] {
                 for (tls, now_s) in [(false, now_s), (true, now_s + 4), (true, now_s + 9)] {
-                    prop_assert_eq!(jar.header(target, tls, now_s), other.header(target, tls, now_s));
+                    prop_assert_eq!(jar.header(target, &shop(tls), now_s), other.header(target, &shop(tls), now_s));
                 }
             }
         }
     }
+}
+
+/// What is kept of a cookie of a host, or why it is dropped.
+fn kept(host: &str, tls: bool, text: &str) -> Result<String, String> {
+    let (mut jar, site) = (Jar::new(), Site::new(host, tls));
+    jar.set(text.as_bytes(), b"/a/b", &site, NOW);
+    let header = String::from_utf8(jar.header(b"/a/b", &site, NOW).to_vec()).unwrap();
+    match jar.dropped() {
+        [] => Ok(header),
+        [dropped] => {
+            assert_eq!(header, "");
+            Err(dropped.to_string())
+        }
+        more => panic!("{more:?}"),
+    }
+}
+
+#[test]
+fn a_cookie_of_another_host_is_dropped_by_name() {
+    for (host, domain) in [
+        ("shop.example", "shop.example"),
+        ("www.shop.example", "shop.example"),
+        ("www.shop.example", ".Shop.Example"),
+        ("www.shop.example", ""),
+        ("a.b.co.uk", "b.co.uk"),
+        ("localhost", "localhost"),
+        ("github.io", "github.io"), // a public suffix itself: of this host alone
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1]", "::1"),
+    ] {
+        assert_eq!(kept(host, true, &format!("sid=1; Domain={domain}")), Ok("sid=1".to_owned()), "{host} {domain}");
+    }
+    for (host, domain, why) in [
+        ("shop.example", "id.example", "its Domain is id.example, and the host is shop.example"),
+        ("shop.example", "www.shop.example", "its Domain is www.shop.example, and the host is shop.example"),
+        ("myshop.example", "shop.example", "its Domain is shop.example, and the host is myshop.example"),
+        ("shop.example", "shop.example.", "its Domain is shop.example., and the host is shop.example"),
+        ("127.0.0.1", "0.0.1", "its Domain is 0.0.1, and the host is 127.0.0.1"),
+        ("127.0.0.1", "shop.example", "its Domain is shop.example, and the host is 127.0.0.1"),
+        ("shop.co.uk", "co.uk", "its Domain co.uk is a public suffix, under which others have sites"),
+        ("me.github.io", "GitHub.io", "its Domain github.io is a public suffix, under which others have sites"),
+        ("shop.test", "test", "its Domain test is a public suffix, under which others have sites"),
+        ("shop.example", "shop.example; Domain=com", "its Domain is com, and the host is shop.example"),
+    ] {
+        let dropped = format!("the cookie `sid` was dropped, as browsers do: {why}");
+        assert_eq!(kept(host, true, &format!("sid=1; Domain={domain}")), Err(dropped), "{host} {domain}");
+    }
+}
+
+#[test]
+fn secure_cookies_are_sent_to_this_machine_without_tls() {
+    for host in ["127.0.0.1", "127.8.0.1", "[::1]", "localhost", "LOCALHOST", "shop.localhost", "localhost."] {
+        assert_eq!(kept(host, false, "sid=1; Secure"), Ok("sid=1".to_owned()), "{host}");
+    }
+    for host in ["10.0.0.1", "[::2]", "shop.example", "mylocalhost", "localhost.example"] {
+        let why = kept(host, false, "sid=1; Secure").unwrap_err();
+        assert!(why.contains("`sid` was dropped") && why.contains("it is Secure"), "{host}: {why}");
+        assert_eq!(kept(host, true, "sid=1; Secure"), Ok("sid=1".to_owned()));
+    }
+}
+
+#[test]
+fn names_with_a_prefix_keep_its_promise() {
+    for text in ["__Secure-a=1; Secure", "__Host-a=1; Secure; Path=/", "__host-a=1; path=/; SECURE", "__Hos=1"] {
+        assert!(kept("shop.example", true, text).is_ok_and(|sent| !sent.is_empty()), "{text}");
+    }
+    for text in [
+        "__Secure-a=1",
+        "__SECURE-a=1",
+        "__Host-a=1; Path=/",
+        "__Host-a=1; Secure",
+        "__Host-a=1; Secure; Path=/a",
+        "__Host-a=1; Secure; Path=/; Domain=shop.example",
+        "=__Host-a=1; Secure; Path=/",
+        "=__Secure-a=1; Secure",
+    ] {
+        assert!(kept("shop.example", true, text).is_err_and(|why| why.contains("needs Secure")), "{text}");
+    }
+}
+
+#[test]
+fn the_size_of_a_cookie_is_that_of_its_name_and_value() {
+    let value = "x".repeat(4093);
+    assert_eq!(kept("h.example", true, &format!("sid={value}; Path=/; HttpOnly")), Ok(format!("sid={value}")));
+    let why = kept("h.example", true, &format!("sid={value}y")).unwrap_err();
+    assert!(why.contains("more than 4,096 bytes"), "{why}");
+    // An attribute that is too long does not count.
+    let text = format!("sid=1; Path=/{}", "y".repeat(1024));
+    assert_eq!(kept("h.example", true, &text), Ok("sid=1".to_owned()));
+}
+
+#[test]
+fn cookies_of_a_host_and_of_its_domain_are_two() {
+    let (mut jar, site) = (Jar::new(), shop(true));
+    for text in ["a=1; Path=/", "a=2; Path=/; Domain=shop.example", "a=3; Path=/; Domain=www.shop.example"] {
+        jar.set(text.as_bytes(), b"/", &site, NOW);
+    }
+    assert_eq!(jar.header(b"/", &site, NOW), b"a=1; a=2; a=3");
 }

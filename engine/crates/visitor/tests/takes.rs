@@ -6,7 +6,7 @@ const HEAD: &[u8] = b"HTTP/1.1 302 x-other: no\r\nLocation:  /next?id=1 \r\nX-CS
 
 fn taken(take: &Take, body: &[u8]) -> Option<String> {
     let mut jar = Jar::new();
-    jar.set(b"sid=abc", b"/", false, 0);
+    jar.set(b"sid=abc", b"/", &redline_visitor::Site::new("shop.example", false), 0);
     let mut value = b"before".to_vec();
     let has = take.take(HEAD, body, &jar, 0, &mut value);
     has.then(|| String::from_utf8(value).unwrap())

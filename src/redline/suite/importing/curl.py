@@ -64,6 +64,7 @@ _NO_TEXT = re.compile("[\0\ud800-\udbff\udc00-\udc7f\udd00-\udfff]")
 _SET_BY_THE_ENGINE = {"connection", "content-length"}
 _OF_A_BODY = {"transfer-encoding", "expect"}
 _TYPE = "Content-Type"
+_NEXT = frozenset({"-:", "--next"})
 
 
 def _no_file(name: str) -> bytes:
@@ -305,9 +306,13 @@ def read_commands(source: RequestSource, into: Gathering) -> None:
             if request.body is not None and request.body.startswith("@"):
                 source.body(request.body[1:])
         except UsageError as error:
-            into.leave_out(f"that cannot be sent: {error.message}", f"line {line}")
+            several = sum(word in _NEXT for word in rest)  # each begins another request of the command
+            into.leave_out(f"that cannot be sent: {error.message}", f"line {line}", 1 + several)
             continue
         _add(request, into)
+        for name in request.way:
+            why = f"--{name.replace('_', '-')} of curl, which is a flag of the command that loads"
+            into.leave_out(why, f"line {line}", kind="secret")
 
 
 def _add(request: CurlRequest, into: Gathering) -> None:

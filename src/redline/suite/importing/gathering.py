@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
+from redline.errors import UsageError
 from redline.model.template import as_literal
 from redline.quantities import LONGEST_DURATION_NS, clip, duration
 from redline.suite.importing.form_parts import AskedPart, secret_in_parts, written_parts
@@ -49,7 +50,7 @@ NOT_SENT = _OF_THE_CONNECTION | _OF_THE_BROWSER | _OF_A_REQUEST
 _ONE_REQUEST: TypeAdapter[OneRequestSchema] = TypeAdapter(OneRequestSchema)
 _SCHEMES = ("http", "https")
 
-Kind = Literal["request", "secret", "made"]
+Kind = Literal["request", "secret", "made", "value"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class Asked(NamedTuple):
 class ImportNote:
     """A note about requests: their number, the reason, and an example.
 
-    Depending on `kind` they are left out, sent without a secret, or sent with generated values.
+    Depending on `kind` they are left out, sent without a secret, with generated values, or with recorded values that
+    a server may no longer take.
     """
 
     count: int
@@ -153,6 +155,7 @@ class Gathering:
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
     first_host: str = ""
     times: list[tuple[Sent, Asked]] = field(default_factory=list)
+    untimed: int = 0
 
     def leave_out(self, why: str, example: str = "", count: int = 1, kind: Kind = "request") -> None:
         """Note that requests, or secrets in them, are left out."""
@@ -162,6 +165,13 @@ class Gathering:
     def add(self, asked: Asked, count: int = 1, times: Iterable[Sent] = ()) -> None:
         """Add `count` occurrences of a request, unless it cannot be sent again; at these times, if wanted."""
         target, example = asked.target, f"{asked.method} {asked.target.partition('?')[0]}"
+        times = tuple(times)
+        if self.wanted.times and len(times) < count:  # a replay sends what has a time
+            self.untimed += count - len(times)
+            self.leave_out("without a time that can be read", example, count - len(times))
+            count = len(times)
+        if not count:
+            return
         if asked.status == 101:
             self.leave_out("of a WebSocket", example, count)
         elif asked.status is not None and not 200 <= asked.status < 400:
@@ -204,6 +214,8 @@ class Gathering:
 
         The first request of a page names its host, even if requests to other hosts outnumber it.
         """
+        if self.untimed and not self.times:
+            raise self._timeless()
         host = self._host(of_a_page=of_a_page)
         by_request = list[tuple[int, Asked, int | None]]()
         for asked, statuses in self.counted.items():
@@ -244,7 +256,7 @@ class Gathering:
         """
         known = [(sent, places[asked]) for sent, asked in self.times if asked in places]
         if self.wanted.times and not known:
-            raise self.source.wrong("this file does not say when its requests were sent", "load it at a rate: -R RATE")
+            raise self._timeless()
         known.sort(key=lambda entry: entry[0])
         written = [sent.at_ns for sent, _ in known]
         times = spread(written)
@@ -253,6 +265,9 @@ class Gathering:
             raise self.source.wrong(message, "cut a part of it, such as: grep '26/Nov/2026:12:' access.log > noon.log")
         arrivals = (Arrival(at_ns - times[0], request) for at_ns, (_, request) in zip(times, known, strict=True))
         return tuple(arrivals), times != written
+
+    def _timeless(self) -> UsageError:
+        return self.source.wrong("this file does not say when its requests were sent", "load it at a rate: -R RATE")
 
     def _secret_in_body(self, asked: Asked) -> str | None:
         """The name of the first secret in a body; None if there is none."""

@@ -1,14 +1,49 @@
-"""HAR 1.2: requests recorded by a browser's developer tools. Pure."""
+"""HAR 1.2: requests recorded by a browser's developer tools, a proxy or a test. Pure.
 
-from urllib.parse import quote_plus
+One reader for lists, replays and journeys: an entry is a request that was answered, or left out for a reason.
+"""
 
-from redline.quantities import clip
-from redline.suite.importing.form_parts import LackedFileError, parts_of
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from redline.suite.importing.form_parts import AskedPart
 from redline.suite.importing.gathering import Asked, Gathering, Sent
+from redline.suite.importing.har_body import IncompleteBodyError, answer_of, body_of, headers_of
 from redline.suite.importing.source import RequestSource, member, text_at
 from redline.suite.importing.times import time_of
 
-_FORM = "application/x-www-form-urlencoded"
+
+class HarEntry(NamedTuple):
+    """A recorded request with its answer.
+
+    `base` is its scheme and host. `at_ns` is None without a time that can be read, `status` without a recorded answer.
+    `lacks_answer`: the recorder left out the content of the answer.
+    """
+
+    method: str
+    url: str
+    base: str
+    example: str
+    headers: tuple[tuple[str, str], ...]
+    body: str | None
+    parts: tuple[AskedPart, ...]
+    body_type: str
+    status: int | None
+    at_ns: int | None
+    took_ms: float
+    resource: str
+    answer_headers: tuple[tuple[str, str], ...]
+    answer: str
+    answer_type: str
+    lacks_answer: bool
+
+
+class HarLeftOut(NamedTuple):
+    """An entry that is not sent: `why` completes `requests …`."""
+
+    why: str
+    example: str
 
 
 def is_har(value: object) -> bool:
@@ -16,67 +51,86 @@ def is_har(value: object) -> bool:
     return isinstance(member(value, "log", "entries"), list)
 
 
-def entries_of(source: RequestSource) -> list[object]:
-    """The entries of a recording. Raises UsageError."""
+def read_entries(source: RequestSource) -> Iterator[HarEntry | HarLeftOut]:
+    """The entries of a recording, in its order: as many as it has. Raises UsageError."""
     value = source.json()
     if not is_har(value):
         raise source.wrong("`log.entries` is missing", "export the recording again, as HAR", field="log.entries")
-    entries: list[object] = value["log"]["entries"]
-    return entries
+    return (_read(entry, source) for entry in value["log"]["entries"])
 
 
 def read_har(source: RequestSource, into: Gathering) -> None:
     """Read the requests of a recording. Raises UsageError."""
-    for at, entry in enumerate(entries_of(source)):
-        request = member(entry, "request")
-        url, method = text_at(request, "url"), text_at(request, "method")
-        if not url or not method:
-            missing = "method" if url else "url"
-            field = f"log.entries[{at}].request.{missing}"
-            raise source.wrong(f"`{missing}` is missing", "export the recording again, as HAR", field=field)
-        example = f"{method} {url.partition('?')[0]}"
-        # Browsers record the status 0 for a request that was blocked or cancelled.
-        status = member(entry, "response", "status")
-        if text_at(entry, "_fromCache") or member(entry, "response", "_fromCache"):
-            into.leave_out("answered by the browser's cache", example)
+    for read in read_entries(source):
+        if isinstance(read, HarLeftOut):
+            into.leave_out(read.why, read.example)
             continue
-        try:
-            parts = parts_of(member(request, "postData"), source.body)
-        except LackedFileError as lacked:
-            why = "that upload a file which is not recorded: save it beside the recording"
-            into.leave_out(why, f"{clip(lacked.name)} of {example}")
-            continue
-        body, is_text = (None, True) if parts else body_of(request)
-        if not is_text:
-            into.leave_out("whose body is not text", example)
-            continue
-        known = status if isinstance(status, int) and not isinstance(status, bool) else None
-        at_ns = time_of(text_at(entry, "startedDateTime")) if into.wanted.times else None
-        times = () if at_ns is None else (Sent(at_ns, len(into.times)),)
-        asked = Asked(method, "", headers=headers_of(request), body=body, status=known, parts=parts)
-        into.add_url(asked, url, times)
+        times = () if read.at_ns is None or not into.wanted.times else (Sent(read.at_ns, len(into.times)),)
+        asked = Asked(read.method, "", headers=read.headers, body=read.body, status=read.status, parts=read.parts)
+        into.add_url(asked, read.url, times)
 
 
-def headers_of(request: object) -> tuple[tuple[str, str], ...]:
-    """The headers of a recorded request or answer that have names."""
-    written = member(request, "headers")
-    if isinstance(written, dict):  # as some recorders write them
-        written = [{"name": name, "value": value} for name, value in written.items()]
-    entries = written if isinstance(written, list) else []
-    pairs = [(text_at(entry, "name"), text_at(entry, "value")) for entry in entries]
-    return tuple((name, value) for name, value in pairs if name)
+def _read(entry: object, source: RequestSource) -> HarEntry | HarLeftOut:
+    request, response = member(entry, "request"), member(entry, "response")
+    url, method = text_at(request, "url"), text_at(request, "method").strip()
+    bare = url.partition("?")[0]
+    example = f"{method} {bare}".strip()
+    if why := _unsent(entry, url, method):
+        return HarLeftOut(why, bare.partition(",")[0] if why.startswith("that are not of") else example)
+    try:
+        body, parts = body_of(request, source.body)
+    except IncompleteBodyError as incomplete:
+        return HarLeftOut(incomplete.why, f"{incomplete.what} of {example}" if incomplete.what else example)
+    answer, lacks_answer = answer_of(response)
+    took_ms, status = member(entry, "time"), member(response, "status")
+    return HarEntry(
+        method,
+        url,
+        base_of(url),
+        example,
+        headers_of(request),
+        body,
+        parts,
+        text_at(request, "postData", "mimeType").partition(";")[0].strip().lower(),
+        status if isinstance(status, int) else None,
+        time_of(text_at(entry, "startedDateTime")),
+        took_ms if isinstance(took_ms, int | float) else 0,
+        text_at(entry, "_resourceType").lower(),
+        headers_of(response),
+        answer,
+        text_at(response, "content", "mimeType"),
+        lacks_answer and isinstance(response, dict),
+    )
 
 
-def body_of(request: object) -> tuple[str | None, bool]:
-    """The body, if any, and whether it is text. Browsers do not record the content of an upload."""
-    posted = member(request, "postData")
-    if not isinstance(posted, dict) or not posted:
-        return None, True
-    kind, text = text_at(posted, "mimeType"), text_at(posted, "text")
-    parameters = member(posted, "params")
-    if text_at(posted, "encoding") == "base64" or kind.startswith("multipart/"):
-        return None, False
-    if not text and isinstance(parameters, list) and kind.startswith(_FORM):
-        pairs = [(text_at(entry, "name"), text_at(entry, "value")) for entry in parameters]
-        text = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in pairs)
-    return text or None, "\ufffd" not in text
+def _unsent(entry: object, url: str, method: str) -> str:
+    """Why an entry has no request that can be sent, or none that a server answered; empty if it has one."""
+    status, base = member(entry, "response", "status"), base_of(url)
+    known = status if isinstance(status, int) else 0
+    is_alone = isinstance(entry, dict) and "response" not in entry  # as recorders of requests alone write it
+    is_cached = text_at(entry, "_fromCache") or member(entry, "response", "_fromCache")
+    scheme = url.partition(":")[0].lower()
+    for holds, why in (
+        (not url, "without a URL"),
+        (not method, "without a method"),
+        (scheme in {"ws", "wss"} or known == 101, "of a WebSocket"),
+        (scheme not in {"http", "https"}, "that are not of http:// or https://"),
+        (not base, "whose URL cannot be read"),
+        (is_cached, "answered by the browser's cache"),
+        # Browsers record the status 0 for a request that was blocked or cancelled, and others no answer.
+        (known < 200 and not is_alone, "without an answer"),
+        (known >= 400, f"answered with status {known}"),
+    ):
+        if holds:
+            return why
+    return ""
+
+
+def base_of(url: str) -> str:
+    """The scheme and the host of a URL; empty for a URL that cannot be read, or is not of http:// or https://."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    host = parts.netloc.rpartition("@")[2].lower()
+    return f"{parts.scheme}://{host}" if parts.scheme in {"http", "https"} and host else ""

@@ -17,11 +17,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from redline.model.template import as_literal
 from redline.quantities import clip
+from redline.suite.importing.form_parts import AskedPart, written_part
 from redline.suite.importing.gathering import NOT_SENT, ImportNote, Kind, unused_name
-from redline.suite.importing.har import body_of, entries_of, headers_of
+from redline.suite.importing.har import HarEntry, HarLeftOut, read_entries
 from redline.suite.importing.secrets import has_token, is_secret_header, is_secret_name, secret_in_path
-from redline.suite.importing.source import RequestSource, member, text_at
-from redline.suite.importing.times import time_of
+from redline.suite.importing.source import RequestSource
+from redline.suite.schema.bodies import BODIES
 from redline.suite.schema.document import Plain
 from redline.suite.schema.journey import StepSchema
 from redline.suite.schema.request import METHODS
@@ -47,6 +48,12 @@ _LEFT_TO_REDLINE = frozenset({"accept-encoding", "accept-language", "cookie", "o
 _INPUT = re.compile(r"<(?:input|meta)\b[^>]{0,500}>", re.IGNORECASE)
 _SCHEME = re.compile(r"(Bearer|Token)\s+(\S+)$", re.IGNORECASE)
 _LOCATION: dict[str, Plain] = {"header": "Location"}
+_WITHOUT_CONTENT = frozenset({None, 204, 205, 304, *range(300, 400)})
+_NOT_LOADED = (
+    "which is not loaded: let the server take this value, or begin behind the sign-in with {row:token}, "
+    "a token of each user"
+)
+_IN_LOCATION = "in a part of its header Location, which no step takes: let the server take this value"
 _STEP: TypeAdapter[StepSchema] = TypeAdapter(StepSchema)
 
 
@@ -67,6 +74,7 @@ class MadeJourney:
     columns: tuple[str, ...]
     left_out: list[ImportNote]
     host: str
+    files: tuple[str, ...] = ()
 
     @property
     def document(self) -> dict[str, Plain]:
@@ -93,6 +101,8 @@ class _Walk:
     paths: list[str] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
     logs_in: int = -1
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
 
     def leave_out(self, why: str, example: str, kind: Kind = "request") -> None:
@@ -113,6 +123,11 @@ class _Walk:
         self.taken.setdefault(found.step, {})[name] = found.source
         return f"{{take:{name}}}"
 
+    def miss(self, value: str) -> None:
+        """Note that a value stays as it was recorded, if it came from where no step can take it."""
+        if value in self.elsewhere and value not in self.typed:
+            self.leave_out(self.elsewhere[value], f"step {len(self.requests) + 1}", "value")
+
     def row(self, name: str, value: str) -> str:
         """The placeholder of a value that the user typed, or that is a secret."""
         column = base = re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-.0123456789") or "secret"
@@ -131,6 +146,7 @@ class _Walk:
         if placed is None and name.lower() not in self.keep and (is_secret_name(name) or has_token(value)):
             placed = self.row(name, value)
         if placed is None:
+            self.miss(value)
             self.typed.add(value)
         return as_literal(value) if placed is None else placed
 
@@ -139,39 +155,58 @@ def read_journey(
     source: RequestSource, *, host: str | None = None, keep: frozenset[str] = frozenset(), whole: bool = False
 ) -> MadeJourney:
     """The journey of a recording. `whole`: with what pages load, such as pictures. Raises UsageError."""
-    entries = sorted(entries_of(source), key=lambda entry: time_of(text_at(entry, "startedDateTime")) or 0)
     walk, ended_ns = _Walk(keep), None
+    entries = _in_time(_answered(source, walk))
     base = _base(source, entries, host)
     thinks = list[int]()
-    for entry in entries:
-        method, url = text_at(entry, "request", "method").upper(), text_at(entry, "request", "url")
-        if not base or not method or not _base_of(url):
-            walk.leave_out("whose URL cannot be requested", url.partition("?")[0])
-            continue
-        example = f"{method} {urlsplit(url).path}"
-        if why := _unfit(entry, url, base, whole=whole):
+    for entry, began_ns in entries:
+        example = f"{entry.method} {urlsplit(entry.url).path}"
+        if why := _unfit(entry, base, whole=whole):
             walk.leave_out(why, example)
+            if entry.base != base:
+                _learn_elsewhere(walk, entry)
             continue
-        step, wrong = _step(walk, entry, method, url)
+        step, wrong = _step(walk, entry, source)
         if wrong:
             walk.leave_out(f"that cannot be sent: {wrong}", example)
             continue
-        began_ns = time_of(text_at(entry, "startedDateTime")) or 0
         thinks.append(0 if ended_ns is None else max(began_ns - ended_ns, 0))
-        took_ms = member(entry, "time")
-        took_ms = min(max(took_ms, 0), _LONGEST_MS) if isinstance(took_ms, int | float) else 0
+        took_ms = min(max(entry.took_ms, 0), _LONGEST_MS)
         ended_ns = max(ended_ns or 0, began_ns + round(took_ms * 1e6))
         walk.requests.append(step)
-        walk.paths.append(urlsplit(url).path)
+        walk.paths.append(urlsplit(entry.url).path)
+        walk.files += [part.file for part in entry.parts if part.file]
         _learn(walk, entry, len(walk.requests) - 1)
+        if entry.lacks_answer and entry.method.upper() != "HEAD" and entry.status not in _WITHOUT_CONTENT:
+            walk.leave_out(
+                "the recording lacks the content of an answer: values of it stay as they are", example, "value"
+            )
     if not walk.requests:
         raise source.wrong("this recording has no request for a journey", "record the pages again, as HAR")
     return _made(walk, thinks, base)
 
 
-def _base(source: RequestSource, entries: list[object], host: str | None) -> str:
+def _answered(source: RequestSource, walk: "_Walk") -> Iterator[HarEntry]:
+    """The entries that were answered; the others are left out."""
+    for read in read_entries(source):
+        if isinstance(read, HarLeftOut):
+            walk.leave_out(read.why, read.example)
+        else:
+            yield read
+
+
+def _in_time(entries: Iterator[HarEntry]) -> list[tuple[HarEntry, int]]:
+    """The entries in the order of their times. Without a time, an entry stays behind that before it."""
+    timed, last_ns = list[tuple[HarEntry, int]](), 0
+    for entry in entries:
+        last_ns = last_ns if entry.at_ns is None else entry.at_ns
+        timed.append((entry, last_ns))
+    return sorted(timed, key=lambda pair: pair[1])
+
+
+def _base(source: RequestSource, entries: list[tuple[HarEntry, int]], host: str | None) -> str:
     """The scheme and the host of the journey: the wanted host, or that of the first request."""
-    bases = list(dict.fromkeys(filter(None, (_base_of(text_at(entry, "request", "url")) for entry in entries))))
+    bases = list(dict.fromkeys(entry.base for entry, _ in entries))
     if host is None:
         return bases[0] if bases else ""
     match = [base for base in bases if host.lower() in {base, base.rpartition("/")[2]}]
@@ -180,51 +215,34 @@ def _base(source: RequestSource, entries: list[object], host: str | None) -> str
     return match[0]
 
 
-def _base_of(url: str) -> str:
-    """The scheme and the host of a URL; empty for a URL that cannot be read, or is not of http:// or https://."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}" if parts.scheme in {"http", "https"} else ""
-
-
-def _unfit(entry: object, url: str, base: str, *, whole: bool) -> str:
+def _unfit(entry: HarEntry, base: str, *, whole: bool) -> str:
     """Why a request is no step; empty if it is one."""
-    status, kind = member(entry, "response", "status"), text_at(entry, "_resourceType").lower()
-    content = text_at(entry, "response", "content", "mimeType")
-    is_cached = text_at(entry, "_fromCache") or member(entry, "response", "_fromCache")
-    is_part = kind in _PARTS_OF_PAGES or (not kind and _PART_CONTENT.match(content) is not None)
-    known = status if isinstance(status, int) else 0
+    is_part = entry.resource in _PARTS_OF_PAGES or (
+        not entry.resource and _PART_CONTENT.match(entry.answer_type) is not None
+    )
     for holds, why in (
-        (_base_of(url) != base, f"to {_base_of(url)}"),
-        (is_cached, "answered by the browser's cache"),
-        (known == 101, "of a WebSocket"),
-        (known < 200, "without an answer"),
-        (known >= 400, f"answered with status {status}"),
+        (entry.base != base, f"to {entry.base}"),
         (is_part and not whole, "that a page loads, such as pictures and scripts (`--all` takes them)"),
-        (secret_in_path(urlsplit(url).path), "with a token in the path"),
+        (secret_in_path(urlsplit(entry.url).path), "with a token in the path"),
     ):
         if holds:
             return why
     return ""
 
 
-def _step(walk: _Walk, entry: object, method: str, url: str) -> tuple[dict[str, Plain], str]:
+def _step(walk: _Walk, entry: HarEntry, source: RequestSource) -> tuple[dict[str, Plain], str]:
     """A step without its name and its think time, and why it cannot be sent."""
-    request = member(entry, "request")
-    body, is_text = body_of(request)
-    if not is_text:
-        return {}, "its body is not text"
-    path: Plain = _path(walk, url)
+    method = entry.method.upper()
+    path: Plain = _path(walk, entry.url)
     step: dict[str, Plain] = {method.lower(): path} if method.lower() in METHODS else {"method": method, "path": path}
-    kind = text_at(request, "postData", "mimeType").partition(";")[0].strip().lower()
-    if body is not None:
-        step |= _body(walk, body, kind)
+    if entry.parts:
+        step["multipart"] = _form_parts(walk, entry.parts)
+    elif entry.body is not None:
+        step |= _body(walk, entry.body, entry.body_type)
     headers = dict[str, Plain]()
-    for name, value in headers_of(request):
+    for name, value in entry.headers:
         lower = name.lower()
-        is_set = lower == "content-type" and not {"json", "form"}.isdisjoint(step)
+        is_set = lower == "content-type" and not {"json", "form", "multipart"}.isdisjoint(step)
         takes_any = lower == "accept" and "*/*" in value
         if not (
             takes_any or lower in _LEFT_TO_REDLINE or lower.startswith((":", "sec-")) or is_set or not value.strip()
@@ -232,16 +250,22 @@ def _step(walk: _Walk, entry: object, method: str, url: str) -> tuple[dict[str, 
             headers[name] = _header(walk, name, value.strip())
     if headers:
         step["headers"] = headers
-    status = member(entry, "response", "status")
-    if status not in {200, 304}:
-        step["expect"] = {"status": status}
+    if entry.status not in {None, 200, 304}:
+        step["expect"] = {"status": entry.status}
     if _SURROGATE.search(json.dumps(step, ensure_ascii=False)):
         return {}, "half of a character stands in it"
     try:
-        _STEP.validate_python(step)
+        _STEP.validate_python(step, context={BODIES: source.body})
     except ValidationError as error:
         return {}, first_mistake(error, StepSchema).message
     return step, ""
+
+
+def _form_parts(walk: _Walk, parts: tuple[AskedPart, ...]) -> list[Plain]:
+    """The parts of an upload, with templates in place of its texts."""
+    names = [part.name for part in parts]
+    _note_login(walk, names)
+    return [written_part(part, _typed(walk, part.name, part.text or "", names)) for part in parts]
 
 
 def _path(walk: _Walk, url: str) -> str:
@@ -249,7 +273,12 @@ def _path(walk: _Walk, url: str) -> str:
     target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
     if (whole := walk.placed(target)) is not None:
         return whole
-    segments = (walk.placed(unquote(segment)) or as_literal(segment) for segment in (parts.path or "/").split("/"))
+    segments = list[str]()
+    for segment in (parts.path or "/").split("/"):
+        placed = walk.placed(unquote(segment))
+        if placed is None:
+            walk.miss(unquote(segment))
+        segments.append(placed or as_literal(segment))
     pairs = list[str]()
     for pair in parts.query.split("&") if parts.query else ():
         name, equals, value = pair.partition("=")
@@ -271,6 +300,7 @@ def _header(walk: _Walk, name: str, value: str) -> str:
         return f"{match[1]} {token}"
     if is_secret_header(name, value) and name.lower() not in walk.keep:
         return walk.row(name, value)
+    walk.miss(match[2] if match else value)
     return as_literal(value)
 
 
@@ -321,8 +351,28 @@ def _in_json(value: Plain, fill: Callable[[str, str], str], name: str) -> Plain:
     return fill(name, value) if isinstance(value, str) else value
 
 
-def _learn(walk: _Walk, entry: object, step: int) -> None:
+def _learn_elsewhere(walk: _Walk, entry: HarEntry) -> None:
+    """Remember the values that a host issued which is not loaded, to name those that the journey needs."""
+    values = ((value, name) for value, name, source in _values(entry) if source != _LOCATION)
+    for value, name in (*values, *_in_location(entry)):
+        if len(value) >= FEWEST_CHARACTERS:
+            walk.elsewhere.setdefault(value, f"`{clip(name)}` was issued by {entry.base}, {_NOT_LOADED}")
+
+
+def _in_location(entry: HarEntry) -> Iterator[tuple[str, str]]:
+    """The parameters of the query and the fragment of where an answer leads, with their names."""
+    for name, target in entry.answer_headers:
+        if name.lower() == "location":
+            with suppress(ValueError):
+                parts = urlsplit(target)
+                yield from ((value, known) for known, value in parse_qsl(parts.query) + parse_qsl(parts.fragment))
+
+
+def _learn(walk: _Walk, entry: HarEntry, step: int) -> None:
     """Remember the values of an answer that later requests may have. What the user typed is not the server's."""
+    for value, name in _in_location(entry):
+        if len(value) >= FEWEST_CHARACTERS and value not in walk.typed:
+            walk.elsewhere.setdefault(value, f"`{clip(name)}` was issued by {entry.base} {_IN_LOCATION}")
     for value, name, source in _values(entry):
         if _SURROGATE.search(json.dumps([value, name, source], ensure_ascii=False)):
             continue
@@ -330,10 +380,9 @@ def _learn(walk: _Walk, entry: object, step: int) -> None:
             walk.known[value] = Found(step, name, source)
 
 
-def _values(entry: object) -> Iterator[tuple[str, str, dict[str, Plain]]]:
+def _values(entry: HarEntry) -> Iterator[tuple[str, str, dict[str, Plain]]]:
     """The values of an answer, with a name and a source for each; those that are taken most surely come last."""
-    response = member(entry, "response")
-    for name, value in headers_of(response):
+    for name, value in entry.answer_headers:
         lower = name.lower()
         if not _TOKEN.fullmatch(name):
             continue
@@ -350,13 +399,11 @@ def _values(entry: object) -> Iterator[tuple[str, str, dict[str, Plain]]]:
             if not _TOKEN.fullmatch(cookie.strip()):
                 continue
             yield unquote(rest.partition(";")[0]), cookie.strip(), {"cookie": cookie.strip()}
-    text, kind = text_at(entry, "response", "content", "text"), text_at(entry, "response", "content", "mimeType")
-    if text and not text_at(entry, "response", "content", "encoding"):
-        if "json" in kind:
-            with suppress(ValueError, RecursionError):
-                yield from _of_json(json.loads(text), "", "")
-        else:
-            yield from _of_page(text)
+    if entry.answer and "json" in entry.answer_type:
+        with suppress(ValueError, RecursionError):
+            yield from _of_json(json.loads(entry.answer), "", "")
+    elif entry.answer:
+        yield from _of_page(entry.answer)
 
 
 def _of_json(value: Plain, pointer: str, name: str) -> Iterator[tuple[str, str, dict[str, Plain]]]:
@@ -406,4 +453,4 @@ def _made(walk: _Walk, thinks: list[int], host: str) -> MadeJourney:
         taken: dict[str, Plain] = {"take": walk.taken[at]} if at in walk.taken else {}
         steps.append(step | request | taken)
     left = [ImportNote(count, why, example, kind) for (kind, why), (count, example) in walk.left_out.items()]
-    return MadeJourney(steps[:cut], steps[cut:], tuple(walk.columns), left, host)
+    return MadeJourney(steps[:cut], steps[cut:], tuple(walk.columns), left, host, tuple(walk.files))

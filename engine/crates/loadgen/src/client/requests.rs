@@ -238,7 +238,10 @@ impl Requests {
             (outcome, why) = visitors.meet(&due, answer, outcome, head, body, now_ns);
         }
         if outcome != Outcome::Ok {
-            let difference = || why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));
+            let difference = || {
+                let why = why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));
+                why + &self.scenario.visitors().map_or_else(String::new, |visitors| visitors.dropped(&due))
+            };
             activity.failures.note(outcome, now_ns, || cause(difference()).of(self.scenario.name_of(request)));
         }
         let (status, grpc_status) = (Some(answer.status), answer.grpc_status);

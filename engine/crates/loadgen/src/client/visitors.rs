@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use redline_traffic::Outcome;
-use redline_visitor::Jar;
+use redline_visitor::{Jar, Site};
 use redline_wire::{Answer, GivenValue, Values, values_in};
 
 use super::scenario::Draws;
@@ -16,7 +16,8 @@ use crate::sys::time::{now_ns, unix_ns};
 /// The users of one worker.
 pub struct Visitors {
     journey: Arc<Journey>,
-    is_tls: bool,
+    /// The site that each step sees.
+    sites: Vec<Site>,
     all: Vec<Visitor>,
     /// The number of this worker, and of all workers.
     worker: u32,
@@ -25,8 +26,9 @@ pub struct Visitors {
     begun: u64,
     /// The wall clock minus the monotonic clock, in nanoseconds.
     unix_minus_mono_ns: i64,
-    /// Whose request is written, and when, in seconds since 1970.
+    /// Whose request is written, of which step, and when, in seconds since 1970.
     user: usize,
+    step: usize,
     now_s: i64,
 }
 
@@ -51,15 +53,18 @@ impl Visitors {
     pub fn of(job: &Job, worker: GlobalWorkerId) -> Option<Box<Self>> {
         let journey = job.journey.clone()?;
         let unix_minus_mono_ns = unix_ns() as i64 - now_ns() as i64;
+        let site_of = |host: Option<&str>| Site::new(host.unwrap_or(&job.target.host), job.target.tls.is_some());
+        let sites = journey.steps.iter().map(|step| site_of(step.host.as_deref())).collect();
         Some(Box::new(Self {
             journey,
-            is_tls: job.target.tls.is_some(),
+            sites,
             all: Vec::new(),
             worker: worker.0,
             workers: job.shard.all_workers,
             begun: 0,
             unix_minus_mono_ns,
             user: 0,
+            step: 0,
             now_s: 0,
         }))
     }
@@ -105,6 +110,7 @@ impl Visitors {
     #[inline]
     pub fn attend(&mut self, due: &DueRequest, now_ns: u64) -> Result<(), String> {
         self.user = due.user as usize;
+        self.step = due.step as usize;
         self.now_s = self.unix_s(now_ns);
         let visitor = &self.all[self.user];
         let step = &self.journey.steps[due.step as usize];
@@ -161,7 +167,7 @@ impl Visitors {
         let seconds = self.unix_s(now_ns);
         let Visitor { jar, target, .. } = &mut self.all[due.user as usize];
         for value in values_in(head, b"set-cookie") {
-            jar.set(value, target, self.is_tls, seconds);
+            jar.set(value, target, &self.sites[due.step as usize], seconds);
         }
     }
 
@@ -192,6 +198,12 @@ impl Visitors {
             }
         }
         Ok(())
+    }
+
+    /// What else may be why a step failed: the cookies of its user that were dropped.
+    pub fn dropped(&self, due: &DueRequest) -> String {
+        let dropped = self.all.get(due.user as usize).map_or(&[][..], |visitor| visitor.jar.dropped());
+        dropped.iter().map(|dropped| format!("; {dropped}")).collect()
     }
 
     /// The values that a step has taken, by their names.
@@ -236,10 +248,10 @@ impl Values for VisitorValues<'_> {
     }
 
     fn cookies(&mut self, path: &[u8]) -> &[u8] {
-        let Visitors { all, user, now_s, is_tls, .. } = &mut *self.visitors;
+        let Visitors { all, user, step, now_s, sites, .. } = &mut *self.visitors;
         let Visitor { jar, target, .. } = &mut all[*user];
         target.clear();
         target.extend_from_slice(path);
-        jar.header(path, *is_tls, *now_s)
+        jar.header(path, &sites[*step], *now_s)
     }
 }

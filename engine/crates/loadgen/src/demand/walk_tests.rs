@@ -14,7 +14,7 @@ fn journey(once: u16, steps: u16, think_ns: u64) -> Journey {
     let step = |number| {
         let is_first = number == 0 || number == once;
         let think = if is_first { Think::None } else { Think::Fixed(think_ns) };
-        Step { request: u32::from(number), think, when: None, takes: Vec::new(), needs: Vec::new() }
+        Step { request: u32::from(number), host: None, think, when: None, takes: Vec::new(), needs: Vec::new() }
     };
     Journey {
         steps: (0..once + steps).map(step).collect(),

@@ -111,6 +111,8 @@ pub struct Journey {
 pub struct Step {
     /// The index of its request in the job.
     pub request: u32,
+    /// The host that the request names, if it is another than the target's.
+    pub host: Option<String>,
     /// The time between the answer before it and its due time.
     pub think: Think,
     /// The step is sent only if this earlier step was sent and answered with one of these statuses.
@@ -301,7 +303,8 @@ impl RawStep {
             takes.push(raw.check(&format!("{place}.take[{number}]"), names)?);
         }
         let think = RawThink::check(self.think.as_ref(), &format!("{place}.think"))?;
-        Ok(Step { request: self.request, think, when, takes, needs: Vec::new() })
+        let host = requests[self.request as usize].named_host().map(str::to_owned);
+        Ok(Step { request: self.request, host, think, when, takes, needs: Vec::new() })
     }
 }
 

@@ -197,6 +197,13 @@ pub fn check(
 }
 
 impl RawRequest {
+    /// The host that its headers name, without a port; None if none does, or if it has values of a visitor.
+    pub fn named_host(&self) -> Option<&str> {
+        let (_, host) = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
+        let bare = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+        (!host.contains('{')).then_some(bare.map_or(host.as_str(), |(bare, _)| bare))
+    }
+
     /// The texts in which placeholders are values.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.iter().map(|(_, value)| value.as_str());
