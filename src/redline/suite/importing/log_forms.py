@@ -29,7 +29,10 @@ _CLASSIC_BALANCER = re.compile(
 )
 _OWN_ANSWERS = frozenset({"redirect", "fixed-response"})
 _ASKED = re.compile(r'"([A-Z]+ \S+(?: (?:HTTP/)?\d(?:\.\d)?)?)"[ ,]+"?(\d{3})(?=[ ",]|$)')
-_PLAIN = re.compile(r"(?:^|\s)((?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE) /\S*) (\d{3})(?=[ ,]|$)")
+_METHOD = "(?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE)"
+_PLAIN = re.compile(rf"(?:^|\s)({_METHOD} /\S*) (\d{{3}})(?=[ ,]|$)")
+_STATUS_FIRST = re.compile(rf"(?:^|\s)\[?(?P<status>\d{{3}})(?:\]:)? (?P<request>{_METHOD} /\S*)(?= |$)")
+_SQUID = re.compile(r"(?:^|\s)(\d{9,10}\.\d{3}) +(\d+) \S+ [A-Z_]+/(\d{3}) \d+ ([A-Z]+ \S+) \S+ [A-Z_]+/\S+ ")
 _ANY_TIME = re.compile(rf"{_TIME}(?=\])|\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?")
 _FIELD = re.compile(r'(?:^|\s)([A-Za-z_.@]+)=("(?:[^"\\]|\\.)*"|\S*)')
 _WRAPPED_KEYS = ("log", "message", "MESSAGE", "textPayload", "jsonPayload", "msg", "line")
@@ -80,18 +83,27 @@ def _status(text: str) -> str:
 
 def in_any(line: str) -> LogLine | None:
     """A line with a request and its status, as servers of applications write it; with any time before them."""
-    match = _ASKED.search(line) or _PLAIN.search(line)
-    if match is None:
+    if (match := _ASKED.search(line) or _PLAIN.search(line)) is not None:
+        request, status = match.groups()
+    elif (match := _STATUS_FIRST.search(line)) is not None:
+        status, request = match.groups()
+    else:
         return None
     times = list(_ANY_TIME.finditer(line, 0, match.start()))
-    return LogLine(Logged(raw(match[1]), match[2]), times[-1][0] if times else "")
+    return LogLine(Logged(raw(request), status), times[-1][0] if times else "")
+
+
+def in_squid(line: str) -> LogLine | None:
+    """A line of Squid's own format: the time of the end, how long it took in milliseconds, and the request."""
+    match = _SQUID.search(line)
+    return match and LogLine(Logged(raw(match[4]), _status(match[3])), match[1], f"{int(match[2]) / 1000}")
 
 
 def in_fields(line: str) -> LogLine | None:
     """A line of `key=value`, such as that of Heroku's router."""
     if "method=" not in line or "status=" not in line:
         return None
-    fields = {name: value.strip('"') for name, value in _FIELD.findall(line)}
+    fields = {name: raw(value.strip('"')) for name, value in _FIELD.findall(line)}
     times = _ANY_TIME.match(without_colours(line))
     return in_entry({"timestamp": times[0] if times else "", **fields})
 
@@ -154,6 +166,7 @@ FORMS = (
     Form("json-log", in_json),
     Form("elb", in_balancer),
     Form("haproxy", in_haproxy),
+    Form("log", in_squid),
     Form("log", in_any),
     Form("log", in_fields),
 )

@@ -93,6 +93,7 @@ def _request_of(entry: dict[str, Any]) -> str:
         return request
     method = method.upper() if method.islower() else method
     query = query.removeprefix("?")
+    target = target.replace(" ", "%20")  # of a path that the server decoded
     return f"{method} {target}" if "?" in target or query in {"", "-"} else f"{method} {target}?{query}"
 
 

@@ -52,7 +52,7 @@ def _unescaped(match: re.Match[str]) -> str:
     escaped = match[1]
     if len(escaped) == 3:
         byte = int(escaped[1:], 16)
-        return chr(byte) if 0x20 < byte < 0x7F else f"%{escaped[1:]}"
+        return chr(byte) if 0x20 < byte < 0x7F else f"%{escaped[1:].upper()}"
     if escaped in _CONTROL:
         return f"%{ord(_CONTROL[escaped]):02X}"
     return escaped

@@ -38,18 +38,25 @@ class Before(NamedTuple):
 def read_before(text: str) -> Before:
     """Read `client identity user`, with the host before the client, as in Apache's `vhost_combined`.
 
-    An address, a number or a single word is no host: collectors, and logs with the addresses of proxies, have these.
+    lighttpd has the host in the place of the identity. An address, a number or a single word is no host: collectors,
+    and logs with the addresses of proxies, have these.
     """
     head, dash, user = text.strip().rpartition(" - ")
-    words = head.split() if dash else text.split()
+    words, user = (head.split(), user) if dash else (text.split(), "")
     if not dash and 3 <= len(words) <= 4:  # with an identity
-        user, words = words[-1], words[:-2]
+        identity, user = words[-2:]
+        words = words[:-2]
+        if _is_host(identity):
+            return Before(identity, user not in _NOBODY)
     signed_in = user.strip() not in _NOBODY
     if len(words) < 2:
         return Before("", signed_in)
     first, *more = words if len(words) == 2 else without_prefixes(" ".join(words)).split() or [""]
-    named = len(more) == 1 and ("." in first or ":" in first or first == "localhost")
-    return Before(first if named and _HOST.fullmatch(first) else "", signed_in)
+    return Before(first if len(more) == 1 and _is_host(first) else "", signed_in)
+
+
+def _is_host(word: str) -> bool:
+    return ("." in word or ":" in word or word == "localhost") and _HOST.fullmatch(word) is not None
 
 
 def without_prefixes(text: str) -> str:
@@ -62,6 +69,9 @@ def without_prefixes(text: str) -> str:
 
 
 def host_of(text: str) -> str:
-    """A host as a log has it, in lower case; empty for the words that stand for none."""
+    """A host as a log has it, in lower case; empty for words that stand for none, and for addresses.
+
+    An address may be that of the client, as Tomcat's `host` is.
+    """
     host = text.strip().lower().removesuffix(".")
-    return "" if host in {"-", "_", ""} else host
+    return "" if host == "_" or re.fullmatch(r"[\d.:-]*|\[?[\da-f:.]*:[\da-f:.]*:[\da-f:.]*\]?(?::\d+)?", host) else host
