@@ -17,6 +17,9 @@ _ENVOY_HOST = re.compile(r'"[^"]*" "[^"]*" "(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" 
 _HAPROXY = re.compile(
     rf"\[{_TIME}\] \S+ [^\s/]+/\S+ [-+\d]+(?:/[-+\d]+){{3,5}} (-?\d{{1,3}}) [+\d]+ .*? {_QUOTED}(?= |$)"
 )
+_HAPROXY_AFTER = re.compile(r' \d+ "[^"]*" "[^"]*" \d+ \d{3} "')
+"""What HAProxy writes after the status with `option httplog clf`."""
+_HAPROXY_ESCAPED = re.compile(r"#([0-9A-F]{2})")
 HAPROXY_CONNECTION = rf"\[{_TIME}\] \S+ [^\s/]+/\S+ [-+\d]+(?:/[-+\d]+){{2}} [+\d]+ \S\S "
 """The pattern of a line of HAProxy about a connection, without a request."""
 _AWS_TIME = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)"
@@ -33,7 +36,10 @@ _METHOD = "(?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE)"
 _PLAIN = re.compile(rf"(?:^|\s)({_METHOD} /\S*) (\d{{3}})(?=[ ,]|$)")
 _STATUS_FIRST = re.compile(rf"(?:^|\s)\[?(?P<status>\d{{3}})(?:\]:)? (?P<request>{_METHOD} /\S*)(?= |$)")
 _SQUID = re.compile(r"(?:^|\s)(\d{9,10}\.\d{3}) +(\d+) \S+ [A-Z_]+/(\d{3}) \d+ ([A-Z]+ \S+) \S+ [A-Z_]+/\S+ ")
-_ANY_TIME = re.compile(rf"{_TIME}(?=\])|\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?")
+_ANY_TIME = re.compile(
+    rf"{_TIME}(?=\])|\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?"
+    r"|\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}"
+)
 _FIELD = re.compile(r'(?:^|\s)([A-Za-z_.@]+)=("(?:[^"\\]|\\.)*"|\S*)')
 _WRAPPED_KEYS = ("log", "message", "MESSAGE", "textPayload", "jsonPayload", "msg", "line")
 """Where collectors have the line that a server wrote."""
@@ -48,7 +54,10 @@ def in_common(line: str) -> LogLine | None:
     if match is None:
         return None
     before = read_before(line[: match.start()])
-    return LogLine(Logged(raw(match[2]), match[3], host_of(before.host), before.signed_in), match[1])
+    request = match[2]
+    if "#" in request and _HAPROXY_AFTER.match(line, match.end()):
+        request = _of_haproxy(request)
+    return LogLine(Logged(raw(request), match[3], host_of(before.host), before.signed_in), match[1])
 
 
 def in_envoy(line: str) -> LogLine | None:
@@ -63,7 +72,12 @@ def in_envoy(line: str) -> LogLine | None:
 def in_haproxy(line: str) -> LogLine | None:
     """A line of HAProxy's formats for HTTP and HTTPS."""
     match = _HAPROXY.search(line)
-    return match and LogLine(Logged(raw(match[3]), _status(match[2])), match[1])
+    return match and LogLine(Logged(raw(_of_haproxy(match[3])), _status(match[2])), match[1])
+
+
+def _of_haproxy(request: str) -> str:
+    """A request with the escapes of other servers, where HAProxy writes `#22`."""
+    return _HAPROXY_ESCAPED.sub(r"\\x\1", request.replace("\\", "\\\\"))
 
 
 def in_balancer(line: str) -> LogLine | None:
