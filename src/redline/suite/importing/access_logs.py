@@ -19,6 +19,8 @@ from redline.suite.importing.times import MOST_TIMES
 MOST_DIFFERENT = 100_000
 """The most different requests that are counted. This bounds the memory, however long the log is."""
 FIELDS_OF_W3C = "#Fields:"
+_DIRECTIVE = re.compile(r"#[A-Z][A-Za-z-]+:")
+"""What the W3C format says of a log; not a line of it."""
 _REQUEST = re.compile(r"([A-Z]+) (\S+)(?: (?:HTTP/)?\d(?:\.\d)?)?")
 _URL = re.compile(r"[a-z]+://([^/?#]*)(.*)", re.IGNORECASE)
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -84,7 +86,7 @@ def _read(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, LogLine | Non
     for number, line in lines:
         if line.startswith(FIELDS_OF_W3C):
             fields = line.removeprefix(FIELDS_OF_W3C).split()
-        elif fields and line.startswith("#"):
+        elif _DIRECTIVE.match(line):
             continue
         elif fields:
             if line.strip():

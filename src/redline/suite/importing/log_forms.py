@@ -35,7 +35,7 @@ _ASKED = re.compile(r'"([A-Z]+ \S+(?: (?:HTTP/)?\d(?:\.\d)?)?)"[ ,]+"?(\d{3})(?=
 _METHOD = "(?:GET|HEAD|OPTIONS|POST|PUT|PATCH|DELETE)"
 _PLAIN = re.compile(rf"(?:^|\s)({_METHOD} /\S*) (\d{{3}})(?=[ ,]|$)")
 _STATUS_FIRST = re.compile(rf"(?:^|\s)\[?(?P<status>\d{{3}})(?:\]:)? (?P<request>{_METHOD} /\S*)(?= |$)")
-_SQUID = re.compile(r"(?:^|\s)(\d{9,10}\.\d{3}) +(\d+) \S+ [A-Z_]+/(\d{3}) \d+ ([A-Z]+ \S+) \S+ [A-Z_]+/\S+ ")
+_SQUID = re.compile(r"(?<![\d.])(\d{9,10}\.\d{3}) +(\d+) \S+ [A-Z_]+/(\d{3}) \d+ ([A-Z]+ \S+) \S+ [A-Z_]+/\S+ ")
 _ANY_TIME = re.compile(
     rf"{_TIME}(?=\])|\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?"
     r"|\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}"

@@ -10,7 +10,7 @@ _PREFIX = re.compile(
       <\d{{1,3}}>(?:1\ )?                                       # the priority of syslog
     | {_AT}\ std(?:out|err)\ [FP]\                              # containerd and CRI
     | {_AT}\ \S+\ \S+\ \S+\ \S+\ (?:-|\[.*?\])\                 # RFC 5424: host, program, pid, kind, data
-    | (?:{_AT}|\w{{3}}\ [ \d]\d\ [\d:]{{8}})\ \S+\ [^\s:\[]+(?:\[\d+\])?:\   # syslog and journalctl
+    | (?:{_AT}|\w{{3}}\ {{1,2}}\d{{1,2}}\ [\d:]{{8}})\ \S+\ [^\s:\[]+(?:\[\d+\])?:\   # syslog and journalctl
     | {_AT}\                                                    # kubectl --timestamps
     | \[pod/[^\]]*\]\                                           # kubectl --prefix
     | [\w.-]+(?:@\S+)?\s+\|\                                    # docker compose, docker service
@@ -51,7 +51,7 @@ def read_before(text: str) -> Before:
     signed_in = user.strip() not in _NOBODY
     if len(words) < 2:
         return Before("", signed_in)
-    first, *more = words if len(words) == 2 else without_prefixes(" ".join(words)).split() or [""]
+    first, *more = without_prefixes(" ".join(words)).split() or [""]
     return Before(first if len(more) == 1 and _is_host(first) else "", signed_in)
 
 
