@@ -239,6 +239,6 @@ def test_the_slices_of_a_duet_last_a_second_where_a_recording_is_shorter(catalog
 def _replay_of(catalogue: Catalogue, design: str, lasts: str, times: str) -> set[int]:
     """How long the cells of a plan are measured that replay these times."""
     load = f"loads:\n  recorded: {{open: {{arrivals: {{replay: times.txt}}}}, for: {lasts}}}\n"
-    before, after = TEXT.split("loads:\n")[0], f"warmup: 250ms\ndesign: {design}\n"
+    before, after = TEXT.split("loads:\n", maxsplit=1)[0], f"warmup: 250ms\ndesign: {design}\n"
     suite = read_suite(before + load + after, "f.yaml", catalogue, Overrides(), Files(text=lambda _: times))
     return {cell.load.duration_ns for cell in make_plan(suite).cells.values()}

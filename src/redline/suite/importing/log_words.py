@@ -74,4 +74,6 @@ def host_of(text: str) -> str:
     An address may be that of the client, as Tomcat's `host` is.
     """
     host = text.strip().lower().removesuffix(".")
-    return "" if host == "_" or re.fullmatch(r"[\d.:-]*|\[?[\da-f:.]*:[\da-f:.]*:[\da-f:.]*\]?(?::\d+)?", host) else host
+    return (
+        "" if host == "_" or re.fullmatch(r"[\d.:-]*|\[?[\da-f:.]*:[\da-f:.]*:[\da-f:.]*\]?(?::\d+)?", host) else host
+    )

@@ -25,8 +25,9 @@ _UNITS_OF_UNIX = (1, 1_000, 1_000_000, 1_000_000_000)
 def time_of(text: str) -> int | None:
     """A time in nanoseconds since 1970, as access logs and recordings write it; None for anything else.
 
-    Known are `10/Oct/2000:13:55:36 -0700`, ISO 8601 and `Tue Oct 10 13:55:36 2000`, with UTC where they
-    name no zone, and numbers since 1970, in seconds, ms, us or ns, told apart by their size. A time before 2000 or after 2199 is that of a wrong clock.
+    Known are `10/Oct/2000:13:55:36 -0700`, ISO 8601 and `Tue Oct 10 13:55:36 2000`, with UTC where they name no zone,
+    and numbers since 1970, in seconds, ms, us or ns, told apart by their size. A time before 2000 or after 2199 is that
+    of a wrong clock.
     """
     text = text.strip().strip("[]")
     if (common := _COMMON.fullmatch(text)) is not None:
