@@ -120,7 +120,7 @@ FORMS = {
     '"Root=1-58337262" "-" "-" 0 2026-04-15T20:17:00.100000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"',
     "an older balancer of AWS": "h2 2026-04-15T20:17:00.186641Z app/shop/50dc 203.0.113.9:2817 10.0.0.1:80 0.0 0.1 0.0 "
     '200 200 34 366 "GET https://shop.test:443/a?b=%20c HTTP/2.0" "curl/7.46.0" - - arn "Root=1-58337262"',
-    "a classic balancer of AWS": "2026-04-15T20:17:00.945958Z shop 192.0.2.9:2817 10.0.0.1:80 0.000073 0.001048 0.00005 "
+    "a classic balancer of AWS": "2026-04-15T20:17:00.945958Z shop 192.0.2.9:2817 10.0.0.1:80 0.00007 0.001048 0.00005 "
     '200 200 0 29 "GET http://shop.test:80/a?b=%20c HTTP/1.1" "curl/7.38.0" - -',
     "HAProxy with TLS": "10.0.1.2:33317 [15/Apr/2026:20:17:00.655] https~ app/srv1 10/0/30/69/109 200 2750 - - ---- "
     '1/1/1/1/0 0/0 "GET https://shop.test/a?b=%20c HTTP/2.0" 0/0000000000000000/0/0/0 shop.test/TLSv1.3/TLS_AES_128',
@@ -247,3 +247,18 @@ def test_a_request_without_a_time_that_can_be_read_is_left_out_of_a_replay_by_na
     assert imported(text).counts == [2], "a list needs no times"
     with pytest.raises(UsageError, match="does not say when its requests were sent"):
         timed(json.dumps(lines[1]))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"a":' + " " * 500_000, "[" * 500_000, '"' * 500_000, ":" * 500_000, "a:" * 250_000, "\\x" * 300_000,
+        f"{LINE.format(1, 'a')[:60]}" + " - " * 300_000, '{"host": "' + "a:" * 250_000, "method=status=" * 70_000,
+        "2026-10-10T13:55:36Z " * 45_000, "GET /a " * 140_000, "1 " * 500_000, '{"log": ' * 120_000, "\x1b[" * 400_000,
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_a_long_line_takes_no_longer_than_its_length(line: str) -> None:
+    """What takes a time that grows with the square of the length would take hours here."""
+    with pytest.raises(UsageError):
+        imported(f"{LINE.format(1, 'a').replace('200', '500')}\n{line}\n")

@@ -47,7 +47,7 @@ _SECONDS_KEYS_OF_CADDY = paths("request_time", "duration")
 """Others write a `duration` in milliseconds."""
 _USER_KEYS = paths("remote_user", "user_id", "ClientUsername")
 _BEFORE = re.compile(r"(?:^|[\s|:])(?=\{)")
-_NO_VALUE = re.compile(r'(?<!\\)":\s*-?\s*(?=[,}])')
+_NO_VALUE = re.compile(r'(?<!\\)":[ \t]*+(?:-[ \t]*+)?(?=[,}])')
 _BACKSLASH = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _OF_NGINX = "\ue000"
 r"""Stands for the backslash of `\x22` in JSON that nginx wrote without `escape=json`."""

@@ -20,6 +20,7 @@ _PREFIX = re.compile(
 )
 _MOST_PREFIXES = 4
 _HOST = re.compile(r"(?=[^:]*[A-Za-z])[A-Za-z0-9_.-]+(?::\d{1,5})?")
+_ADDRESS = re.compile(r"[\d.:-]*|\[?[\da-f.]*+:[\da-f.]*+:[\da-f:.]*+\]?(?::\d+)?")
 _NOBODY = frozenset({"", "-", '""'})
 
 
@@ -74,6 +75,4 @@ def host_of(text: str) -> str:
     An address may be that of the client, as Tomcat's `host` is.
     """
     host = text.strip().lower().removesuffix(".")
-    return (
-        "" if host == "_" or re.fullmatch(r"[\d.:-]*|\[?[\da-f:.]*:[\da-f:.]*:[\da-f:.]*\]?(?::\d+)?", host) else host
-    )
+    return "" if host == "_" or _ADDRESS.fullmatch(host) else host
