@@ -84,14 +84,13 @@ def _read(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, LogLine | Non
     """The lines that are not empty. Lines of one form stand together, so the last form is tried first."""
     form, fields = FORMS[0], list[str]()
     for number, line in lines:
-        if line.startswith(FIELDS_OF_W3C):
-            fields = line.removeprefix(FIELDS_OF_W3C).split()
-        elif _DIRECTIVE.match(line):
+        if line.startswith("#") and _DIRECTIVE.match(line):
+            fields = line.removeprefix(FIELDS_OF_W3C).split() if line.startswith(FIELDS_OF_W3C) else fields
+        elif not line or line.isspace():
             continue
         elif fields:
-            if line.strip():
-                yield number, in_w3c(fields, line)
-        elif line.strip():
+            yield number, in_w3c(fields, line)
+        else:
             seen, form = read_line(line, form)
             yield number, seen
 

@@ -10,7 +10,7 @@ from redline.suite.importing.log_words import host_of, read_before, without_colo
 
 _TIME = r"(\d{1,2}/\w{3}/\d{4}[: ]\d\d:\d\d:\d\d[^\]]*+)"
 _QUOTED = r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
-_COMMON = re.compile(rf"(?:^|(?<=\s))\[{_TIME}\] {_QUOTED} (\d{{3}})(?= |$)")
+_COMMON = re.compile(rf"\[(?<!\S\[){_TIME}\] {_QUOTED} (\d{{3}})(?= |$)")
 _ENVOY = re.compile(rf"\[(\d{{4}}-\d\d-\d\dT[^\]]*+)\] {_QUOTED} (\d{{1,3}}) ")
 _ENVOY_HOST = re.compile(r'"[^"]*" "[^"]*" "(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" "[^"]*"')
 """The user agent before the id may be a word like a host."""

@@ -42,6 +42,9 @@ def read_before(text: str) -> Before:
     lighttpd has the host in the place of the identity. An address, a number or a single word is no host: collectors,
     and logs with the addresses of proxies, have these.
     """
+    words = text.split()
+    if len(words) == 3 and words[1] == "-":  # of nearly every line
+        return Before("", words[2] not in _NOBODY)
     head, dash, user = text.strip().rpartition(" - ")
     words, user = (head.split(), user) if dash else (text.split(), "")
     if not dash and 3 <= len(words) <= 4:  # with an identity
@@ -74,5 +77,7 @@ def host_of(text: str) -> str:
 
     An address may be that of the client, as Tomcat's `host` is.
     """
+    if not text:
+        return ""
     host = text.strip().lower().removesuffix(".")
     return "" if host == "_" or _ADDRESS.fullmatch(host) else host
