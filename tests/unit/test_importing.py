@@ -34,6 +34,31 @@ JSON_LOG = """\
 {"request": {"method": "GET", "uri": "/c", "host": "shop.example", "headers": {}}, "status": 200}
 {"RequestMethod": "GET", "RequestPath": "/d", "DownstreamStatus": 204, "RequestHost": "shop.example"}
 """
+ELB = """\
+https 2026-07-02T22:23:00.186641Z app/shop/50dc6c495c0c9188 203.0.113.9:2817 10.0.0.1:80 0.000 0.001 0.000 200 200 \
+34 366 "GET https://shop.example:443/items?page=2 HTTP/2.0" "curl/8" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 \
+arn:aws:elasticloadbalancing:us-east-2:1:targetgroup/a/7 "Root=1-58337262" "shop.example" "arn:aws:acm:c" 0 \
+2026-07-02T22:22:48.364000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-" TID_1
+http 2026-07-02T22:23:01.000000Z app/shop/50dc6c495c0c9188 203.0.113.9:2817 - -1 -1 -1 301 - 34 366 \
+"GET http://shop.example:80/items HTTP/1.1" "curl/8" - - - "Root=1-58337262" "-" "-" 0 \
+2026-07-02T22:23:01.000000Z "redirect" "https://shop.example:443/items" "-" "-" "-" "-" "-" TID_2
+"""
+HAPROXY = """\
+Feb  6 12:14:14 lb haproxy[14389]: 10.0.1.2:33317 [06/Feb/2026:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 \
+2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu|} {} "GET /items?q=%22a%22 HTTP/1.1"
+Feb  6 12:14:15 lb haproxy[14389]: 10.0.1.2:33318 [06/Feb/2026:12:14:15.100] https-in~ app/<NOSRV> -1/-1/-1/-1/8 -1 0 \
+- - CR-- 1/1/0/0/0 0/0 "GET https://shop.example/a HTTP/2.0"
+Feb  6 12:14:15 lb haproxy[14389]: 10.0.1.2:33319 [06/Feb/2026:12:14:15.200] http-in http-in/<NOSRV> -1/-1/-1/-1/8 400 \
+187 - - PR-- 1/1/0/0/0 0/0 "<BADREQ>"
+"""
+W3C = """\
+#Version: 1.0
+#Fields: date time x-edge-location c-ip cs-method cs(Host) cs-uri-stem sc-status cs-uri-query x-host-header time-taken
+2026-12-04\t21:02:31\tLAX1\t192.0.2.4\tGET\td1.cloudfront.net\t/items\t200\tpage=2\tshop.example\t0.002
+2026-12-04\t21:02:31\tLAX1\t192.0.2.4\tGET\td1.cloudfront.net\t/a\t304\t-\tshop.example\t0.002
+#Fields: date time cs-method cs-uri-stem cs-uri-query cs-username cs-host sc-status time-taken
+2026-12-04 21:02:33 GET /b - SHOP\\ada shop.example 200 1500
+"""
 CURL = """\
 # copied from a browser
 curl 'https://shop.example/items' -H 'Cookie: a=b' -H 'accept: */*' -sk --compressed ;
@@ -91,6 +116,9 @@ TEXTS = {
     "log": LOG,
     "envoy": ENVOY,
     "json-log": JSON_LOG,
+    "elb": ELB,
+    "haproxy": HAPROXY,
+    "w3c": W3C,
     "har": HAR,
     "curl": CURL,
     "vegeta": VEGETA,
@@ -136,8 +164,9 @@ def test_a_first_word_more_in_a_log_is_the_host() -> None:
     lines = ['shop:80 10.0.0.1 - - [1/Oct/2026:00:00:00 +0000] "GET /a HTTP/1.1" 200 1'] * 2
     lines.append('blog:80 10.0.0.1 - - [1/Oct/2026:00:00:00 +0000] "GET /b HTTP/1.1" 200 1')
     made = imported("\n".join(lines))
-    assert (made.host, made.counts, left(made)) == ("shop:80", [2], {"to blog:80": 1})
-    assert imported("\n".join(lines), wanted=Wanted(host="blog:80")).requests == [{"name": "b", "get": "/b"}]
+    assert (made.host, made.counts, left(made)) == ("shop", [2], {"to blog": 1})
+    for asked in ("blog:80", "Blog"):
+        assert imported("\n".join(lines), wanted=Wanted(host=asked)).requests == [{"name": "b", "get": "/b"}]
     with pytest.raises(UsageError, match="there is no request to x"):
         imported("\n".join(lines), wanted=Wanted(host="x"))
 
@@ -172,7 +201,7 @@ def test_weights_are_whole_and_keep_their_ratio() -> None:
     [
         ('2001:db8::1 - ""', "", False),
         ("::1 - ada lovelace", "", True),
-        ("shop.example:443 10.0.0.1 - -", "shop.example:443", False),
+        ("shop.example:443 10.0.0.1 - -", "shop.example", False),
         ("2026-11-26T12:00:00.123Z stdout F 10.0.0.1 - -", "", False),
         ("<190>Nov 26 12:00:00 web nginx: 10.0.0.1 - ada", "", True),
         ("web-1  | 10.0.0.1 - -", "", False),
@@ -501,7 +530,7 @@ def test_a_file_is_opened_as_others_are(tmp_path: Path) -> None:
     [
         ('2001:db8::1%eth0 - - [10/Oct/2026:13:55:36 +0000] "GET /a HTTP/1.1" 200 1', "/a"),
         ('- - - [10/Oct/2026:13:55:36 +0000] "GET /a HTTP/1.1" 200 - "-" "-"', "/a"),
-        ('1.1.1.1 - - [10/Oct/2026:13:55:36 +0000] "GET /a?q=\\"x\\" HTTP/1.1" 200 1', "/a?q=%22x%22"),
+        ('1.1.1.1 - - [10/Oct/2026:13:55:36 +0000] "GET /a?q=\\"x\\" HTTP/1.1" 200 1', '/a?q="x"'),
         ('1.1.1.1 - - [10/Oct/2026:13:55:36 +0000] "GET http://shop.example/a HTTP/3.0" 200 1', "/a"),
         ("curl -sSLXPURGE http://h/a", "/a"),
         ("curl --url=http://h/a", "/a"),

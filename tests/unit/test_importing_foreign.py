@@ -33,10 +33,15 @@ from tests.unit.test_importing import LOG, imported
         ("[Thu Nov 26 12:00:00.1 2026] [core:error] [pid 1] AH001: x\n", "an error log of Apache"),
         ("--- a.py\n+++ b.py\n@@ -1 +1 @@\n-a\n+b\n", "a patch"),
         ("<html></html>", "a document of XML or HTML"),
-        ("#Fields: date time\n2026-11-26 12:00:00 GET /a\n", "a log in the W3C format"),
-        ('Feb  6 12:14:14 h haproxy[1]: 1.2.3.4:5 [06/Feb/2009:12:14:14.655] "GET / HTTP/1.1"\n', "a log of HAProxy"),
-        ('INFO:     127.0.0.1:5 - "GET / HTTP/1.1" 200 OK\n', "a log of Uvicorn"),
-        ('http 2018-07-02T22:23:00.186641Z app/my/50 1.2.3.4:2 "GET http://h/ HTTP/1.1"\n', "a log of an AWS"),
+        ("#Fields: date time c-ip\n2026-11-26 12:00:00 10.0.0.1\n", "a log in the W3C format without requests"),
+        (
+            "h haproxy[1]: 1.2.3.4:5 [06/Feb/2026:12:14:14.655] in db/srv1 0/0/5 212 -- 0/0\n",
+            "a log of HAProxy without",
+        ),
+        (
+            "tls 2.0 2026-12-20T02:59:40 net/my/50 g3d4 1.2.3.4:2 100.1.1.1:443 5 2 98 246 - arn - - -\n",
+            "a log of an AWS",
+        ),
     ],
 )
 def test_files_of_other_tools_are_refused_by_name(text: str, what: str) -> None:

@@ -1,6 +1,7 @@
 """Whatever a file of requests contains, the result is a list that can be sent, or a UsageError; never a stack trace."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -123,5 +124,5 @@ def test_lines_are_those_of_the_content(content: bytes, cut: int) -> None:
             return
     assert isinstance(read, RequestSource)
     plain = content.removeprefix(b"\xef\xbb\xbf")
-    expected = [line.rstrip(b"\r").decode(errors="backslashreplace") for line in plain.split(b"\n")]
-    assert lines == (expected[:-1] if plain.endswith(b"\n") or not plain else expected)
+    expected = [line.decode(errors="backslashreplace") for line in re.split(rb"\r\n|\r|\n", plain)]
+    assert lines == (expected if expected[-1] else expected[:-1])

@@ -19,6 +19,7 @@ from redline.suite import (
     make_plan,
     with_rounds,
 )
+from redline.suite.validate.referenced_files import Files
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import small_catalogue
 
@@ -216,3 +217,28 @@ def test_the_quickstart_fits_its_time() -> None:
     plan = make_plan(load_suite(root / "suites" / "quickstart.yaml", load_catalogue(root / "catalogue")))
     assert (len(plan.cells), len(plan.trials), len(plan.duets)) == (10, 60, 24)
     assert expected_length_ns(plan) < 110_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("design", "lasts", "measured_ns"),
+    [
+        ("interleaved", "60s", 2_251_000_000),
+        ("interleaved", "1s", 1_000_000_000),
+        ("duet", "60s", 2_251_000_000),
+    ],
+)
+def test_a_replay_ends_with_its_recording(catalogue: Catalogue, design: str, lasts: str, measured_ns: int) -> None:
+    assert _replay_of(catalogue, design, lasts, "0\n2.25\n") == {measured_ns}
+
+
+def test_the_slices_of_a_duet_last_a_second_where_a_recording_is_shorter(catalogue: Catalogue) -> None:
+    assert _replay_of(catalogue, "duet", "60s", "0\n0.25\n") == {1_000_000_000}
+    assert _replay_of(catalogue, "interleaved", "60s", "0\n0.25\n") == {251_000_000}
+
+
+def _replay_of(catalogue: Catalogue, design: str, lasts: str, times: str) -> set[int]:
+    """How long the cells of a plan are measured that replay these times."""
+    load = f"loads:\n  recorded: {{open: {{arrivals: {{replay: times.txt}}}}, for: {lasts}}}\n"
+    before, after = TEXT.split("loads:\n", maxsplit=1)[0], f"warmup: 250ms\ndesign: {design}\n"
+    suite = read_suite(before + load + after, "f.yaml", catalogue, Overrides(), Files(text=lambda _: times))
+    return {cell.load.duration_ns for cell in make_plan(suite).cells.values()}

@@ -214,7 +214,8 @@ class ImportFlags(Flags):
     form: str | None = flag(
         "--format",
         "NAME",
-        "log, envoy, json-log, har, openapi, curl, vegeta, vegeta-json or urls; by default seen from the content.",
+        "log, envoy, json-log, elb, haproxy, w3c, har, openapi, curl, vegeta, vegeta-json or urls; seen from the "
+        "content by default.",
     )
     output: Path | None = flag("-o --output", "FILE", "Write the list there, as --requests reads it.")
     times: Path | None = flag(

@@ -219,6 +219,11 @@ class Open(Frozen):
         return max(self.rate_per_s or 0.0, *(stage.to for stage in self.stages), 0.0)
 
 
+def _after(due_ns: int) -> int:
+    """The first whole millisecond after a request is due."""
+    return (due_ns // 1_000_000 + 1) * 1_000_000
+
+
 class Load(Frozen):
     """A named load and its measurement: for `duration_ns`, or until `count` requests have fallen due."""
 
@@ -231,6 +236,11 @@ class Load(Frozen):
     def lasting(self, duration_ns: int) -> "Load":
         """The same load, measured for another time."""
         return self.model_copy(update={"duration_ns": duration_ns})
+
+    def within_recording(self, least_ns: int = 0) -> "Load":
+        """The same load, which ends with its recording: after the last request, nothing is due any more."""
+        times = self.shape.replayed_ns if isinstance(self.shape, Open) else ()
+        return self.lasting(min(self.duration_ns, max(_after(times[-1]), least_ns))) if times else self
 
     def pausing(self) -> "Load":
         """The same load, of users who think between the steps of a journey."""

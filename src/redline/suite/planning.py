@@ -51,6 +51,8 @@ _PROFILES_OF_OTHERS: tuple[Profile, ...] = ("cpu",)
 """The supported profiles by runtime of the server; the engine can always be profiled."""
 
 _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
+_SHORTEST_DUET_NS = 1_000_000_000
+"""The least time for the slices of a duet, where a recording is shorter."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,9 @@ def make_plan(
     rates to loads whose rate is a share of a capacity; without them such rates stay unknown.
     """
     first = capacity_loads(suite)
-    plan = _plan(suite, [load for load in suite.loads if load not in first], unavailable, capacities)
-    return _with_profiles(plan)
+    least_ns = _SHORTEST_DUET_NS if suite.has_duets else 0
+    loads = [load.within_recording(least_ns) for load in suite.loads if load not in first]
+    return _with_profiles(_plan(suite, loads, unavailable, capacities))
 
 
 def _plan(
@@ -447,7 +450,8 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
 
 def make_search_plan(whole: Suite, suites: Sequence[Suite], unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
     """The searches of several suites, in the order and with the seeds of the `whole`."""
-    plans = [make_plan(suite, unavailable) for suite in suites]
+    # Probes take as much of a recording as they need, at speeds of their own.
+    plans = [_with_profiles(_plan(suite, suite.loads, unavailable, None)) for suite in suites]
     cells = {cell_id: cell for plan in plans for cell_id, cell in plan.cells.items()}
     trials, _ = _rounds(whole, cells, [(cell_id,) for cell_id in cells], range(whole.trials), first_position=0)
     skipped = dict.fromkeys(skipped for plan in plans for skipped in plan.skipped)

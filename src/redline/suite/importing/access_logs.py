@@ -1,184 +1,98 @@
-"""Access logs: the common and combined formats of Apache and nginx, Envoy's text format, and JSON lines. Pure.
+"""Access logs: the requests of their lines, counted, with their times. Pure.
 
 A log has neither headers nor bodies, so only requests that need none are imported: GET, HEAD and OPTIONS.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Iterator
 
 from redline.quantities import clip
 from redline.suite.importing.gathering import Asked, Gathering, Sent
+from redline.suite.importing.hosts import one_name_each
+from redline.suite.importing.log_forms import FORMS, in_w3c, read_line
+from redline.suite.importing.log_line import Logged, LogLine
 from redline.suite.importing.secrets import without_secrets
-from redline.suite.importing.source import RequestSource, member, read_json, text_at
-from redline.suite.importing.times import MOST_TIMES, NS_PER_S, is_whole, time_of
+from redline.suite.importing.source import RequestSource
+from redline.suite.importing.times import MOST_TIMES
 
 MOST_DIFFERENT = 100_000
 """The most different requests that are counted. This bounds the memory, however long the log is."""
-_COMMON = re.compile(
-    r'(?:\[\S*\] )?([^\["]*(?:"")?) \[(\d{1,2}/\w{3}/\d{4}:[^\]]*+)\] "([^"\\]*+(?:\\.[^"\\]*+)*+)" (\d{3})(?: |$)'
-)
-_ENVOY = re.compile(r'\[(\d{4}-\d\d-\d\dT[^\]]*)\] "((?:[^"\\]|\\.)*)" (\d{1,3}) ')
-_ENVOY_HOST = re.compile(r'"[^"]*" "[^"]*" "(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" "[^"]*"')
-"""The user agent before the id may be a word like a host."""
-_VHOST = re.compile(r"[A-Za-z0-9_.-]+(?::\d+)?")
-_REQUEST = re.compile(r"([A-Z]+) (\S+)(?: HTTP/\d(?:\.\d)?)?")
-_ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})")
+FIELDS_OF_W3C = "#Fields:"
+_DIRECTIVE = re.compile(r"#[A-Z][A-Za-z-]+:")
+"""What the W3C format says of a log; not a line of it."""
+_REQUEST = re.compile(r"([A-Z]+) (\S+)(?: (?:HTTP/)?\d(?:\.\d)?)?")
+_URL = re.compile(r"[a-z]+://([^/?#]*)(.*)", re.IGNORECASE)
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
-_REQUEST_KEYS = ("request", "requestLine", "request_line")
-_METHOD_KEYS = ("request_method", "method", "RequestMethod", ":method", "http_method", "req_method", "verb")
-_TARGET_KEYS = ("request_uri", "x-envoy-original-path", "path", ":path", "uri", "RequestPath", "url", "request_path")
-_QUERY_KEYS = ("args", "query_string", "query")
-_STATUS_KEYS = ("status", "response_code", "DownstreamStatus", "status_code", "response_status")
-_HOST_KEYS = ("host", "http_host", "authority", ":authority", "RequestHost", "server_name")
-_START_KEYS = ("start_time", "StartUTC", "StartLocal")
-_END_KEYS = ("msec", "time_iso8601", "ts", "@timestamp", "timestamp", "time", "time_local")
-_SECONDS_KEYS: tuple[str, ...] = ("request_time",)
-_SECONDS_KEYS_OF_CADDY: tuple[str, ...] = ("request_time", "duration")
-"""Others write a `duration` in milliseconds."""
-_NOBODY = frozenset({"-", '""'})
-_DOCKER_KEYS = frozenset({"log", "stream"})
-_USER_KEYS = ("remote_user", "user_id", "ClientUsername")
+_NO_TIME = "without a time from 2000 to 2199 that can be read"
 
 
-class Logged(NamedTuple):
-    """The request of a log line: an HTTP request line, or a method and a target separated by a space."""
-
-    request: str
-    status: str
-    host: str = ""
-    signed_in: bool = False
-
-
-class LogLine(NamedTuple):
-    """A line of a log: its request, its time as written, and the seconds that the request took before that time."""
-
-    logged: Logged
-    time: str
-    took: str = ""
-
-    @property
-    def began_ns(self) -> int | None:
-        """When the request began, in nanoseconds since 1970; None if the line does not say it.
-
-        Of whole seconds, whole seconds are subtracted: the rest would only seem to be a time.
-        """
-        at_ns = time_of(self.time)
-        took = re.fullmatch(r"\d{1,5}(\.\d+)?", self.took)
-        if at_ns is None or took is None:
-            return at_ns
-        took_s = float(took[0])
-        return at_ns - (int(took_s) * NS_PER_S if is_whole(self.time) else round(took_s * NS_PER_S))
-
-
-def is_common(line: str) -> bool:
-    """Whether this is a line of the common or the combined format."""
-    return _COMMON.match(line) is not None
-
-
-def is_envoy(line: str) -> bool:
-    """Whether this is a line of Envoy's default format, or of Istio's."""
-    return _ENVOY.match(line) is not None
+def form_of(line: str) -> str | None:
+    """The name of the form of a log's line; None for any other line."""
+    seen, form = read_line(line)
+    return None if seen is None else form.name
 
 
 def is_json_log(line: str) -> bool:
     """Whether this is a line of JSON that has a request."""
-    return line.startswith("{") and _in_json(line) is not None
+    return form_of(line) == "json-log"
 
 
-def read_common(source: RequestSource, into: Gathering) -> None:
-    """Read a log of the common or combined format. An extra first word is the host, as in Apache's `vhost_combined`."""
-    _read(source.lines(), _in_common, into)
-
-
-def read_envoy(source: RequestSource, into: Gathering) -> None:
-    """Read a log of Envoy's default format."""
-    _read(source.lines(), _in_envoy, into)
-
-
-def read_json_log(source: RequestSource, into: Gathering) -> None:
-    """Read a log with a JSON object per line, by the usual keys of nginx, Envoy, Traefik and Caddy."""
-    _read(source.lines(), _in_json, into)
-
-
-def _in_common(line: str) -> LogLine | None:
-    match = _COMMON.match(line)
-    if match is None:
-        return None
-    before, time, request, status = match.groups()
-    words = before.split()
-    if len(words) < 3:
-        return None
-    # Collectors put more words before a line, such as the time and the name of a container.
-    host = words[0] if len(words) == 4 and words[1] != "-" and _VHOST.fullmatch(words[0]) else ""
-    return LogLine(Logged(request, status, host, words[-1] not in _NOBODY), time)
-
-
-def _in_envoy(line: str) -> LogLine | None:
-    match = _ENVOY.match(line)
-    if match is None:
-        return None
-    host = _ENVOY_HOST.search(line, match.end())
-    return LogLine(Logged(match[2], match[3], "" if host is None else host[1]), match[1])
-
-
-def _in_json(line: str) -> LogLine | None:
-    entry, seconds_keys = read_json(line), _SECONDS_KEYS
-    if isinstance(entry, dict) and entry.keys() >= _DOCKER_KEYS:  # a line of a container, as Docker keeps it
-        inner = text_at(entry, "log").rstrip()
-        return _in_common(inner) or _in_envoy(inner) or (None if '"stream"' in inner else _in_json(inner))
-    if isinstance(member(entry, "request"), dict):  # Caddy has the request in an object of its own
-        entry, seconds_keys = {**entry, **entry["request"], "request": None}, _SECONDS_KEYS_OF_CADDY
-    request = _first(entry, _REQUEST_KEYS)
-    if not request:
-        method, target, query = (_first(entry, keys) for keys in (_METHOD_KEYS, _TARGET_KEYS, _QUERY_KEYS))
-        if not method or not target:
-            return None
-        request = f"{method} {target}" if "?" in target or not query.strip("?-") else f"{method} {target}?{query}"
-    signed_in = _first(entry, _USER_KEYS) not in {"", "-"}
-    logged = Logged(request, _first(entry, _STATUS_KEYS), _first(entry, _HOST_KEYS), signed_in)
-    if began := _first(entry, _START_KEYS):
-        return LogLine(logged, began)
-    return LogLine(logged, _first(entry, _END_KEYS), _first(entry, seconds_keys))
-
-
-def _first(entry: object, keys: Iterable[str]) -> str:
-    """The value of the first of these keys that has a text or a number."""
-    for key in keys:
-        value = member(entry, key)
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value):
-            return str(value)
-    return ""
-
-
-def _read(lines: Iterator[tuple[int, str]], read: Callable[[str], LogLine | None], into: Gathering) -> None:
-    """Count the requests of a log. Every different request is parsed once."""
+def read_log(source: RequestSource, into: Gathering) -> None:
+    """Read a log, whose lines may be of several forms. Raises UsageError if no line has a time and times are wanted."""
     counts: Counter[Logged] = Counter()
     times = defaultdict[Logged, list[Sent]](list)
-    timed = 0
-    for number, line in lines:
-        seen = read(line)
+    timed = untimed = 0
+    for number, logged, began_ns in _logged(source.lines(), into):
+        place = f"line {number}"
+        if into.wanted.times and began_ns is None:
+            into.leave_out(_NO_TIME, place)
+            untimed += 1
+        elif timed == MOST_TIMES:
+            into.leave_out(f"after the first {MOST_TIMES:,} times", place)
+        elif logged not in counts and len(counts) == MOST_DIFFERENT:
+            into.leave_out(f"after the first {MOST_DIFFERENT:,} different requests", place)
+        else:
+            counts[logged] += 1
+            if into.wanted.times and began_ns is not None:
+                times[logged].append(Sent(began_ns, number))
+                timed += 1
+    if untimed and not timed:
+        raise source.wrong("this file does not say when its requests were sent", "load it at a rate: -R RATE")
+    asked = {logged: known for logged, count in counts.items() if (known := _asked(logged, count, into))}
+    hosts = Counter[str]()
+    for logged, known in asked.items():
+        hosts[known.host] += counts[logged]
+    names = one_name_each(hosts)
+    for logged, known in asked.items():
+        into.add(known._replace(host=names[known.host]), counts[logged], times[logged])
+
+
+def _logged(lines: Iterable[tuple[int, str]], into: Gathering) -> Iterator[tuple[int, Logged, int | None]]:
+    """The requests of the lines, without secrets, and when they began, if wanted. Every other line is left out."""
+    for number, seen in _read(lines):
         if seen is None:
-            if line.strip():
-                into.leave_out("lines of another form", f"line {number}")
-            continue
-        if timed == MOST_TIMES:
-            into.leave_out(f"after the first {MOST_TIMES:,} times", f"line {number}")
+            into.leave_out("lines of another form", f"line {number}")
             continue
         logged = seen.logged
         if "?" in logged.request:  # a token that no two requests share would make all of them different
             logged = _without_secrets(logged, into)
-        if logged in counts or len(counts) < MOST_DIFFERENT:
-            counts[logged] += 1
-            if into.wanted.times and (began_ns := seen.began_ns) is not None:
-                times[logged].append(Sent(began_ns, number))
-                timed += 1
+        yield number, logged, seen.began_ns if into.wanted.times else None
+
+
+def _read(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, LogLine | None]]:
+    """The lines that are not empty. Lines of one form stand together, so the last form is tried first."""
+    form, fields = FORMS[0], list[str]()
+    for number, line in lines:
+        if line.startswith("#") and _DIRECTIVE.match(line):
+            fields = line.removeprefix(FIELDS_OF_W3C).split() if line.startswith(FIELDS_OF_W3C) else fields
+        elif not line or line.isspace():
+            continue
+        elif fields:
+            yield number, in_w3c(fields, line)
         else:
-            into.leave_out(f"after the first {MOST_DIFFERENT:,} different requests", f"line {number}")
-    for logged, count in counts.items():
-        _add(logged, count, times[logged], into)
+            seen, form = read_line(line, form)
+            yield number, seen
 
 
 def _without_secrets(logged: Logged, into: Gathering) -> Logged:
@@ -188,36 +102,38 @@ def _without_secrets(logged: Logged, into: Gathering) -> Logged:
     return logged._replace(request=request) if names else logged
 
 
-def _add(logged: Logged, count: int, times: list[Sent], into: Gathering) -> None:
+def _asked(logged: Logged, count: int, into: Gathering) -> Asked | None:
+    """The request of lines that are alike; None after leaving them out."""
     match = _REQUEST.fullmatch(logged.request)
     if match is None:
         into.leave_out("that are not HTTP requests", logged.request[:60], count)
-        return
-    method, target = match[1], _ESCAPED.sub(r"%\1", match[2]).replace('\\"', "%22").replace("\\\\", "%5C")
+        return None
+    method, target = match[1], match[2]
+    example = f"{method} {target.partition('?')[0]}"
     if method not in _WITHOUT_BODY:
         into.leave_out(f"{method}: a log has no bodies", target.partition("?")[0], count)
-        return
+        return None
+    if logged.left_out:
+        into.leave_out(logged.left_out, example, count)
+        return None
     if logged.signed_in:
-        into.leave_out("the header Authorization", f"{method} {target.partition('?')[0]}", count, kind="secret")
+        into.leave_out("the header Authorization", example, count, kind="secret")
     if logged.status == "206":
-        into.leave_out("for a part of a file: a log has no header Range", f"{method} {target.partition('?')[0]}", count)
-        return
+        into.leave_out("for a part of a file: a log has no header Range", example, count)
+        return None
     host = logged.host
     if not target.startswith("/"):  # a request to a proxy, or `*`
         host, target = _of_a_proxy(target)
-    if not target:
+    if not target or "#" in target:
         into.leave_out("that are not for a path", logged.request, count)
-        return
+        return None
     status = int(logged.status) if logged.status.isascii() and logged.status.isdecimal() else None
-    into.add(Asked(method, target, host.lower(), status=status), count, times)
+    return Asked(method, target, host.lower(), status=status)
 
 
 def _of_a_proxy(target: str) -> tuple[str, str]:
     """The host and path of a whole URL; two empty texts for anything else."""
-    try:
-        parts = urlsplit(target)
-    except ValueError:
+    match = _URL.fullmatch(target)
+    if match is None or not match[1] or "@" in match[1]:
         return "", ""
-    if not parts.netloc or "@" in parts.netloc:
-        return "", ""
-    return parts.netloc, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    return match[1], match[2] if match[2].startswith("/") else f"/{match[2]}"

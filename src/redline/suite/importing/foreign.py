@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from redline.suite.importing.access_logs import is_json_log
+from redline.suite.importing.log_forms import HAPROXY_CONNECTION
 from redline.suite.importing.source import member, text_at
 from redline.suite.importing.vegeta import is_json_target
 from redline.suite.schema.request import METHOD_KEYS
@@ -19,7 +20,8 @@ _CURL = "write its requests as commands of curl, which are read"
 _POSTMAN = "its `Code` shows each request as a command of curl: save these in a file"
 _URLS = "write them as targets of Vegeta, with URLs: `GET http://127.0.0.1:8080/items`"
 _WRONG = "see whether this is the right file"
-_COMBINED = "write the log in the combined format"
+_SERVERS = "it has no requests: take the log of the servers behind it"
+_FIELDS = "log the fields cs-method, cs-uri-stem and sc-status"
 _LIST = "write its requests as a list: `- {name: items, get: /items}`"
 
 
@@ -51,10 +53,9 @@ _KNOWN = (
     ((r"\A\s*-----BEGIN ",), "a certificate or a key", _WRONG),
     ((r"^\[\w{3} \w{3} .*?\] \[[\w:]+\] ",), "an error log of Apache", "give its access log"),
     ((r"^(?:diff --git |--- \S+\n\+\+\+ \S)",), "a patch", _WRONG),
-    ((r"^#Fields: ",), "a log in the W3C format", _COMBINED),
-    ((r"haproxy\[\d+\]: ",), "a log of HAProxy", "let it write the combined format: `option httplog clf`"),
-    ((r"^INFO:\s+\S+ - \"[A-Z]+ \S+ HTTP/",), "a log of Uvicorn", f"{_COMBINED}, or take that of the proxy in front"),
-    ((r"^\S+ \d{4}-\d\d-\d\dT\S+ (?:app|net)/\S+ ",), "a log of an AWS load balancer", _COMBINED),
+    ((r"^#Fields: ",), "a log in the W3C format without requests", _FIELDS),
+    ((HAPROXY_CONNECTION,), "a log of HAProxy without requests", "let it log them: `option httplog`"),
+    ((r"^tls \d\.\d \d{4}-\d\d-\d\dT\S+ net/",), "a log of an AWS load balancer of connections", _SERVERS),
 )
 
 

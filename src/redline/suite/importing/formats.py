@@ -1,6 +1,7 @@
 """The table of formats, and the detection of a file's format by its content. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,14 +9,16 @@ from shlex import quote
 
 from redline.errors import UsageError
 from redline.quantities import did_you_mean
-from redline.suite.importing import access_logs, curl, har, url_list, vegeta
+from redline.suite.importing import curl, har, url_list, vegeta
+from redline.suite.importing.access_logs import FIELDS_OF_W3C, form_of, read_log
 from redline.suite.importing.foreign import Foreign, name_foreign
 from redline.suite.importing.gathering import Gathering, Made, Wanted
-from redline.suite.importing.source import HEAD_BYTES, RequestSource, member
+from redline.suite.importing.source import HEAD_BYTES, Broken, RequestSource, member, read_json
 
 _LOOKED_AT = 20
 _LIST = re.compile(r"\s*(?:-(?:\s|$|--\s*$)|\[\s*(?:$|[\[\]{\"'#/h]))")
 """The beginning of a list in YAML or JSON."""
+_W3C = re.compile(rf"^{FIELDS_OF_W3C}.*\bcs-uri", re.MULTILINE)
 _JOURNEY = re.compile(r'\s*\{\s*"?journey"?\s*:')
 
 
@@ -40,9 +43,12 @@ def _read_openapi(source: RequestSource, into: Gathering) -> None:
 
 
 FORMATS = (
-    Format("log", "access log", access_logs.read_common, access_logs.is_common, has_times=True),
-    Format("envoy", "access log of Envoy", access_logs.read_envoy, access_logs.is_envoy, has_times=True),
-    Format("json-log", "access log in JSON", access_logs.read_json_log, access_logs.is_json_log, has_times=True),
+    Format("log", "access log", read_log, has_times=True),
+    Format("envoy", "access log of Envoy", read_log, has_times=True),
+    Format("json-log", "access log in JSON", read_log, has_times=True),
+    Format("elb", "access log of a load balancer of AWS", read_log, has_times=True),
+    Format("haproxy", "access log of HAProxy", read_log, has_times=True),
+    Format("w3c", "access log in the W3C format", read_log, has_times=True),
     Format("har", "recording of a browser (HAR)", har.read_har, has_times=True),
     Format("openapi", "OpenAPI document", _read_openapi),
     Format("curl", "file of curl commands", curl.read_commands, curl.begins_curl),
@@ -68,19 +74,25 @@ def detect(source: RequestSource) -> Format | None:
     Raises UsageError for any other file.
     """
     text = source.head.decode(errors="backslashreplace")
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if len(source.head) == HEAD_BYTES and len(lines) > 1:
-        lines = lines[:-1]  # it may be cut
-    by_lines = _by_lines(lines[:_LOOKED_AT])
-    if by_lines is not None:
-        return by_lines
-    if text.lstrip()[:1] == "{" and not _JOURNEY.match(text):
+    lines = [line for line in _whole_lines(source, text) if not line.lstrip().startswith("#")]
+    known = named("w3c") if _W3C.search(text) else _by_lines(lines[:_LOOKED_AT])
+    if known is not None:
+        return known
+    if _is_document(lines) and not _JOURNEY.match(text):
         return _by_keys(source)
     keys = [line.partition(":")[0].strip("\"' ") for line in lines if not line[:1].isspace() and ":" in line]
     if not {"openapi", "swagger"}.isdisjoint(keys):
         return named("openapi")
-    if not lines or _JOURNEY.match(text) or "journey" in keys or _LIST.match(lines[0]):
-        return None
+    is_list = not lines or _JOURNEY.match(text) or "journey" in keys or _LIST.match(lines[0])
+    return None if is_list and not _log_in(lines) else _later(source, text, lines)
+
+
+def _later(source: RequestSource, text: str, lines: list[str]) -> Format:
+    """The format of a file that begins with something else: a log, or a script. Raises UsageError."""
+    if (log := _log_in(lines)) is not None:
+        return log
+    if text.lstrip()[:1] == "{":
+        return _by_keys(source)
     if any(map(curl.begins_curl, lines[:_LOOKED_AT])):  # a script, whose first lines are of another kind
         return named("curl")
     _refuse_foreign(source)
@@ -94,9 +106,28 @@ def _by_lines(lines: list[str]) -> Format | None:
     for known in FORMATS:
         if known.has_line and known.name in {"curl", "vegeta", "vegeta-json"} and any(map(known.has_line, lines[:1])):
             return known
-    counts = {known.name: sum(map(known.has_line, lines)) for known in FORMATS if known.has_line}
+    counts = Counter({known.name: sum(map(known.has_line, lines)) for known in FORMATS if known.has_line})
+    counts.update(filter(None, map(form_of, lines)))
     best = max(counts, key=lambda name: counts[name])
     return named(best) if counts[best] * 2 >= len(lines) > 0 else None
+
+
+def _whole_lines(source: RequestSource, text: str) -> list[str]:
+    """The lines of the beginning that are not blank, without one that may be cut."""
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    return lines[:-1] if len(source.head) == HEAD_BYTES and len(lines) > 1 else lines
+
+
+def _is_document(lines: list[str]) -> bool:
+    """Whether this is a JSON document, rather than an object a line."""
+    first = lines[0] if lines else ""
+    return first.lstrip()[:1] == "{" and (len(lines) == 1 or isinstance(read_json(first), Broken))
+
+
+def _log_in(lines: list[str]) -> Format | None:
+    """The format of a log that begins with other lines, such as those of a start."""
+    forms = Counter(filter(None, map(form_of, lines)))
+    return named(forms.most_common(1)[0][0]) if forms else None
 
 
 def _by_keys(source: RequestSource) -> Format:
@@ -133,7 +164,10 @@ def kind_of(source: RequestSource) -> Foreign | None:
 def known_recording(source: RequestSource) -> Format | None:
     """The format of a log or a recording, by its beginning; None for any other file. Raises UsageError."""
     text = source.head.decode(errors="backslashreplace")
-    known = _by_lines([line for line in text.splitlines() if line.strip()][:_LOOKED_AT])
+    lines = _whole_lines(source, text)
+    known = named("w3c") if _W3C.search(text) else _by_lines(lines[:_LOOKED_AT])
+    if known is None and not _is_document(lines):
+        known = _log_in(lines)
     if known is None and text.lstrip()[:1] == "{":
         known = _by_keys(source)
     return known if known and known.has_times else None

@@ -14,6 +14,7 @@ from redline.errors import UsageError
 from redline.model.template import as_literal
 from redline.quantities import LONGEST_DURATION_NS, clip, duration
 from redline.suite.importing.form_parts import AskedPart, secret_in_parts, written_parts
+from redline.suite.importing.hosts import split_port, without_default_port
 from redline.suite.importing.secrets import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.importing.source import RequestSource
 from redline.suite.importing.times import spread
@@ -205,7 +206,7 @@ class Gathering:
         target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
         if at:
             self.leave_out("a user in the URL", host, kind="secret")
-        host = f"{parts.scheme}://{host.lower()}"
+        host = f"{parts.scheme}://{without_default_port(parts.scheme, host.lower())}"
         self.first_host = self.first_host or host
         self.add(asked._replace(host=host, target=target), times=times)
 
@@ -284,10 +285,13 @@ class Gathering:
                 return self.first_host
             named = {host: count for host, count in self.hosts.items() if host}
             return max(named, key=lambda host: named[host], default="")
-        match = [host for host in self.hosts if wanted.lower() in {host, host.rpartition("/")[2]}]
+        wanted = wanted.lower()
+        match = [host for host in self.hosts if wanted in {host, host.rpartition("/")[2]}]
+        named_so = split_port(wanted.rpartition("/")[2])[0]
+        match = match or [host for host in self.hosts if split_port(host.rpartition("/")[2])[0] == named_so]
         if not match:
             known = ", ".join(sorted(filter(None, self.hosts))[:10]) or "no host"
-            raise self.source.wrong(f"there is no request to {wanted}", f"this file names {known}")
+            raise self.source.wrong(f"there is no request to {self.wanted.host}", f"this file names {known}")
         return match[0]
 
     def _clean(self, asked: Asked, example: str, count: int) -> Asked:

@@ -3,15 +3,20 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from itertools import groupby
 
 NS_PER_S = 1_000_000_000
 MOST_TIMES = 200_000
 """The most times of a recording."""
-_COMMON = re.compile(r"(\d{1,2})/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))? ([+-]\d{4})")
-_ISO = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
+_COMMON = re.compile(
+    r"(\d{1,2})/(\w{3})/(\d{4})[: ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?(?: (Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+)
+_ISO = re.compile(
+    r"(\d{4})[-/](\d\d)[-/](\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)? ?([Zz]|UTC|GMT|[+-]\d\d:?\d\d)?"
+)
+_C = re.compile(r"\w{3} (\w{3}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? (\d{4})")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EARLIEST_S, _LATEST_S = 946_684_800, 7_258_118_400  # 2000 and 2200
 _UNITS_OF_UNIX = (1, 1_000, 1_000_000, 1_000_000_000)
@@ -20,20 +25,27 @@ _UNITS_OF_UNIX = (1, 1_000, 1_000_000, 1_000_000_000)
 def time_of(text: str) -> int | None:
     """A time in nanoseconds since 1970, as access logs and recordings write it; None for anything else.
 
-    Known are `10/Oct/2000:13:55:36 -0700`, ISO 8601, where UTC is meant without a zone, and numbers since 1970, in
-    seconds, ms, us or ns, told apart by their size.
+    Known are `10/Oct/2000:13:55:36 -0700`, ISO 8601 and `Tue Oct 10 13:55:36 2000`, with UTC where they name no zone,
+    and numbers since 1970, in seconds, ms, us or ns, told apart by their size. A time before 2000 or after 2199 is that
+    of a wrong clock.
     """
     text = text.strip().strip("[]")
     if (common := _COMMON.fullmatch(text)) is not None:
         day, month, year, hour, minute, second, fraction, zone = common.groups()
-        if month not in _MONTHS:
-            return None
-        iso = f"{year}-{_MONTHS.index(month) + 1:02}-{int(day):02}T{hour}:{minute}:{second}"
-        return _instant(iso, fraction, f"{zone[:3]}:{zone[3:]}")
+        iso = f"{year}-{_month(month)}-{int(day):02}T{hour}:{minute}:{second}"
+        return _instant(iso, fraction, zone)
     if (iso_time := _ISO.fullmatch(text)) is not None:
-        written, fraction, zone = iso_time.groups()
-        return _instant(written.replace(" ", "T"), fraction, zone or "Z")
+        year, month, day, clock, fraction, zone = iso_time.groups()
+        return _instant(f"{year}-{month}-{day}T{clock}", fraction, zone)
+    if (in_c := _C.fullmatch(text)) is not None:
+        month, day, clock, fraction, year = in_c.groups()
+        return _instant(f"{year}-{_month(month)}-{int(day):02}T{clock}", fraction, None)
     return _unix(text)
+
+
+def _month(name: str) -> str:
+    """The number of a month; empty for another word, which makes no time."""
+    return f"{_MONTHS.index(name) + 1:02}" if name in _MONTHS else ""
 
 
 def is_whole(text: str) -> bool:
@@ -41,12 +53,13 @@ def is_whole(text: str) -> bool:
     return re.search(r"[.,]|^\s*\d{11,}\s*$", text) is None
 
 
-def _instant(iso: str, fraction: str | None, zone: str) -> int | None:
+def _instant(iso: str, fraction: str | None, zone: str | None) -> int | None:
+    offset = "+00:00" if zone is None or zone.isalpha() else zone
     try:
-        whole = datetime.fromisoformat(f"{iso}{zone.replace('Z', '+00:00')}").astimezone(UTC)
+        whole_s = int(datetime.fromisoformat(f"{iso}{offset}").timestamp())
     except (ValueError, OverflowError):
         return None
-    return int(whole.timestamp()) * NS_PER_S + int((fraction or "").ljust(9, "0"))
+    return whole_s * NS_PER_S + int((fraction or "").ljust(9, "0")) if _EARLIEST_S <= whole_s < _LATEST_S else None
 
 
 def _unix(text: str) -> int | None:
