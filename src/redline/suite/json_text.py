@@ -11,6 +11,7 @@ class WrittenNumber(float):
     """A number whose text differs from what its value is written as."""
 
     __slots__ = ("text",)
+    text: str
 
     def __new__(cls, text: str | float) -> Self:
         """The number of a text."""
