@@ -113,6 +113,20 @@ def test_lists_stand_in_the_query_as_their_style_says(how: dict[str, Any], value
         ),
         ({"oneOf": [{"type": "string", "pattern": "^é{9}$"}, {"type": "null"}]}, None),
         ({"type": "array", "items": {"type": "string"}, "minItems": 2}, ["string", "string"]),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": True}, ["string", "string1"]),
+        ({"items": {"type": "string", "maxLength": 6}, "minItems": 2, "uniqueItems": True}, ["string", "strin1"]),
+        ({"items": {"enum": [3, 5, 7]}, "minItems": 3, "uniqueItems": True}, [3, 5, 7]),
+        ({"items": {"type": "integer", "maximum": 1}, "minItems": 3, "uniqueItems": True}, [1, 0, -1]),
+        ({"items": {"type": "boolean"}, "minItems": 2, "uniqueItems": True}, [True, False]),
+        (
+            {"items": {"properties": {"a": {"type": "integer"}}}, "minItems": 2, "uniqueItems": True},
+            [{"a": 1}, {"a": 2}],
+        ),
+        ({"type": "array", "prefixItems": [{"type": "integer"}, {"const": "b"}]}, [1, "b"]),
+        ({"prefixItems": [{"type": "integer"}, {"const": "b"}], "items": False}, [1, "b"]),
+        ({"prefixItems": [{"type": "integer"}], "items": {"type": "null"}, "minItems": 3}, [1, None, None]),
+        ({"prefixItems": [{"type": "integer"}, {"const": "b"}], "maxItems": 1}, [1]),
+        ({"prefixItems": [{"const": 1}], "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True}, [1, 2]),
         (True, "string"),
     ],
 )
@@ -126,8 +140,13 @@ def test_a_made_value_is_allowed_by_its_schema(schema: object, value: object) ->
     "schema",
     [
         {"type": "string", "pattern": "^é{9}$"},
-        {"type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": True},
+        {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "uniqueItems": True},
         {"type": "integer", "minimum": 3, "maximum": 2},
+        {"type": "number", "minimum": 1e308, "multipleOf": 1e-308},
+        {"type": "integer", "minimum": 10**400},
+        {"type": "number", "exclusiveMinimum": 10**400},
+        {"type": "integer", "multipleOf": 10**400, "minimum": 0.5},
+        {"type": "number", "multipleOf": 0},
         {"not": {}},
         {"type": "wrong"},
         {"type": "string", "pattern": "("},
@@ -284,6 +303,8 @@ def test_a_reference_out_of_the_document_is_refused_by_name(reference: str) -> N
     [
         ('{"swagger": "2.0", "paths": {}}', "swagger: this is OpenAPI 2"),
         ('{"openapi": "4.0.0", "paths": {}}', "openapi: this is not OpenAPI 3"),
+        ('{"openapi": "3.3.0", "paths": {}}', "openapi: OpenAPI 3.3.0 is not known"),
+        ('{"openapi": "3.10.0", "paths": {}}', "openapi: OpenAPI 3.10.0 is not known"),
         ("openapi: 3.1.0\n", "paths: `paths` is missing"),
         ("openapi: 3.1.0\npaths: {/: {$ref: '#/paths/~1'}}\n", "`$ref: #/paths/~1` leads to itself"),
         ("openapi: 3.1.0\npaths: {/: {$ref: '#/none'}}\n", "`$ref: #/none` leads nowhere"),
@@ -298,6 +319,99 @@ def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as refused:
         imported(text)
     assert says in str(refused.value)
+
+
+def bodies(made: Made) -> list[object]:
+    return [request.get("body") for request in made.requests]
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"required": ["id", "name"], "properties": {"id": {"type": "integer", "readOnly": True}, "name": {}}},
+        {"allOf": [schema_of("read"), {"required": ["id", "name"], "properties": {"name": {"type": "string"}}}]},
+        {"required": ["id"], "properties": {"id": {"$ref": "#/components/schemas/id"}, "name": {"type": "string"}}},
+        {"required": ["id"], "properties": {"id": {"readOnly": True, **schema_of("plain")}, "name": {}}},
+        {
+            "required": ["id"],
+            "properties": {"id": {"type": "integer", "readOnly": True}, "name": {}},
+            "example": {"id": 7, "name": "string"},
+        },
+    ],
+)
+def test_what_stands_in_answers_alone_is_not_sent(schema: dict[str, Any], version: str) -> None:
+    read = {"properties": {"id": {"type": "integer", "readOnly": True}}}
+    schemas = {"read": read, "id": {"type": "integer", "readOnly": True}, "plain": {"type": "integer"}}
+    body = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    made = api({"/": {"post": body}}, version, components={"schemas": schemas})
+    assert bodies(made) == ['{"name": "string"}']
+
+
+NUMBERS = (
+    '{"a": 1E400, "b": -0, "c": 1.10, "d": 0.1000000000000000055511151231257827, "e": 12345678901234567890, "f": 1e3}'
+)
+
+
+def test_numbers_are_sent_as_they_are_written() -> None:
+    in_json = (
+        '{"openapi": "3.1.0", "paths": {"/": {"post": {"requestBody": {"content": {"application/json": {"example": '
+    )
+    assert bodies(imported(f"{in_json}{NUMBERS}}}}}}}}}}}}}}}")) == [NUMBERS]
+    in_yaml = "openapi: 3.1.0\npaths: {/: {post: {requestBody: {content: {application/json: {schema: {example: "
+    assert bodies(imported(f"{in_yaml}{NUMBERS}}}}}}}}}}}}}}}\n")) == [NUMBERS]
+    query = "openapi: 3.1.0\npaths: {/: {get: {parameters: [{name: x, in: query, example: [1.10, -0, 1E400]}]}}}\n"
+    assert imported(query).requests[0]["get"] == "/?x=1.10&x=-0&x=1E400"
+
+
+def test_json_that_the_document_has_written_out_is_sent_so() -> None:
+    written = '{"a":  1.10}'
+    content = {"application/json": {"schema": {"type": "object"}, "example": written}}
+    assert bodies(api({"/": {"post": {"requestBody": {"content": content}}}})) == [written]
+    content["application/json"]["schema"] = {"type": "string"}
+    assert bodies(api({"/": {"post": {"requestBody": {"content": content}}}})) == [json.dumps(written)]
+
+
+def test_a_number_that_json_does_not_have_is_named() -> None:
+    body = "{content: {application/json: {example: .nan}}}"
+    text = f"openapi: 3.1.0\npaths: {{/ok: {{get: {{}}}}, /: {{post: {{requestBody: {body}}}}}}}"
+    assert left(imported(text)) == {"with a number that JSON cannot express": 1}
+
+
+def test_every_operation_is_counted() -> None:
+    form = {"content": {"application/x-www-form-urlencoded": {"example": {"q": "a b", "n": [1, 2]}}}}
+    made = api(
+        {
+            "/a": {
+                "get": {},
+                "trace": {},
+                "query": {"requestBody": {"content": {"text/plain": {"example": "x"}}}},
+                "additionalOperations": {"LINK": {}, "Weird": {}, "DELETE": {}},
+                "post": None,
+                "delete": {},
+            },
+            "/b": {"get": {"parameters": [{"name": "all", "in": "querystring", "required": True, **form}]}},
+            "/c": {"get": {"parameters": [{"name": "x", "in": "body", "required": True, "example": 1}]}},
+            "/items/{id}": get(parameter("id", "path", {"example": 1}), operationId="one"),
+            "/items/1": get(operationId="same"),
+            "x-more": {"get": {}},
+        },
+        "3.2.0",
+    )
+    asked = [(request.get("method", "GET"), request.get("path", request.get("get"))) for request in made.requests]
+    assert asked == [
+        ("GET", "/a"), ("TRACE", "/a"), ("QUERY", "/a"), ("LINK", "/a"), ("GET", "/b?q=a+b&n=1&n=2"),
+        ("GET", "/items/1"),
+    ]  # fmt: skip
+    assert left(made) == {
+        "that are not described": 1,
+        "DELETE: the second time there is nothing left": 2,
+        "whose method is not of the letters A to Z": 1,
+        "with a parameter in `body`, where OpenAPI 3 has none": 1,
+        "that ask the same as another of them": 1,
+    }
+    assert made.total == 12
+    assert set(made.counts) == {1}
 
 
 FORM = {

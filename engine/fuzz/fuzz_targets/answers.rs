@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use redline_wire::{
     Answer, EventKind, Expect, Field, Heads, KeptFields, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer,
-    ReadOptions, Timestamp, Unit,
+    ReadOptions, Stands, Timestamp, Unit,
 };
 
 /// The result of a connection: answers with the heads and the bodies that were kept, how its bytes were used, and perhaps an
@@ -35,6 +35,7 @@ impl<'a> Input<'a> {
             head: bits & 1 != 0,
             hash: bits & 2 != 0,
             keep: bits & 4 != 0,
+            cut: false,
             events: events[usize::from(cuts >> 4) % 4],
             fields: [KeptFields::None, KeptFields::SetCookie, KeptFields::All][usize::from(cuts >> 6) % 3],
         };
@@ -103,7 +104,7 @@ fn kept(parser: &Parser, answer: &Answer) -> (Vec<u8>, Vec<u8>) {
 fn look_into(answer: &Answer, body: &[u8]) {
     for text in ["", "/a", "/0/a"] {
         let pointer = Pointer::parse(text).expect("a pointer");
-        let json = vec![Field { pointer: pointer.clone(), equals: 1.into() }];
+        let json = vec![Field { pointer: pointer.clone(), stands: Stands::Equal(1.into()) }];
         let _ = Expect { status: answer.status, json, ..Expect::default() }.judge(answer, body);
         let _ = Timestamp { pointer: Some(pointer), unit: Unit::Ms }.read(body);
     }

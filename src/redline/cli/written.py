@@ -12,6 +12,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from redline.errors import Problem, UsageError
 from redline.model import Suite
 from redline.suite import Catalogue, read_suite
+from redline.suite.json_text import WrittenNumber
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Origins
 from redline.suite.schema.document import Document, Path, Plain, dotted
@@ -113,9 +114,15 @@ def as_yaml(written: object) -> str:
     yaml = YAML()
     yaml.width = 10_000
     yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.representer.add_representer(WrittenNumber, _as_it_stands)
     stream = StringIO()
     yaml.dump(_laid_out(plain(written), depth=0), stream)
     return stream.getvalue()
+
+
+def _as_it_stands(representer: Any, number: WrittenNumber) -> Any:
+    kind = "int" if number.text == "-0" else "float"
+    return representer.represent_scalar(f"tag:yaml.org,2002:{kind}", number.text)
 
 
 def _laid_out(value: Plain, depth: int) -> Any:

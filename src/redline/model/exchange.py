@@ -61,8 +61,10 @@ class Body(Frozen):
 class Expected(Frozen):
     """The expected answer. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
 
-    Everything is compared before the load. During the load, `under_load` selects the checks: the status; or also
-    `json_values` and the body's length or its SHA-256.
+    `empty`: nothing stands there, null, or an empty text, list or object. `no_errors`: a body of JSON has no `errors`
+    at its top that are not empty, as the answer to a GraphQL request. Everything is compared before the load. During
+    the load, `under_load` selects the checks: the status; or also what stands in JSON, and the body's length or its
+    SHA-256.
     """
 
     status: FinalStatus | Annotated[tuple[FinalStatus, ...], Field(min_length=2)] = 200
@@ -70,7 +72,16 @@ class Expected(Frozen):
     length: int | None = Field(default=None, ge=0)
     sha256: str | None = omitted_if_default(None, "of a body whose text is not given", pattern=r"^[0-9a-f]{64}$")
     json_values: dict[str, JsonValue] = omitted_if_default({})
+    json_stands: dict[str, Literal["present", "absent", "empty"]] = omitted_if_default(
+        {}, "what stands at JSON Pointers"
+    )
+    no_errors: bool = omitted_if_default(default=False)
     under_load: Literal["status", "length", "hash"] = "length"
+
+    @property
+    def looks_into_json(self) -> bool:
+        """Whether values in the body are compared."""
+        return bool(self.json_values or self.json_stands)
 
     @property
     def statuses(self) -> tuple[int, ...]:

@@ -13,6 +13,8 @@ pub struct BodyOptions {
     pub hash: bool,
     /// Keep the body, up to [`crate::MOST_KEPT_BYTES`]. A longer body resets the stream and is [`Event::Malformed`].
     pub keep: bool,
+    /// Of a body that is too long to be kept, keep the beginning.
+    pub cut: bool,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
     /// The fields of the head that are kept.

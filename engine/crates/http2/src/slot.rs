@@ -20,6 +20,7 @@ pub struct Slot {
     pub message: Message,
     hash: Option<Sha256>,
     kept: Option<Vec<u8>>,
+    cut: bool,
     /// What else is kept of the answer: mostly nothing.
     watch: Option<Box<Watch>>,
     /// The body, and how much of it was sent.
@@ -32,7 +33,7 @@ impl Slot {
         let hash = options.hash.then(Sha256::new);
         let kept = options.keep.then(Vec::new);
         let message = Message::new(head_only);
-        Self { token, message, hash, kept, watch: Watch::of(options), body, ..Self::default() }
+        Self { token, message, hash, kept, cut: options.cut, watch: Watch::of(options), body, ..Self::default() }
     }
 
     /// The token, if an outcome may still be reported.
@@ -114,7 +115,12 @@ impl Slot {
             watch.data(bytes);
         }
         if let Some(kept) = &mut self.kept {
-            if kept.len() + bytes.len() > MOST_KEPT_BYTES {
+            let room = MOST_KEPT_BYTES - kept.len();
+            if bytes.len() > room && self.cut {
+                kept.extend_from_slice(&bytes[..room]);
+                return Verdict::Fine;
+            }
+            if bytes.len() > room {
                 return Verdict::Malformed(Rule::BodyTooLong);
             }
             kept.extend_from_slice(bytes);

@@ -12,9 +12,9 @@ use redline_wire::{EventKind, KeptFields};
 /// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
-const HASH: BodyOptions = BodyOptions { hash: true, keep: false, fields: KeptFields::None, events: None };
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: KeptFields::None, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: KeptFields::None, events: None };
+const HASH: BodyOptions = BodyOptions { hash: true, keep: false, cut: false, fields: KeptFields::None, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, cut: false, fields: KeptFields::None, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, cut: false, fields: KeptFields::None, events: None };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {

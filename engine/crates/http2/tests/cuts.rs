@@ -8,7 +8,7 @@ use redline_http2::{BodyOptions, Event, Session};
 use redline_wire::{EventKind, KeptFields};
 
 const ALL: BodyOptions =
-    BodyOptions { hash: true, keep: true, fields: KeptFields::None, events: Some(EventKind::Chunks) };
+    BodyOptions { hash: true, keep: true, cut: false, fields: KeptFields::None, events: Some(EventKind::Chunks) };
 
 /// A conversation with every kind of event.
 fn conversation() -> Vec<u8> {

@@ -14,8 +14,8 @@ use redline_wire::KeptFields;
 /// An error code (RFC 9113, section 7).
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, fields: KeptFields::None, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, fields: KeptFields::None, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, cut: false, fields: KeptFields::None, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, cut: false, fields: KeptFields::None, events: None };
 
 #[test]
 fn a_long_body_keeps_to_small_windows() {
@@ -135,6 +135,19 @@ fn a_body_past_what_is_kept_is_malformed() {
     let too_long = Event::Malformed { token: 0, rule: Rule::BodyTooLong, field: None };
     assert_eq!(events, [Event::Begun { token: 0 }, too_long]);
     assert!(written(&mut session).iter().any(|sent| sent.kind == RST_STREAM));
+}
+
+#[test]
+fn the_beginning_of_a_long_body_is_kept_where_that_is_enough() {
+    let mut session = met(&[]);
+    open(&mut session, 1, BodyOptions { cut: true, ..KEEP });
+    written(&mut session);
+    let mut events = feed(&mut session, &headers(1, &[(":status", "200")], 0)).unwrap();
+    for last in (0..65).rev() {
+        events.extend(feed(&mut session, &frame(DATA, u8::from(last == 0), 1, &[0; 16_384])).unwrap());
+    }
+    let Some(Event::Answer { body_length, body, .. }) = events.last() else { panic!("{events:?}") };
+    assert_eq!((*body_length, body.as_ref().unwrap().len()), (65 * 16_384, redline_http2::MOST_KEPT_BYTES));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_thousand_requests_on_sixteen_streams() {
                 .open(
                     &fields,
                     None,
-                    BodyOptions { hash: true, keep: true, fields: KeptFields::None, events: None },
+                    BodyOptions { hash: true, keep: true, cut: false, fields: KeptFields::None, events: None },
                     opened,
                 )
                 .unwrap();

@@ -11,6 +11,8 @@ pub struct ReadOptions {
     pub hash: bool,
     /// Keep the body, so that it can be checked.
     pub keep: bool,
+    /// Of a body that is too long to be kept, keep the beginning; otherwise it is malformed.
+    pub cut: bool,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
     /// The fields of the head that are kept.

@@ -1,18 +1,32 @@
 //! The expected answer.
 
+use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
 use crate::answer::{Answer, KeptFields, ReadOptions};
 use crate::events::EventKind;
 use crate::json::Pointer;
 
-/// A value that the body, which is JSON, must contain.
+/// What must stand at a place of the body, which is JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Where in the body.
     pub pointer: Pointer,
-    /// The value. Numbers are equal when their values are: 3 is 3.0.
-    pub equals: Value,
+    /// What must stand there.
+    pub stands: Stands,
+}
+
+/// What must stand at a place of a body of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stands {
+    /// This value. Numbers are equal when their values are: 3 is 3.0.
+    Equal(Value),
+    /// Any value, null included.
+    Present,
+    /// Nothing.
+    Absent,
+    /// Nothing, null, or an empty text, list or object.
+    Empty,
 }
 
 /// The expected answer; what is absent is not checked.
@@ -28,6 +42,8 @@ pub struct Expect {
     pub body_sha256: Option<[u8; 32]>,
     /// Values in the body.
     pub json: Vec<Field>,
+    /// A body of JSON has no `errors` at its top, as GraphQL writes them. Other bodies, and what is longer than is kept, are right.
+    pub no_errors: bool,
     /// The body is a stream of events.
     pub stream: Option<StreamExpect>,
 }
@@ -66,7 +82,8 @@ impl Expect {
         ReadOptions {
             head,
             hash: self.body_sha256.is_some(),
-            keep: !self.json.is_empty(),
+            keep: !self.json.is_empty() || self.no_errors,
+            cut: self.json.is_empty() && self.no_errors,
             fields: KeptFields::None,
             events,
         }
@@ -89,8 +106,9 @@ impl Expect {
         let length_is_right = self.body_length.is_none_or(|length| length == answer.body_length);
         let hash_is_right = self.body_sha256.is_none() || self.body_sha256 == answer.body_sha256;
         let stream_is_right = self.stream.is_none_or(|stream| stream.is_met(answer));
-        let is_right =
-            length_is_right && hash_is_right && stream_is_right && self.json.iter().all(|field| field.is_in(body));
+        let json_is_right =
+            self.json.iter().all(|field| field.is_in(body)) && !(self.no_errors && errors(body).is_some());
+        let is_right = length_is_right && hash_is_right && stream_is_right && json_is_right;
         if is_right { Verdict::Right } else { Verdict::WrongBody }
     }
 
@@ -118,12 +136,10 @@ impl Expect {
                 Some(events) => format!("a stream that ended after {events} of {} events", stream.events),
             });
         }
-        self.json.iter().find(|field| !field.is_in(body)).map(|field| {
-            let (place, right) = (&field.pointer, &field.equals);
-            match field.pointer.find(body) {
-                Some(value) => format!("{} at {place} of the body in place of {right}", abridged(value)),
-                None => format!("a body without a JSON value at {place} in place of {right}"),
-            }
+        let wrong = self.json.iter().find(|field| !field.is_in(body)).map(|field| field.difference(body));
+        wrong.or_else(|| {
+            let errors = self.no_errors.then(|| errors(body)).flatten()?;
+            Some(format!("`errors` in the body: {}", abridged(errors)))
         })
     }
 }
@@ -144,9 +160,58 @@ fn abridged(text: &str) -> String {
 
 impl Field {
     fn is_in(&self, body: &[u8]) -> bool {
-        let value = self.pointer.find(body).and_then(|text| serde_json::from_str(text).ok());
-        value.is_some_and(|value: Value| equal(&self.equals, &value))
+        let Some(found) = self.pointer.look_up(body) else {
+            return false;
+        };
+        match &self.stands {
+            Stands::Present => found.is_some(),
+            Stands::Absent => found.is_none(),
+            Stands::Empty => found.is_none_or(is_empty),
+            Stands::Equal(right) => {
+                let value = found.and_then(|text| serde_json::from_str(text).ok());
+                value.is_some_and(|value: Value| equal(right, &value))
+            }
+        }
     }
+
+    fn difference(&self, body: &[u8]) -> String {
+        let place = &self.pointer;
+        let right = match &self.stands {
+            Stands::Equal(value) => value.to_string(),
+            Stands::Present => "any value".to_owned(),
+            Stands::Absent => "nothing".to_owned(),
+            Stands::Empty => "nothing, null, or an empty value".to_owned(),
+        };
+        match self.pointer.look_up(body) {
+            Some(Some(value)) => format!("{} at {place} of the body in place of {right}", abridged(value)),
+            Some(None) => format!("a body without a JSON value at {place} in place of {right}"),
+            None => format!("a body that is not JSON, in place of {right} at {place}"),
+        }
+    }
+}
+
+/// Whether a JSON text is null, or an empty text, list or object.
+fn is_empty(text: &str) -> bool {
+    match serde_json::from_str(text) {
+        Ok(Value::Null) => true,
+        Ok(Value::String(text)) => text.is_empty(),
+        Ok(Value::Array(items)) => items.is_empty(),
+        Ok(Value::Object(members)) => members.is_empty(),
+        _ => false,
+    }
+}
+
+/// The `errors` at the top of a body of JSON, or of the items of a list that it is; `None` if these are empty, or the body is not
+/// JSON.
+fn errors(body: &[u8]) -> Option<&str> {
+    // Nearly all bodies have no such text, and are not parsed.
+    memchr::memmem::find(body, b"\"errors\"")?;
+    let place = Pointer::to("errors");
+    if body.trim_ascii_start().first() != Some(&b'[') {
+        return place.look_up(body).flatten().filter(|text| !is_empty(text));
+    }
+    let items: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
+    items.into_iter().find_map(|item| place.look_up(item.get().as_bytes()).flatten().filter(|text| !is_empty(text)))
 }
 
 fn equal(a: &Value, b: &Value) -> bool {

@@ -21,6 +21,11 @@ impl Pointer {
         text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<_>>().map(Self)
     }
 
+    /// The pointer to a member of the whole text.
+    pub(crate) fn to(name: &str) -> Self {
+        Self(vec![name.to_owned()])
+    }
+
     /// The value at the pointer as a text: a string's content, and other values as they stand. `None` when there is none or `body`
     /// is not JSON.
     #[must_use]
@@ -34,10 +39,15 @@ impl Pointer {
 
     /// The text of the value at the pointer; `None` when there is none or `body` is not JSON.
     pub(crate) fn find<'a>(&self, body: &'a [u8]) -> Option<&'a str> {
+        self.look_up(body).flatten()
+    }
+
+    /// The text of the value at the pointer, or that there is none; `None` when `body` is not JSON.
+    pub(crate) fn look_up<'a>(&self, body: &'a [u8]) -> Option<Option<&'a str>> {
         let mut json = serde_json::Deserializer::from_slice(body);
         let value = Find(&self.0).deserialize(&mut json).ok()?;
         json.end().ok()?;
-        value
+        Some(value)
     }
 }
 

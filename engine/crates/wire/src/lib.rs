@@ -26,7 +26,7 @@ mod timestamp;
 
 pub use answer::{Answer, KeptFields, ParsedAnswer, ReadOptions};
 pub use events::{BodyKind, EventKind, EventReader};
-pub use expect::{Expect, Field, StreamExpect, Verdict, in_hex};
+pub use expect::{Expect, Field, Stands, StreamExpect, Verdict, in_hex};
 pub use fields::Fields;
 pub use given::GivenValue;
 pub use heads::Heads;

@@ -360,6 +360,10 @@ impl Parser {
         }
         if options.keep {
             let room = MOST_KEPT_BODY - extra.body.len();
+            if data.len() > room && options.cut {
+                extra.body.extend_from_slice(&data[..room]);
+                return Ok(());
+            }
             if data.len() > room {
                 return Err(Rule::BodyTooLong.at(at + room));
             }

@@ -5,7 +5,8 @@ use redline_wire::{
     ReadOptions, Rule,
 };
 
-const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false, fields: KeptFields::None, events: None };
+const GET: ReadOptions =
+    ReadOptions { head: false, hash: false, keep: false, cut: false, fields: KeptFields::None, events: None };
 
 fn give(parser: &mut Parser, text: &str) -> Result<Option<ParsedAnswer>, Malformed> {
     parser.feed(text.as_bytes(), GET, &mut Heads::new())
@@ -261,6 +262,10 @@ fn a_body_is_kept_on_request() {
             let mut parser = Parser::new();
             let malformed = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, keep, &mut heads).err());
             assert_eq!(malformed.map(|why| why.rule), error);
+            let (mut parser, cut) = (Parser::new(), ReadOptions { cut: true, ..keep });
+            let mut fed = text.as_bytes().chunks(piece).map(|piece| parser.feed(piece, cut, &mut heads).unwrap());
+            assert_eq!(fed.find_map(|parsed| parsed).unwrap().answer.body_length, length as u64);
+            assert_eq!(parser.body().len(), MOST_KEPT_BODY);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Whether an answer is right, and the time that it states.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, EventKind, Expect, Field, Pointer, ReadOptions, StreamExpect, Timestamp, Unit, Verdict};
+use redline_wire::{
+    Answer, EventKind, Expect, Field, Pointer, ReadOptions, Stands, StreamExpect, Timestamp, Unit, Verdict,
+};
 use serde_json::{Value, json};
 
 const ANSWER: Answer = Answer {
@@ -24,6 +26,7 @@ fn right() -> Expect {
         body_length: Some(5),
         body_sha256: Some([1; 32]),
         json: Vec::new(),
+        no_errors: false,
         stream: None,
     }
 }
@@ -49,7 +52,7 @@ fn status_length_and_hash_are_compared() {
 fn only_what_is_needed_is_requested() {
     let plain = Expect { status: 200, ..Expect::default() };
     assert_eq!(plain.read_options(true), ReadOptions { head: true, ..ReadOptions::default() });
-    let json = vec![Field { pointer: pointer(""), equals: json!(1) }];
+    let json = vec![Field { pointer: pointer(""), stands: Stands::Equal(json!(1)) }];
     assert_eq!(
         Expect { json, ..right() }.read_options(false),
         ReadOptions { hash: true, keep: true, ..ReadOptions::default() }
@@ -57,8 +60,63 @@ fn only_what_is_needed_is_requested() {
 }
 
 fn is_in(at: &str, equals: Value, body: &str) -> bool {
-    let expect = Expect { status: 200, json: vec![Field { pointer: pointer(at), equals }], ..Expect::default() };
-    expect.judge(&ANSWER, body.as_bytes()) == Verdict::Right
+    stands(at, Stands::Equal(equals), body)
+}
+
+fn stands(at: &str, stands: Stands, body: &str) -> bool {
+    let expect = Expect { status: 200, json: vec![Field { pointer: pointer(at), stands }], ..Expect::default() };
+    let is_right = expect.judge(&ANSWER, body.as_bytes()) == Verdict::Right;
+    assert_eq!(expect.difference(&ANSWER, body.as_bytes()).is_none(), is_right, "{at} {body}");
+    is_right
+}
+
+#[test]
+fn what_stands_there_or_not_is_told_apart() {
+    for (value, [present, absent, empty]) in [
+        (r#"{}"#, [false, true, true]),
+        (r#"{"e": null}"#, [true, false, true]),
+        (r#"{"e": [ ]}"#, [true, false, true]),
+        (r#"{"e": {}}"#, [true, false, true]),
+        (r#"{"e": ""}"#, [true, false, true]),
+        (r#"{"e": 0}"#, [true, false, false]),
+        (r#"{"e": false}"#, [true, false, false]),
+        (r#"{"e": [{}]}"#, [true, false, false]),
+        (r#"{"e": "absent"}"#, [true, false, false]),
+        ("[]", [false, true, true]),
+        ("e", [false, false, false]),
+        ("", [false, false, false]),
+    ] {
+        for (what, right) in [(Stands::Present, present), (Stands::Absent, absent), (Stands::Empty, empty)] {
+            assert_eq!(stands("/e", what.clone(), value), right, "{what:?} {value}");
+        }
+    }
+}
+
+#[test]
+fn errors_at_the_top_are_seen() {
+    let expect = Expect { status: 200, no_errors: true, ..Expect::default() };
+    assert_eq!(expect.read_options(false), ReadOptions { keep: true, cut: true, ..ReadOptions::default() });
+    for (body, is_right) in [
+        (r#"{"data": {"a": 1}}"#, true),
+        (r#"{"errors": [{"message": "no"}], "data": null}"#, false),
+        (r#" [{"data": 1}, {"errors": [1]}]"#, false),
+        (r#"[{"data": 1}, {"data": {"errors": [1]}}]"#, true),
+        (r#"{"data": {"errors": [1]}}"#, true),
+        (r#"{"errors": []}"#, true),
+        (r#"{"errors": null, "data": 1}"#, true),
+        (r#"{"data": "\"errors\""}"#, true),
+        (r#"{"errors": [1]"#, true),
+        (r#"["errors"]"#, true),
+        (r#""errors""#, true),
+        ("<h1>\"errors\"</h1>", true),
+        ("", true),
+    ] {
+        let wrong = if is_right { Verdict::Right } else { Verdict::WrongBody };
+        assert_eq!(expect.judge(&ANSWER, body.as_bytes()), wrong, "{body}");
+        assert_eq!(expect.difference(&ANSWER, body.as_bytes()).is_none(), is_right, "{body}");
+    }
+    let said = expect.difference(&ANSWER, br#"{"errors": [{"message": "no"}]}"#);
+    assert_eq!(said.unwrap(), r#"`errors` in the body: [{"message": "no"}]"#);
 }
 
 #[test]
@@ -175,7 +233,7 @@ proptest! {
                 let at = at.map(pointer);
                 let _ = Timestamp { pointer: at.clone(), unit: Unit::S }.read(bytes);
                 if let Some(pointer) = at {
-                    let json = vec![Field { pointer, equals: json!(1) }];
+                    let json = vec![Field { pointer, stands: Stands::Equal(json!(1)) }];
                     let _ = Expect { status: 200, json, ..Expect::default() }.judge(&ANSWER, bytes);
                 }
             }

@@ -52,6 +52,7 @@ fn read_options() -> impl Strategy<Value = ReadOptions> {
         head,
         hash,
         keep,
+        cut: false,
         fields: KeptFields::None,
         events,
     })

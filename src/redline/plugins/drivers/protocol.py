@@ -309,7 +309,12 @@ def _expect(expect: Expected) -> dict[str, Any]:
         status=_status(expect),
         body_length=expect.body_length,
         body_sha256=expect.body_sha256 if expect.under_load == "hash" else None,
-        json=[{"pointer": pointer, "equals": value} for pointer, value in expect.json_values.items()] or None,
+        json=[
+            *({"pointer": pointer, "equals": value} for pointer, value in expect.json_values.items()),
+            *({"pointer": pointer, "stands": stands} for pointer, stands in expect.json_stands.items()),
+        ]
+        or None,
+        no_errors=expect.no_errors or None,
     )
 
 

@@ -273,7 +273,7 @@ def _compared_bytes(request: Request) -> int:
     """Return the bytes of the body to compare or show here: the engine compares its length and its SHA-256."""
     if _is_decoded(request):
         return MOST_KEPT
-    return LONGEST_JSON if request.expect.json_values or request.timestamp else SHOWN_BYTES + 1
+    return LONGEST_JSON if request.expect.looks_into_json or request.timestamp else SHOWN_BYTES + 1
 
 
 def _request_line(cell: Cell, request: Request) -> str:
@@ -350,16 +350,51 @@ def shown(body: bytes) -> str:
 
 
 def _json_of(expect: Expected, body: bytes) -> str | None:
-    for pointer, right in expect.json_values.items():
-        try:
-            value = at_pointer(json.loads(body), pointer)
-        except ValueError:
-            return f"its body is not JSON but {shown(body)}"
-        except LookupError:
-            return f"nothing stands at {pointer or 'the root'} of {shown(body)}"
-        if not same(value, right):
-            return f"{json.dumps(value)} in place of {json.dumps(right)} stands at {pointer or 'the root'}"
+    if not (expect.looks_into_json or expect.no_errors):
+        return None
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return f"its body is not JSON but {shown(body)}" if expect.looks_into_json else None
+    differences = (
+        *(_value_of(value, pointer, right, body) for pointer, right in expect.json_values.items()),
+        *(_stands_of(value, pointer, stands, body) for pointer, stands in expect.json_stands.items()),
+        _errors_of(value) if expect.no_errors else None,
+    )
+    return next(filter(None, differences), None)
+
+
+def _value_of(whole: JsonValue, pointer: str, right: JsonValue, body: bytes) -> str | None:
+    try:
+        value = at_pointer(whole, pointer)
+    except LookupError:
+        return f"nothing stands at {pointer or 'the root'} of {shown(body)}"
+    if same(value, right):
+        return None
+    return f"{json.dumps(value)} in place of {json.dumps(right)} stands at {pointer or 'the root'}"
+
+
+def _stands_of(whole: JsonValue, pointer: str, stands: str, body: bytes) -> str | None:
+    try:
+        value = at_pointer(whole, pointer)
+    except LookupError:
+        return f"nothing stands at {pointer} of {shown(body)}" if stands == "present" else None
+    if stands == "present" or (stands == "empty" and _is_empty(value)):
+        return None
+    wanted = "nothing" if stands == "absent" else "nothing, null or an empty value"
+    return f"{clip(json.dumps(value))} in place of {wanted} stands at {pointer or 'the root'}"
+
+
+def _errors_of(whole: JsonValue) -> str | None:
+    """Say which errors an answer of GraphQL has (GraphQL, section 7); None if it has none."""
+    for item in whole if isinstance(whole, list) else [whole]:
+        if isinstance(item, dict) and not _is_empty(errors := item.get("errors")):
+            return f"`errors` in the body: {clip(json.dumps(errors))}"
     return None
+
+
+def _is_empty(value: JsonValue) -> bool:
+    return value is None or (isinstance(value, (str, list, dict)) and not value)
 
 
 def _time_of(timestamp: Timestamp | None, body: bytes) -> str | None:

@@ -1,8 +1,10 @@
 """Check values by the JSON Schemas of a file that may be hostile: patterns and branches have bounds. Pure."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import regex
@@ -20,6 +22,10 @@ _STEPS_OF_A_SLOW_PATTERN = 30_000
 _PATTERN_SECONDS = 0.01
 """The CPU time in which a pattern has to say whether it fits a text; nearly all take microseconds."""
 _LONGEST_PATTERN = 2_000
+_LARGEST_PATTERN = 20_000
+"""The parts of a pattern, each as often as it is repeated at least: `regex` compiles it so, in 300 bytes a part."""
+_MOST_COMPILED = 5 * _LARGEST_PATTERN
+_REPEAT = re.compile(r"\{(\d+)(?:,\d*)?\}", re.ASCII)
 CHARACTERS_A_STEP = 100
 _NOT_CHECKED = ("unevaluatedProperties", "unevaluatedItems")
 """A made value has only parts that its schema describes. `jsonschema` follows these without bounds."""
@@ -99,6 +105,9 @@ class AllowedValues:
     version: str
     steps: StepsOfAFile
     _fits: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _compiled: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    omitted: set[str] = field(default_factory=set)
+    """Names that are required in answers alone (`readOnly`), so that a value without them is right."""
 
     def is_allowed(self, value: object, schema: object) -> bool:
         """Whether a schema allows a value; an invalid schema allows none.
@@ -119,6 +128,7 @@ class AllowedValues:
         checks: dict[str, Callable[..., Any]] = {
             **kind.VALIDATORS,
             "pattern": self._pattern,
+            "required": self._required,
             "patternProperties": self._pattern_properties,
             "additionalProperties": self._additional_properties,
             **dict.fromkeys(_NOT_CHECKED, _allow),
@@ -147,6 +157,11 @@ class AllowedValues:
 
         return counted
 
+    def _required(self, _validator: Any, required: Any, instance: Any, _schema: Any) -> Any:
+        for name in required if isinstance(instance, dict) else ():
+            if name not in instance and name not in self.omitted:
+                yield ValidationError("a name is missing")
+
     def _pattern(self, _validator: Any, pattern: Any, instance: Any, _schema: Any) -> Any:
         if isinstance(instance, str) and not self._is_found(pattern, instance):
             yield ValidationError("another pattern")
@@ -172,13 +187,73 @@ class AllowedValues:
         if (known := self._fits.get((pattern, text))) is not None:
             return known
         self.steps.take_of_file(_STEPS_OF_A_PATTERN)
+        compiled = self._pattern_of(pattern)
         try:
-            found = regex.search(pattern, text, timeout=_PATTERN_SECONDS) is not None
+            found = compiled.search(text, timeout=_PATTERN_SECONDS) is not None
         except TimeoutError:
             self.steps.take_of_file(_STEPS_OF_A_SLOW_PATTERN)
             raise NoValueError("with a pattern that takes too long", pattern) from None
         self._fits[pattern, text] = found
         return found
+
+    def _pattern_of(self, pattern: str) -> Any:
+        """The compiled pattern. Raises NoValueError where that would take much memory or time."""
+        if pattern not in self._compiled:
+            size = expanded_size(pattern)
+            if size > _LARGEST_PATTERN:
+                raise NoValueError("with a pattern that repeats too much", pattern)
+            self.steps.take_of_file(size)
+            if size + sum(other for other, _ in self._compiled.values()) > _MOST_COMPILED:
+                self._compiled.clear()
+            self._compiled[pattern] = size, regex.compile(pattern, cache_pattern=False)
+        return self._compiled[pattern][1]
+
+
+def expanded_size(pattern: str) -> int:
+    """The parts of a pattern, each as often as its repeats demand at least; never less than that."""
+    counts = [_count(digits) for digits in _REPEAT.findall(pattern)]
+    at_most = len(pattern) * prod(counts)
+    # What these mean for parentheses depends on flags, so the bound without regard to these holds.
+    is_odd = re.search(r"\(\?[a-zA-Z#-]|\[\[|\[:", pattern)
+    return at_most if at_most <= _LARGEST_PATTERN or is_odd else min(at_most, _nested_size(pattern))
+
+
+def _nested_size(pattern: str) -> int:
+    """The same bound, where a repeat counts for the part before it alone, which may be in parentheses."""
+    sizes, last, at = [0], 1, 0
+    while at < len(pattern):
+        if repeat := _REPEAT.match(pattern, at):
+            sizes[-1] += last * (_count(repeat[1]) - 1)
+            last *= _count(repeat[1])
+            at = repeat.end()
+            continue
+        character, length = pattern[at], 1
+        if character == "(":
+            sizes.append(0)
+        elif character == ")" and len(sizes) > 1:
+            last = sizes.pop() + 1
+            sizes[-1] += last
+        else:
+            length = _length_of_part(pattern, at)
+            last = 1
+            sizes[-1] += 1
+        at += length
+    return sum(sizes)
+
+
+def _length_of_part(pattern: str, at: int) -> int:
+    """The characters of an escape, of a class in brackets, or of a plain character."""
+    if pattern[at] == "\\":
+        return 2
+    if pattern[at] != "[":
+        return 1
+    known = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL).match(pattern, at)
+    return known.end() - at if known else 1
+
+
+def _count(digits: str) -> int:
+    """How often a part is repeated, at least once; of a number without end a bound of it."""
+    return max(1, int(digits.lstrip("0")[:9] or 0))
 
 
 def _allow(*_: object) -> tuple[()]:

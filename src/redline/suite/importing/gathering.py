@@ -154,6 +154,8 @@ class Gathering:
     counted: dict[Asked, "Counter[int | None]"] = field(default_factory=dict)
     hosts: "Counter[str]" = field(default_factory=Counter)
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
+    asked_once: set[Asked] = field(default_factory=set)
+    """What the operations of a description ask, without their names."""
     first_host: str = ""
     times: list[tuple[Sent, Asked]] = field(default_factory=list)
     untimed: int = 0
@@ -163,8 +165,11 @@ class Gathering:
         known, first = self.left_out.get((kind, why), (0, clip(example)))
         self.left_out[kind, why] = known + count, first
 
-    def add(self, asked: Asked, count: int = 1, times: Iterable[Sent] = ()) -> None:
-        """Add `count` occurrences of a request, unless it cannot be sent again; at these times, if wanted."""
+    def add(self, asked: Asked, count: int = 1, times: Iterable[Sent] = (), *, once: bool = False) -> None:
+        """Add `count` occurrences of a request, unless it cannot be sent again; at these times, if wanted.
+
+        `once`: a request that asks the same as an earlier one, perhaps by another name, is left out.
+        """
         target, example = asked.target, f"{asked.method} {asked.target.partition('?')[0]}"
         times = tuple(times)
         if self.wanted.times and len(times) < count:  # a replay sends what has a time
@@ -186,6 +191,12 @@ class Gathering:
             self.leave_out(f"whose body is sent with Transfer-Encoding: {clip(coding)}", example, count)
         else:
             clean = self._clean(asked, example, count)
+            unnamed = clean._replace(name="")
+            if once and unnamed in self.asked_once:
+                self.leave_out("that ask the same as another of them", example, count)
+                return
+            if once:
+                self.asked_once.add(unnamed)
             self.hosts[clean.host] += count
             # A browser that had cached the file got 304; a request without a condition gets 200.
             status = 200 if asked.status == 304 else asked.status

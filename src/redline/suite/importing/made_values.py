@@ -3,13 +3,21 @@
 The same schema always gives the same value. `jsonschema` checks every value, so a wrong value is never returned.
 """
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from redline.suite.importing.allowed import AllowedValues, NoValueError, StepsOfAFile, TooManyStepsError
+from redline.suite.importing.allowed import (
+    CHARACTERS_A_STEP,
+    AllowedValues,
+    NoValueError,
+    StepsOfAFile,
+    TooManyStepsError,
+)
 from redline.suite.importing.source import member, text_at
 
 _DEEPEST = 12
@@ -55,6 +63,7 @@ class SchemaValues:
     def value(self, schema: object) -> Any:
         """A value that a schema allows. Raises NoValueError, and AllStepsError if the document takes too many steps."""
         self.steps.begin()
+        self._allowed.omitted.clear()
         try:
             made = self._value(schema, 0)
             self.steps.take(self.steps.size(made))
@@ -72,7 +81,7 @@ class SchemaValues:
         if not isinstance(schema, dict):
             return "string"
         if given := given_of(schema):
-            return given[0]
+            return self._without_read_only(given[0], schema)
         if isinstance(parts := schema.get("allOf"), list) and parts:
             return self._joined([*parts, {key: part for key, part in schema.items() if key != "allOf"}], depth)
         for key in ("oneOf", "anyOf"):
@@ -86,15 +95,87 @@ class SchemaValues:
             case "object":
                 return self._object(schema, depth)
             case "array":
-                least = _whole(schema.get("minItems"), 1)
-                return [self._value(schema.get("items", {}), depth + 1)] * min(max(least, 1), _MOST_ITEMS)
+                return self._array(schema, depth)
             case "integer" | "number" as kind:
-                return _number(schema, whole=kind == "integer")
+                try:
+                    return _number(schema, whole=kind == "integer")
+                except (ArithmeticError, ValueError):  # bounds near the end of what a number holds
+                    raise NoValueError from None
             case "boolean":
                 return True
             case "null":
                 return None
         return self._string(schema)
+
+    def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+        """A tuple's items, and as many others as there have to be at least; different ones where they have to be."""
+        written, others = schema.get("prefixItems"), schema.get("items", {})
+        if isinstance(others, list):  # a tuple, as it was written before `prefixItems`
+            written, others = others, schema.get("additionalItems", {})
+        places = written[:_MOST_ITEMS] if isinstance(written, list) else []
+        made = [self._value(place, depth + 1) for place in places[: _whole(schema.get("maxItems"), _MOST_ITEMS)]]
+        least = min(_whole(schema.get("minItems"), 1), _MOST_ITEMS)
+        missing = max(least, 0 if written or others is False else 1) - len(made)
+        if missing <= 0 or others is False:
+            return made
+        item = self._value(others, depth + 1)
+        if schema.get("uniqueItems") is not True:
+            return made + [item] * missing
+        return made + self._different(item, others, made, missing)
+
+    def _different(self, item: Any, schema: object, before: list[Any], count: int) -> list[Any]:
+        """So many values that a schema allows, none of them twice. Raises NoValueError if there are too few."""
+        made, seen = list[Any](), [json.dumps(value, sort_keys=True, default=str) for value in before]
+        for value in self._variants(item, self.resolve(schema)):
+            text = json.dumps(value, sort_keys=True, default=str)
+            self.steps.take(1 + len(text) // CHARACTERS_A_STEP)
+            if text not in seen and self._allowed.is_allowed(value, schema):
+                made.append(value)
+                seen.append(text)
+                if len(made) == count:
+                    return made
+        raise NoValueError
+
+    def _variants(self, item: Any, schema: object) -> Iterator[Any]:
+        """A value, and others like it: the choices of a schema, the next numbers, texts with a number."""
+        yield item
+        for key in ("enum", "examples"):
+            yield from choices if isinstance(choices := member(schema, key), list) else ()
+        most = member(schema, "maxLength")
+        for at in range(1, 2 * _MOST_ITEMS):
+            if isinstance(item, bool):
+                yield item is (at % 2 == 0)
+            elif isinstance(item, (int, float)):
+                step = member(schema, "multipleOf") or 1
+                yield from (item + at * step, item - at * step) if isinstance(step, (int, float)) else ()
+            elif isinstance(item, str):
+                room = _whole(most, len(item) + len(str(at))) - len(str(at))
+                yield f"{item[: max(0, room)]}{at}"
+            elif isinstance(item, list):
+                yield [*item, *item[-1:] * at]
+            elif isinstance(item, dict):
+                yield from self._changed(item, schema, at)
+
+    def _changed(self, item: dict[str, Any], schema: object, at: int) -> Iterator[dict[str, Any]]:
+        """An object with another value of one of its members."""
+        for name, value in item.items():
+            others = self._variants(value, self.resolve(member(schema, "properties", name)))
+            if not isinstance(value, (dict, list)):
+                yield from ({**item, name: other} for other in islice(others, at, at + 1))
+
+    def _without_read_only(self, value: Any, schema: Mapping[str, Any]) -> Any:
+        """A value that a schema provides, for answers too, without what stands in answers alone."""
+        properties = schema.get("properties")
+        if not isinstance(value, dict) or not isinstance(properties, dict):
+            return value
+        self.steps.take(len(value))
+        left_out = {name for name in value if self._is_read_only(properties.get(name))}
+        self._allowed.omitted.update(left_out)
+        return {name: inner for name, inner in value.items() if name not in left_out} if left_out else value
+
+    def _is_read_only(self, schema: object) -> bool:
+        """Whether a property stands in answers alone; beside a `$ref`, or where that leads."""
+        return member(schema, "readOnly") is True or member(self.resolve(schema), "readOnly") is True
 
     def _first(self, parts: list[Any], depth: int) -> Any:
         """The first choice for which a value can be made."""
@@ -121,7 +202,10 @@ class SchemaValues:
         self.steps.take(len(required))
         made = dict[str, Any]()
         for name, inner in properties.items() if isinstance(properties, dict) else ():
-            if name not in required and (depth > _OPTIONAL_DEPTH or member(self.resolve(inner), "readOnly") is True):
+            if self._is_read_only(inner):
+                self._allowed.omitted.add(name)
+                continue
+            if name not in required and depth > _OPTIONAL_DEPTH:
                 continue
             try:
                 made[name] = self._value(inner, depth + 1)
@@ -158,12 +242,15 @@ def _type_of(schema: Mapping[str, Any]) -> str:
         written = next((kind for kind in written if kind != "null"), "null")
     if isinstance(written, str):
         return written
-    return "object" if "properties" in schema else "array" if "items" in schema else "string"
+    if "properties" in schema:
+        return "object"
+    return "array" if "items" in schema or "prefixItems" in schema else "string"
 
 
 def _is_telling(schema: Mapping[str, Any]) -> bool:
     """Whether a schema determines a value, and does not only describe it."""
-    keys = ("example", "examples", "const", "default", "enum", "type", "properties", "items", "allOf", "oneOf", "anyOf")
+    keys = ("example", "examples", "const", "default", "enum", "type", "properties", "items", "prefixItems",
+            "allOf", "oneOf", "anyOf")  # fmt: skip
     return any(schema.get(key) is not None for key in keys)
 
 

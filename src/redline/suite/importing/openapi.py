@@ -1,11 +1,11 @@
 """OpenAPI 3: a request for each operation, with the document's examples, defaults and choices. Pure."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -15,17 +15,23 @@ from redline.suite.importing.allowed import CHARACTERS_A_STEP, AllStepsError, No
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.made_values import SchemaValues, given_of
 from redline.suite.importing.openapi_forms import form_fields, form_parts
-from redline.suite.importing.source import RequestSource, member, text_at
+from redline.suite.importing.source import RequestSource, member, read_json, text_at
+from redline.suite.json_text import json_text
 from redline.suite.multipart import MULTIPART
+from redline.suite.schema.bodies import form_template
 from redline.suite.schema.document import parse_document
 
-_METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace")
-_VERSION = re.compile(r"3\.\d+(?:\.\d+.*)?")
+_METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace", "query")
+_VERSION = re.compile(r"3\.[012](?:\.\d+.*)?", re.ASCII)
+_LONGEST_TARGET = 64 * 1024
+_CHARACTERS_A_STEP = CHARACTERS_A_STEP // 10
 _FORM = "application/x-www-form-urlencoded"
 _MOST_REFERENCES = 20
 _LONGEST_YAML = 4 * 1024 * 1024
 _STEPS_OF_A_PARAMETER = 3
 _JOINTS = {"pipeDelimited": "%7C", "spaceDelimited": "%20"}
+_TOO_LONG = f"whose path and query are longer than {_LONGEST_TARGET // 1024} KiB"
+_EXAMPLE_VALUES = ("value", "dataValue")
 _MADE = "values that were made from schemas: see whether the server knows them"
 
 
@@ -39,7 +45,10 @@ def read_openapi(source: RequestSource, into: Gathering) -> None:
         raise source.wrong("this is OpenAPI 2 (Swagger)", hint, field="swagger")
     version = str(document["openapi"])
     if not _VERSION.fullmatch(version):
-        raise source.wrong("this is not OpenAPI 3", "convert it to OpenAPI 3.0 or 3.1", field="openapi")
+        if version.startswith("3."):
+            hint = "known are 3.0, 3.1 and 3.2: write one of these, if nothing in the document is newer"
+            raise source.wrong(f"OpenAPI {clip(version)} is not known", hint, field="openapi")
+        raise source.wrong("this is not OpenAPI 3", "convert it to OpenAPI 3.0, 3.1 or 3.2", field="openapi")
     paths = document.get("paths")
     if not isinstance(paths, dict):
         raise source.wrong("`paths` is missing", "an OpenAPI document has its operations there", field="paths")
@@ -76,24 +85,24 @@ class _Operations:
 
     def read(self, paths: Mapping[str, Any]) -> None:
         for path, item in paths.items():
+            if path.startswith("x-"):  # an extension
+                continue
             shared = self._resolved(item)
-            for method in _METHODS:
-                if isinstance(operation := member(shared, method), dict):
-                    try:
-                        self._read_operation(method.upper(), str(path), shared, operation)
-                    except AllStepsError:
-                        stopped = f"the import stopped at {method.upper()} {path}"
-                        message = f"values for this document take too many steps; {stopped}"
-                        hint = "keep the operations that you want to load, or give them examples"
-                        raise self.source.wrong(message, hint, field="paths") from None
+            for method, operation in _operations(shared):
+                try:
+                    self._read_operation(method, str(path), shared, operation)
+                except AllStepsError:
+                    message = f"values for this document take too many steps; the import stopped at {method} {path}"
+                    hint = "keep the operations that you want to load, or give them examples"
+                    raise self.source.wrong(message, hint, field="paths") from None
 
-    def _read_operation(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> None:
+    def _read_operation(self, method: str, path: str, shared: object, operation: object) -> None:
         example = f"{method} {path}"
-        if method == "DELETE":
-            self.into.leave_out("DELETE: the second time there is nothing left", example)
+        if not isinstance(operation, dict):
+            self.into.leave_out("that are not described", example)
             return
-        if scheme := self._scheme(operation):
-            self.into.leave_out(f"that need a sign-in (`{scheme}`)", example)
+        if why := self._why_not(method, operation):
+            self.into.leave_out(why, example)
             return
         try:
             asked, made = self._asked(method, path, shared, operation)
@@ -101,11 +110,23 @@ class _Operations:
             pattern = f"`{clip(error.pattern)}` of " if error.pattern else ""
             self.into.leave_out(error.why, f"{pattern}{example}")
             return
+        except RecursionError:
+            self.into.leave_out("whose values are nested too deeply", example)
+            return
         if asked is None:
             return
         if made:
             self.into.leave_out(_MADE, example, kind="made")
-        self.into.add(asked._replace(name=text_at(operation, "operationId")))
+        self.into.add(asked._replace(name=text_at(operation, "operationId")), once=True)
+
+    def _why_not(self, method: str, operation: Mapping[str, Any]) -> str:
+        """The reason why an operation is not asked for, whatever its values; empty if it is."""
+        if not re.fullmatch("[A-Z]+", method):
+            return "whose method is not of the letters A to Z"
+        if method == "DELETE":
+            return "DELETE: the second time there is nothing left"
+        scheme = self._scheme(operation)
+        return f"that need a sign-in (`{scheme}`)" if scheme else ""
 
     def _asked(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> tuple[Asked | None, bool]:
         """The request of an operation, and whether it has generated values; None if its content type cannot be sent."""
@@ -114,23 +135,31 @@ class _Operations:
         query, headers, made = list[str](), list[tuple[str, str]](), False
         for parameter in self._parameters(shared, operation):
             name, where = text_at(parameter, "name"), text_at(parameter, "in")
-            if not name or (where != "path" and parameter.get("required") is not True and not _has_example(parameter)):
+            is_needed = where == "path" or parameter.get("required") is True or _has_example(parameter)
+            if not is_needed or (not name and where != "querystring"):
                 continue
             value, is_made = self._value(parameter)
             made |= is_made
             match where:
                 case "path":
-                    target = target.replace(f"{{{name}}}", quote(_plain(value), safe=""))
+                    target = _filled(target, f"{{{name}}}", quote(_plain(value), safe=""))
                 case "query":
                     query += _pairs(name, value, parameter)
+                case "querystring":
+                    query.append(_whole_query(value, parameter))
                 case "header":
                     headers.append((name, _plain(value)))
                 case "cookie":
                     headers.append(("Cookie", f"{name}={_plain(value)}"))
+                case _:
+                    raise NoValueError(f"with a parameter in `{clip(where)}`, where OpenAPI 3 has none")
         if "{" in target:
             self.into.leave_out("with a parameter in the path that is not described", f"{method} {path}")
             return None, False
         target += f"?{'&'.join(query)}" if query else ""
+        _check_length(target)
+        # They are copied a few times, and a document may name a long one for each operation.
+        self.steps.take_of_file((len(host) + len(target) + sum(map(len, chain(*headers)))) // _CHARACTERS_A_STEP)
         asked = Asked(method, target, host, tuple(headers), status=self._status(operation))
         content = member(self._resolved(operation.get("requestBody")), "content")
         if not isinstance(content, dict) or not content:
@@ -146,12 +175,23 @@ class _Operations:
             return None, False
         described = self._resolved(content[kind])
         body, made = self._value(described)
+        self.steps.take_of_file(self.steps.size(body))
         if kind.startswith((_FORM, MULTIPART)):
             return self._with_form(asked, kind, body, described, path), made
-        text = body if isinstance(body, str) and "json" not in kind else None
-        text = json.dumps(body, ensure_ascii=False) if text is None else text
+        text = self._body_text(kind, body, described)
         self.steps.take_of_file(len(text) // CHARACTERS_A_STEP)
         return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made
+
+    def _body_text(self, kind: str, body: object, described: object) -> str:
+        """A body as a text: JSON with its numbers as they are written, or what the document has already written so."""
+        if isinstance(body, str) and ("json" not in kind or self._is_written_json(body, described)):
+            return body
+        return _json(body)
+
+    def _is_written_json(self, text: str, described: object) -> bool:
+        """Whether an example is the text of JSON, for a schema of an object or of a list."""
+        wanted = {"object": dict, "array": list}.get(str(member(self._resolved(member(described, "schema")), "type")))
+        return wanted is not None and isinstance(read_json(text), wanted)
 
     def _with_form(self, asked: Asked, kind: str, body: object, described: object, path: str) -> Asked | None:
         """The request with a form as its body; None if it has no field."""
@@ -181,12 +221,15 @@ class _Operations:
             return holder["example"], False
         examples = member(holder, "examples")
         for example in examples.values() if isinstance(examples, dict) else ():
-            if isinstance(written := self._resolved(example), dict) and "value" in written:
-                return written["value"], False
+            written = self._resolved(example)
+            known = next((key for key in _EXAMPLE_VALUES if isinstance(written, dict) and key in written), None)
+            if known is not None:
+                return written[known], False
         schema = member(holder, "schema")
+        where = text_at(holder, "in")
         if schema is None and isinstance(content := member(holder, "content"), dict) and content:
             value, made = self._value(self._resolved(next(iter(content.values()))))
-            return json.dumps(value), made
+            return value if where == "querystring" else _json(value), made
         made = self._values.value(schema)
         return made, not given_of(self._resolved(schema))
 
@@ -198,7 +241,7 @@ class _Operations:
         variables = member(written, 0, "variables")
         self.steps.take_of_file(len(variables) if isinstance(variables, dict) else 0)
         for name, variable in variables.items() if isinstance(variables, dict) else ():
-            url = url.replace(f"{{{name}}}", text_at(variable, "default"))
+            url = _filled(url, f"{{{name}}}", text_at(variable, "default"))
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -243,6 +286,44 @@ class _Operations:
         raise self.source.wrong(f"`$ref: {reference}` leads to itself", "write out what it stands for", field="$ref")
 
 
+def _operations(item: object) -> Iterator[tuple[str, object]]:
+    """The methods and operations of a path, also those of methods that OpenAPI has no key for."""
+    for method in _METHODS:
+        if isinstance(item, dict) and method in item:
+            yield method.upper(), item[method]
+    others = member(item, "additionalOperations")
+    yield from ((str(method), operation) for method, operation in (others if isinstance(others, dict) else {}).items())
+
+
+def _json(value: object) -> str:
+    """A value as JSON. Raises NoValueError for what JSON cannot express."""
+    try:
+        return json_text(value)
+    except ValueError:
+        raise NoValueError("with a number that JSON cannot express") from None
+
+
+def _filled(text: str, name: str, value: str) -> str:
+    """The text with a value in place of a name. Raises NoValueError if it becomes too long."""
+    count = text.count(name)
+    if count and len(text) + count * len(value) > _LONGEST_TARGET:
+        raise NoValueError(_TOO_LONG)
+    return text.replace(name, value)
+
+
+def _check_length(target: str) -> None:
+    if len(target) > _LONGEST_TARGET:
+        raise NoValueError(_TOO_LONG)
+
+
+def _whole_query(value: object, parameter: Mapping[str, Any]) -> str:
+    """The value of a parameter that is the whole query: a form, or a text of another kind."""
+    kind = next(iter(member(parameter, "content") or {}), "")
+    if kind.startswith(_FORM) and isinstance(value, dict):
+        return form_template(dict(form_fields(value, None)))
+    return quote(_plain(value) if not isinstance(value, (dict, list)) else _json(value), safe="")
+
+
 def _has_example(parameter: Mapping[str, Any]) -> bool:
     return bool({"example", "examples"} & {*parameter, *(member(parameter, "schema") or {})})
 
@@ -260,11 +341,13 @@ def _plain(value: object) -> str:
         return ",".join(map(_plain, value))
     if isinstance(value, dict):
         return ",".join(f"{name},{_plain(inner)}" for name, inner in value.items())
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else _json(value)
 
 
 def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
     """A query parameter in the style `form`, `pipeDelimited`, `spaceDelimited` or `deepObject`, as pairs."""
+    if isinstance(value, (list, dict)) and len(name) * len(value) > _LONGEST_TARGET:
+        raise NoValueError(_TOO_LONG)
     style = text_at(parameter, "style") or "form"
     is_deep, is_joined = style == "deepObject", parameter.get("explode", style == "form") is False
     if is_joined and not is_deep and isinstance(value, (list, dict)):

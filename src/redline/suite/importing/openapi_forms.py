@@ -1,11 +1,11 @@
 """Forms of an OpenAPI document: the fields and parts of a value, as its schema and `encoding` say. Pure."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from redline.suite.importing.form_parts import AskedPart
 from redline.suite.importing.source import member, text_at
+from redline.suite.json_text import json_text
 from redline.suite.multipart import OTHER_TYPE
 
 _JSON = "application/json"
@@ -51,4 +51,4 @@ def _is_binary(schema: object, resolve: Callable[[object], Any]) -> bool:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json_text(value)

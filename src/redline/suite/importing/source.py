@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, cast
 
 from redline.errors import Location, UsageError
+from redline.suite.json_text import real_number, whole_number
 
 HEAD_BYTES = 64 * 1024
 MOST_TEXT_BYTES = 64 * 1024 * 1024
@@ -140,7 +141,7 @@ def _lines_of(text: str) -> list[str]:
 def read_json(text: str) -> Any:
     """Parse JSON, or return `Broken`, also for numbers that are not finite and for excessive nesting."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_float=real_number, parse_int=whole_number)
     except json.JSONDecodeError as error:
         return Broken(error.msg[:1].lower() + error.msg[1:], error.lineno, error.colno)
     except RecursionError:

@@ -10,6 +10,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from redline.errors import Location, Problem, UsageError
+from redline.suite.json_text import real_number, whole_number
 
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 Path = tuple[str | int, ...]
@@ -209,16 +210,16 @@ class _Reader:
         self.problems.append(Problem(message, hint, Location(self.file, *_spot(node), field=dotted(path) or None)))
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | float:
     digits = text.replace("_", "").lower()
     for prefix, base in (("0o", 8), ("0x", 16), ("0b", 2)):
         if prefix in digits[:3]:
             return int(digits, base)
-    return int(digits, 10)
+    return whole_number(digits)
 
 
 def _real(text: str) -> float:
-    return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+    return real_number(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
 
 
 def _boolean(text: str) -> bool | str:

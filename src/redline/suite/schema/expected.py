@@ -17,6 +17,9 @@ StatusItem = Annotated[
 ]
 
 
+_OPERATORS = frozenset({"absent", "present", "empty", "equals"})
+
+
 def statuses_of(written: int | list[int]) -> tuple[int, ...]:
     """The status codes, without repetitions."""
     return tuple(dict.fromkeys(written if isinstance(written, list) else [written]))
@@ -36,7 +39,10 @@ class ExpectedSchema(Schema):
         examples=["e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
     )
     json_values: dict[Annotated[str, Field(pattern=POINTER)], JsonValue] = Field(
-        default={}, alias="json", description="values by JSON Pointer (RFC 6901)", examples=[{"/total": 3}]
+        default={},
+        alias="json",
+        description="values by JSON Pointer (RFC 6901), or {absent: true}, {present: true}, {empty: true}",
+        examples=[{"/total": 3, "/errors": {"absent": True}}],
     )
     under_load: Literal["status", "length", "hash"] | None = Field(
         default=None,
@@ -58,12 +64,58 @@ class ExpectedSchema(Schema):
             )
         return self
 
-    def expected(self, *, by_status: bool = False) -> Expected:
+    @model_validator(mode="after")
+    def _json_is_clear(self) -> "ExpectedSchema":
+        for pointer, written in self.json_values.items():
+            _stands_or_value(pointer, written)
+        return self
+
+    def says_of_errors(self) -> bool:
+        """Whether it says what stands in `errors`, so that nothing more is expected of them."""
+        return self.body is not None or any(pointer.split("/")[1:2] in (["errors"], []) for pointer in self.json_values)
+
+    def expected(self, *, by_status: bool = False, no_errors: bool = False) -> Expected:
         """The value of the model; `by_status`: the engine compares nothing else under load."""
         under_load = "status" if by_status else self.under_load or ("hash" if self.sha256 else "length")
         statuses = statuses_of(self.status)
         status = statuses if len(statuses) > 1 else statuses[0]
-        return Expected.model_validate({**self.model_dump(), "status": status, "under_load": under_load})
+        told = {pointer: _stands_or_value(pointer, written) for pointer, written in self.json_values.items()}
+        json_values = {pointer: value for pointer, (stands, value) in told.items() if stands is None}
+        json_stands = {pointer: stands for pointer, (stands, _) in told.items() if stands is not None}
+        return Expected.model_validate(
+            {
+                **self.model_dump(),
+                "status": status,
+                "under_load": under_load,
+                "json_values": json_values,
+                "json_stands": json_stands,
+                "no_errors": no_errors and not self.says_of_errors(),
+            }
+        )
+
+
+def _stands_or_value(pointer: str, written: JsonValue) -> tuple[str | None, JsonValue]:
+    """What stands at a pointer, or else the value to compare with. Raises WrongValueError for what may mean either."""
+    where = pointer or "the root"
+    if written in ("absent", "present", "empty"):
+        message = f"`{written}` at {where} is a text that is compared, or what stands there"
+        raise WrongValueError(
+            message, f"write `{{{written}: true}}`, or for the text `{{equals: {written}}}`", field="json"
+        )
+    if not isinstance(written, dict) or not _OPERATORS & written.keys():
+        return None, written
+    if len(written) > 1:
+        message = f"{where} has {' and '.join(f'`{key}`' for key in written)}"
+        raise WrongValueError(message, "write one of them; an object to compare with is `{equals: {…}}`", field="json")
+    ((operator, value),) = written.items()
+    if operator == "equals":
+        return None, value
+    if value is not True:
+        other = {"absent": "present", "present": "absent", "empty": "present"}[operator]
+        raise WrongValueError(
+            f"`{operator}` at {where} is true or left out", f"write `{{{other}: true}}`", field="json"
+        )
+    return operator, None
 
 
 class TimestampSchema(Schema):

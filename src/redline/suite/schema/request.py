@@ -3,7 +3,7 @@
 from itertools import chain
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from redline.errors import WrongValueError
 from redline.model import Body, Request
@@ -14,6 +14,7 @@ from redline.suite.schema.bodies import (
     BodyItem,
     Chunked,
     FormField,
+    JsonBody,
     PartSchema,
     form_template,
     json_template,
@@ -21,6 +22,7 @@ from redline.suite.schema.bodies import (
     texts_of,
 )
 from redline.suite.schema.expected import ExpectedSchema, TimestampSchema
+from redline.suite.schema.graphql import is_graphql_body, is_graphql_path
 from redline.suite.schema.http_texts import Headers, MethodText, PathText, check_placeholders
 from redline.suite.schema.sign_in import SignInSchema
 from redline.suite.schema.stream import StreamItem, stream_of
@@ -69,7 +71,7 @@ class RequestSchema(Schema):
     body: BodyItem | None = Field(
         default=None, description="the request's body: a text, or {size: 256}", examples=[{"size": 256}]
     )
-    json_body: JsonValue | None = Field(
+    json_body: JsonBody | None = Field(
         default=None,
         alias="json",
         description="the body as JSON; sets Content-Type, and escapes the values of placeholders in its texts",
@@ -212,6 +214,7 @@ class RequestSchema(Schema):
         """The value of the model."""
         (key,) = self.methods
         method, path = (key.upper(), getattr(self, key)) if key in METHODS else (self.method, self.path)
+        body = self._body()
         return Request(
             weight=weight,
             name=name,
@@ -219,12 +222,16 @@ class RequestSchema(Schema):
             path=path or "",
             headers=self._all_headers(),
             auth=self.auth and self.auth.sign_in(),
-            body=self._body(),
-            expect=self.expect.expected(by_status=bool(self.accept)),
+            body=body,
+            expect=self.expect.expected(by_status=bool(self.accept), no_errors=self._asks_graphql(path or "", body)),
             timestamp=self.timestamp and self.timestamp.timestamp(),
             stream=stream_of(self.stream),
             expect_continue_ns=self.expect_continue,
         )
+
+    def _asks_graphql(self, path: str, body: Body | None) -> bool:
+        """Whether the answer is one of GraphQL, whose errors come with status 200."""
+        return self.stream is None and (is_graphql_path(path) or (body is not None and is_graphql_body(body)))
 
     def _all_headers(self) -> dict[str, str | tuple[str, ...]]:
         """The headers, with accepted encodings, and the kind of a body of JSON or of a form unless they name it."""

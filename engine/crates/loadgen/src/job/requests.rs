@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use redline_pacing::Weights;
 use redline_traffic::EngineError;
 use redline_wire::{
-    Body, BodyEscape, EventKind, Expect, Field, Names, Part, Pointer, ReadOptions, Spec, StreamExpect, Template,
-    Timestamp, Unit,
+    Body, BodyEscape, EventKind, Expect, Field, Names, Part, Pointer, ReadOptions, Spec, Stands, StreamExpect,
+    Template, Timestamp, Unit,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::journey::{Journey, Keeps};
@@ -86,6 +86,8 @@ struct RawExpect {
     body_sha256: Option<String>,
     #[serde(default)]
     json: Option<Vec<RawField>>,
+    #[serde(default)]
+    no_errors: bool,
 }
 
 /// The right status, or several.
@@ -100,7 +102,23 @@ enum RawStatus {
 #[serde(deny_unknown_fields)]
 struct RawField {
     pointer: String,
-    equals: Value,
+    #[serde(default, deserialize_with = "given")]
+    equals: Option<Value>,
+    #[serde(default)]
+    stands: Option<RawStands>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawStands {
+    Present,
+    Absent,
+    Empty,
+}
+
+/// A value that is there, which may be null.
+fn given<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(json).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -295,7 +313,10 @@ impl RawRequest {
             return Err(bad(&within("stream"), message, "leave it out, or load the stream by itself"));
         }
         if stream.is_some() {
-            let is_whole = expect.body_length.is_some() || expect.body_sha256.is_some() || !expect.json.is_empty();
+            let is_whole = expect.body_length.is_some()
+                || expect.body_sha256.is_some()
+                || !expect.json.is_empty()
+                || expect.no_errors;
             if is_head || is_whole || timestamp.is_some() {
                 let message = "the body of a stream of events is only counted";
                 let hint = "leave out what is expected of the body, the timestamp, and HEAD, or the stream";
@@ -309,7 +330,8 @@ impl RawRequest {
         let options = expect.read_options(is_head);
         let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
         let keep = options.keep || timestamp.is_some() || keeps.body;
-        let options = ReadOptions { keep, fields: keeps.fields, ..options };
+        let cut = options.cut && timestamp.is_none() && !keeps.body;
+        let options = ReadOptions { keep, cut, fields: keeps.fields, ..options };
         Ok(Request { template, expect, timestamp, stream, expect_continue_ns, options })
     }
 }
@@ -375,7 +397,17 @@ impl RawExpect {
         let fields = self.json.unwrap_or_default().into_iter().enumerate();
         let json = fields.map(|(i, field)| {
             let pointer = pointer(&format!("{place}.json[{i}].pointer"), &field.pointer)?;
-            Ok(Field { pointer, equals: field.equals })
+            let stands = match (field.equals, field.stands) {
+                (Some(value), None) => Stands::Equal(value),
+                (None, Some(RawStands::Present)) => Stands::Present,
+                (None, Some(RawStands::Absent)) => Stands::Absent,
+                (None, Some(RawStands::Empty)) => Stands::Empty,
+                _ => {
+                    let message = "it has not exactly one of `equals` and `stands`";
+                    return Err(bad(&format!("{place}.json[{i}]"), message, "give the value, or what stands there"));
+                }
+            };
+            Ok(Field { pointer, stands })
         });
         Ok(Expect {
             status: *status,
@@ -383,6 +415,7 @@ impl RawExpect {
             body_length: self.body_length,
             body_sha256: body_sha256.transpose()?,
             json: json.collect::<Result<_, EngineError>>()?,
+            no_errors: self.no_errors,
             stream: None,
         })
     }

@@ -45,6 +45,13 @@ fn each_field_is_checked_and_named() {
         ("/requests/0/headers", json!([["A", "{pick:none}"]]), "requests[0].headers[0]"),
         ("/requests/0/body_text", json!("{pick:none}"), "requests[0].body_text"),
         ("/requests/0/expect/json", json!([{"pointer": "a", "equals": 1}]), "requests[0].expect.json[0].pointer"),
+        ("/requests/0/expect/json", json!([{"pointer": "/a"}]), "requests[0].expect.json[0]"),
+        (
+            "/requests/0/expect/json",
+            json!([{"pointer": "", "equals": null, "stands": "absent"}]),
+            "requests[0].expect.json[0]",
+        ),
+        ("/requests/0/expect/json", json!([{"pointer": "", "stands": "here"}]), "requests[0].expect.json[0].stands"),
         ("/requests/0/timestamp", json!({"unit": "weeks"}), "requests[0].timestamp.unit"),
         ("/target/http", json!("3"), "target.http"),
         ("/target/tls", json!({"ca_pem": "none"}), "target.tls.ca_pem"),

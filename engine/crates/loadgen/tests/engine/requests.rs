@@ -196,6 +196,25 @@ fn expected_json_is_compared_by_value() {
 }
 
 #[test]
+fn errors_at_the_top_are_unexpected_where_none_may_be() {
+    let outcome = |answer: &str, expect: Value, outcome: &str| {
+        let said = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
+        let server = Server::answering(Box::leak(said.into_boxed_str()));
+        let job = with(job(server.port), "/requests/0/expect", expect);
+        complete(&with(with(job, "/count", json!(20)), "/warmup_ns", json!(0))).are_all(outcome);
+    };
+    let none = json!({"status": 200, "no_errors": true});
+    let absent = json!({"status": 200, "json": [{"pointer": "/errors", "stands": "absent"}]});
+    for expect in [none.clone(), absent.clone()] {
+        outcome(r#"{"errors": [{"message": "no"}], "data": null}"#, expect.clone(), "unexpected_body");
+        outcome(r#"{"data": {"errors": [1]}}"#, expect, "ok");
+    }
+    outcome("pong", none.clone(), "ok");
+    outcome("pong", absent, "unexpected_body");
+    outcome(&format!("{{\"data\": \"{}\"}}", "a".repeat(2 << 20)), none, "ok");
+}
+
+#[test]
 fn what_is_not_json_is_unexpected_and_what_is_too_long_is_malformed() {
     let wanted = json!([{"pointer": "/a", "equals": 1}]);
     let server = Server::answering(HELLO);
