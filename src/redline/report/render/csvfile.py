@@ -170,6 +170,17 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             "valid": False,
             "findings": f"skipped: {skipped.reason}",
         }
+    for lost in report.lost_starts:
+        yield {
+            "run": report.run.name,
+            "slug": " | ".join(lost.servers),
+            "scenario": lost.scenario,
+            "load": lost.load,
+            "design": "duet",
+            "valid": False,
+            "n": lost.lost,
+            "findings": f"lost: {lost.lost} of {lost.made} starts: {lost.reason}",
+        }
 
 
 def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
