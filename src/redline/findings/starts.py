@@ -54,9 +54,11 @@ def why_lost(start: DuetRecording, names: Sequence[str]) -> str:
     slices = [slice_ for block in traffic.blocks for slice_ in block.slices]
     if not slices:
         return "no block of slices was completed"
-    lasted = [_lasted_ns([slice_ for slice_ in slices if slice_.target == target]) for target in range(len(names))]
+    lasted = [_lasted_ns([slice_ for slice_ in slices if slice_.target == at]) for at in range(len(names))]
     said = ", ".join(f"{name} {duration(ns)}" for name, ns in zip(names, lasted, strict=True))
-    return f"answers take too long: until all were there, a slice lasted {said}, and a block {duration(block_ns(start))}"
+    return (
+        f"answers take too long: until all were there, a slice lasted {said}, and a block {duration(block_ns(start))}"
+    )
 
 
 def block_ns(start: DuetRecording) -> int:

@@ -165,6 +165,7 @@ class DuetRecording(Frozen):
     after_mix: bool = omitted_if_default(default=False, description="a mix with its requests was warm in this start")
     servers: tuple[ServerFacts | None, ...] = ()
     owners: tuple[CpuOwner, ...] = omitted_if_default((), "whose CPU time was read; empty if all were started here")
+    users: int | None = omitted_if_default(None, "as many as the servers take at once, if that is fewer than asked")
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")

@@ -170,6 +170,11 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             "valid": False,
             "findings": f"skipped: {skipped.reason}",
         }
+    yield from _lost(report)
+
+
+def _lost(report: Report) -> Iterator[dict[str, Field]]:
+    """Yield a row for every duet that lost starts: how many, and why the first of them."""
     for lost in report.lost_starts:
         yield {
             "run": report.run.name,
