@@ -24,7 +24,7 @@ from redline.report.sections.parts import done_text, hosts_section, lost_section
 from redline.report.sections.plots import drawn_curves, payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
-from redline.report.sections.results import encoded_section, results_section
+from redline.report.sections.results import encoded_section, one_way_section, results_section
 from redline.report.sections.streams import stream_sections
 from redline.report.sections.table import table_section
 from redline.report.sections.timelines import trial_items, trials_section
@@ -50,6 +50,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(main_effect_sections),
     Chapter(effect_sections),
     Chapter(results_section, on=Medium.TEXT),
+    Chapter(one_way_section, on=Medium.TEXT),
     Chapter(encoded_section, on=Medium.TEXT),
     Chapter(request_sections),
     Chapter(stream_sections),
