@@ -16,7 +16,7 @@ from tests.fakes.certificates import Certificate
 
 pytestmark = pytest.mark.e2e
 
-SHORT = ("--for", "4s", "--load", "closed:4", "--timeout", "1s")
+SHORT = ("--for", "4s", "--timeout", "1s")
 RIGHT = 400
 """Right answers on all connections of a server before it goes wrong."""
 
@@ -71,19 +71,14 @@ def test_over_tls_it_is_named_as_well(redline: Redline, tmp_path: Path) -> None:
         targets.target(targets.healthy, certificate.context()) as good,
         targets.target(going_wrong(CHUNK), certificate.context()) as bad,
     ):
-        done = redline("ab", good, bad, *SHORT, "-k")
+        done = redline("ab", good, bad, *SHORT, "--load", "closed:4", "-k")
     done.refused(1, "requests to B", "malformed: the size of a chunk")
 
 
-def test_answers_that_take_long_say_so_and_which_time_is_enough(redline: Redline) -> None:
-    def slow(connection: socket.socket) -> None:
-        while connection.recv(65536):
-            threading.Event().wait(0.4)
-            connection.sendall(targets.ANSWER)
-
-    with targets.target(slow) as url:
-        done = redline("ab", url, url, "--for", "2s", "--load", "closed:4")
-    done.refused(1, "answers take too long: until all were there, a slice lasted A 4", "give --for ")
+def test_answers_that_take_long_say_so_and_which_time_is_enough(redline: Redline, oracle: Path) -> None:
+    slow = f"{oracle} fixed --delay 400ms --port {{port}}"
+    done = redline("ab", slow, slow, "--for", "4s", "--load", "closed:4")
+    done.refused(1, "answers take too long: until all were there, a slice lasted A 4", "hint: give --for ")
 
 
 def test_the_http_server_of_python_gets_a_verdict(redline: Redline, tmp_path: Path) -> None:
@@ -106,7 +101,7 @@ servers:
 - {{name: B, command: '{oracle} null --server-time ns --port {{port}}'}}
 baseline: A
 scenarios:
-  clock: {{path: /, timestamp: {{pointer: /now, unit: ns}}}}
+- {{name: clock, get: /, timestamp: {{pointer: body, unit: ns}}}}
 loads:
   few: {{closed: {{users: 2}}, for: 300ms}}
 warmup: 200ms

@@ -42,7 +42,7 @@ def test_the_terminal_names_the_servers_and_ends_with_the_sentence(one: Report) 
     last = " ".join(line.strip() for line in lines[lines.index("The answer, in words") + 1 :])
     assert last.startswith("B needs 5.1% more CPU per request than A [4.7, 5.6]; A against itself: ")
     described = last.split("; no verdict on throughput: it answers 4.9% fewer requests [")[1]
-    assert re.fullmatch(r"[\d.]+, [\d.]+\], and A against itself −?[\d.]+% \[.*\]", described)
+    assert re.fullmatch(r"[\d.]+, [\d.]+\], and A against itself .?[\d.]+% \[.*\]", described)
     (answer,) = run_answer(one)
     (sentence,) = (line for block in answer.blocks for line in block.lines)  # type: ignore[union-attr]
     assert [span.look for span in sentence if "throughput" in span.text] == ["dim"]
