@@ -49,8 +49,8 @@ def _of_run(report: Report) -> Iterator[Outcome]:
     for skipped in report.skipped:
         yield Outcome(skipped.slug, "result", "undecided", f"skipped: {skipped.reason}")
     for lost in report.lost_starts if report.run.alone else ():  # without trials, its comparisons say so
-        state: State = "unknown" if lost.all else "passed"
-        yield Outcome(lost_name(lost), "starts", state, f"{lost.lost} of {lost.made} starts are lost: {lost.reason}")
+        known: State = "unknown" if lost.all else "passed"
+        yield Outcome(lost_name(lost), "starts", known, f"{lost.lost} of {lost.made} starts are lost: {lost.reason}")
 
 
 def _of_search(report: LimitReport) -> Iterator[Outcome]:
