@@ -28,6 +28,7 @@ from redline.model import (
 )
 from redline.model.failures import FirstFailure
 from redline.model.search import ProbeRecording
+from redline.model.traffic import Ended
 from redline.ports import Drive, Endpoint, LoadOptions, Placement
 from redline.running.aborting import AskedDuetAbort
 from redline.running.record import Tools, record_load
@@ -201,13 +202,50 @@ def test_a_duet_ends_where_one_server_only_fails(
         abort.seen(block(index, lambda target: failing if target == 1 else (100, 0)))
     assert abort.done == ends
     assert (engine.wait(10) != 0) if ends else engine.poll() is None
-    target = TargetTraffic(counts=Counts(), response=EMPTY, service=EMPTY, lateness=EMPTY, engine_cpu_ns=1)
-    targets = (target, target.model_copy(update={"failures": (MALFORMED,)}), target)
-    traffic = DuetTraffic(
-        engine=ENGINE, connections=3, connect_ns=1, epoch_unix_ns=0, ended="interrupted", blocks=(), targets=targets
-    )
+    traffic = duet_traffic("interrupted")
     shown, failure = abort.ended(traffic)
     assert (shown.ended == "failing") == ends
     assert (failure is not None) == ends
     if failure is not None:
         assert failure.message == "all 8 requests to B failed: malformed: a rule was broken"
+
+
+@pytest.mark.parametrize(
+    ("bad", "ends"),
+    [({2, 3, 4}, True), ({2}, False), ({2, 4}, False)],
+    ids=["from then on", "in one block alone", "with right answers between"],
+)
+def test_a_duet_ends_where_one_server_goes_wrong_on_the_way(
+    bad: set[int], ends: bool, engine: subprocess.Popen[bytes]
+) -> None:
+    abort = AskedDuetAbort((), ("A", "B", "the second A"))
+    abort.started(engine.pid)
+    for index in range(5):
+        abort.seen(block(index, lambda target, at=index: (0, 4) if target == 1 and at in bad else (100, 0)))  # type: ignore[misc]
+    assert abort.done == ends
+    _, failure = abort.ended(duet_traffic("interrupted"))
+    assert (failure.message if failure else "") == (
+        "the last 8 requests to B, over 2.00 s after 200 right answers, failed: malformed: a rule was broken"
+        if ends
+        else ""
+    )
+
+
+def duet_traffic(ended: Ended) -> DuetTraffic:
+    """Traffic of A, of B, which answered wrongly, and of A again."""
+    target = TargetTraffic(counts=Counts(), response=EMPTY, service=EMPTY, lateness=EMPTY, engine_cpu_ns=1)
+    targets = (target, target.model_copy(update={"failures": (MALFORMED,)}), target)
+    return DuetTraffic(
+        engine=ENGINE, connections=3, connect_ns=1, epoch_unix_ns=0, ended=ended, blocks=(), targets=targets
+    )
+
+
+def test_a_duet_whose_slices_wait_for_too_long_failed_and_names_the_server() -> None:
+    """The engine ends it, so that the next slice does not begin under the load of an earlier one."""
+    abort = AskedDuetAbort((), ("A", "B", "the second A"))
+    traffic, failure = abort.ended(duet_traffic("deadline"))
+    assert traffic.ended == "deadline"
+    assert failure is not None
+    assert (failure.stage, failure.kind) == ("load", "wrong_answer")
+    assert failure.message.endswith("so the next would begin under their load: B: malformed: a rule was broken")
+    assert abort.ended(duet_traffic("complete"))[1] is None

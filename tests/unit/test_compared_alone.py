@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from rich.console import Console
@@ -12,6 +13,7 @@ from redline.model import Comparison, Failure, Metric, Report, Verdict
 from redline.report import format as fmt
 from redline.report.render import RENDERERS, summary
 from redline.report.render.terminal import render
+from redline.report.sections.answer import run_answer
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.pages import Page, section
 from tests.fakes.published import published
@@ -37,10 +39,14 @@ def test_the_terminal_names_the_servers_and_ends_with_the_sentence(one: Report) 
     lines = text(one, 160).splitlines()
     assert "A: ./a --port {port}" in lines
     assert "B: ./b --port {port}" in lines
-    assert lines[-1].startswith(
-        "  B needs 5.1% more CPU per request than A [4.7, 5.6]; it answers 4.9% fewer requests ["
-    )
-    assert "; A against itself: " in lines[-1]
+    last = " ".join(line.strip() for line in lines[lines.index("The answer, in words") + 1 :])
+    assert last.startswith("B needs 5.1% more CPU per request than A [4.7, 5.6]; A against itself: ")
+    described = last.split("; no verdict on throughput: it answers 4.9% fewer requests [")[1]
+    assert re.fullmatch(r"[\d.]+, [\d.]+\], and A against itself .?[\d.]+% \[.*\]", described)
+    (answer,) = run_answer(one)
+    (sentence,) = (line for block in answer.blocks for line in block.lines)  # type: ignore[union-attr]
+    assert [span.look for span in sentence if "throughput" in span.text] == ["dim"]
+    assert [span.look for span in sentence if "CPU per request" in span.text] == ["strong"]
     assert "6 starts in 30.0 s" in lines[1]
 
 
@@ -58,7 +64,7 @@ def test_several_scenarios_have_one_table_with_the_controls_that_the_answers_lea
     assert [line.split() for line in shown.splitlines() if line.startswith("workload")] == [
         ["workload", "throughput", "p99", "CPU", "per", "request", "A", "over", "A"]
     ]
-    assert "against itself" not in shown
+    assert "; A against itself" not in shown
     assert "What was left out" not in shown
     assert "What was left out" in RENDERERS["md"](several).decode()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from redline.analysis.fastest import leads
-from redline.model import Comparison, Metric, Report, Verdict
+from redline.model import Comparison, Estimate, Metric, Report, Verdict
 from redline.model.estimate import DuetComparison
 from redline.report.sections.answer import TITLE, run_answer
 from redline.report.sections.fastest import fastest_lines
@@ -113,22 +113,50 @@ def test_a_level_that_is_not_valid_is_not_said() -> None:
     assert text.startswith("go is fastest: the p99 of node is 2.0 times as high [1.8, 2.2] (")
 
 
-def judged(verdict: Verdict | None, *, primary: bool, duet: bool) -> list[str]:
-    report = field({"node": (0.5, 0.01), "python": (0.1, 0.01)})
-    about = DuetComparison(starts=3, between_sd=None, blocks_se=None, control=None, alone=None, findings=())
+def judged(
+    verdict: Verdict | None, *, primary: bool, duet: bool, control: Estimate | None = None, workloads: int = 1
+) -> Report:
+    report = field({"node": (0.5, 0.01), "python": (0.1, 0.01)}, workloads=workloads)
+    about = DuetComparison(starts=3, between_sd=None, blocks_se=None, control=control, alone=None, findings=())
 
     def changed(compared: Comparison) -> Comparison:
         edit = {"verdict": verdict, "primary": primary, "duet": about if duet else None}
         return compared.model_copy(update=edit)
 
-    return said(report.model_copy(update={"comparisons": tuple(map(changed, report.comparisons))}))
+    return report.model_copy(update={"comparisons": tuple(map(changed, report.comparisons))})
 
 
-def test_a_rate_by_duets_tells_without_a_verdict_and_nothing_else_does() -> None:
-    assert judged(None, primary=False, duet=True)[0].startswith("go is fastest")
-    for found in (judged(None, primary=False, duet=False), judged(None, primary=True, duet=True)):
-        assert found[0].startswith("which server is fastest is not known")
-    assert judged(Verdict.INCONCLUSIVE, primary=True, duet=True)[0].startswith("which server is fastest is not known")
+def test_without_a_verdict_nobody_is_said_to_be_fastest() -> None:
+    for report in (judged(None, primary=False, duet=False), judged(None, primary=True, duet=True)):
+        assert said(report)[0].startswith("which server is fastest is not known")
+    undecided = judged(Verdict.INCONCLUSIVE, primary=True, duet=True)
+    assert said(undecided)[0].startswith("which server is fastest is not known")
+
+
+def test_rates_by_duets_without_a_verdict_are_described_in_grey_with_their_own_control() -> None:
+    report = judged(None, primary=False, duet=True, control=itself(1.1, 0.02))
+    (line,) = fastest_lines(report)
+    assert {span.look for span in line} == {"dim"}
+    assert said(report)[0].startswith("go is first in throughput, which has no verdict: it answers 28.1 k/s, 2.0 times")
+    assert said(report)[0].endswith("; go against itself: 10.0% [8.0, 12.0]")
+
+
+def test_a_rate_that_differs_by_no_more_than_its_control_tells_nothing() -> None:
+    """The baseline against itself is 2.2 times as fast: half as fast is no more than that."""
+    report = judged(None, primary=False, duet=True, control=itself(2.2, 0.1))
+    (text,) = said(report)
+    assert text.startswith("which server is fastest is not known: go and node cannot be distinguished")
+    assert text.endswith("; go against itself: 120% [110, 130]")
+
+
+def test_counts_of_many_workloads_say_that_there_is_no_verdict() -> None:
+    (line,) = fastest_lines(judged(None, primary=False, duet=True, workloads=5))
+    assert {span.look for span in line} == {"dim"}
+    assert line[0].text == "First in throughput, which has no verdict, of 5 workloads"
+
+
+def itself(value: float, half: float) -> Estimate:
+    return Estimate(value=value, low=value - half, high=value + half, unit="ratio", n=3, method="t")
 
 
 def test_a_lead_is_the_same_whichever_server_is_the_baseline() -> None:

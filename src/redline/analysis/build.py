@@ -13,6 +13,7 @@ from redline.analysis.duet_timelines import duet_timelines
 from redline.analysis.effects import effects
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import sliced_cells
+from redline.analysis.lost_starts import lost_starts
 from redline.analysis.main_effects import main_effects, next_command
 from redline.analysis.own_servers import servers_said
 from redline.analysis.precision import precision
@@ -97,6 +98,7 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         profiles=profiles,
         unprofiled=plan.unprofiled,
         skipped=plan.skipped,
+        lost_starts=lost_starts(run),
         duet_timelines=duet_timelines(duets),
         unrecorded=unrecorded(run),
     )

@@ -1,6 +1,6 @@
 """A cell's report: its estimates, percentiles, other times, timeline, trials and objectives."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from redline.analysis.curves import response_curve, service_curve
@@ -76,10 +76,10 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         too_few=too_few(response),
         other_times=other_times(
             earlier_first_byte(used),
-            (trial.traffic.handshakes for trial in result.used if trial.traffic),
-            (trial.traffic.one_way for trial in result.used if trial.traffic),
+            sliced.handshakes if sliced else (trial.traffic.handshakes for trial in result.used if trial.traffic),
+            (traffic.one_way for traffic in used),
             cell.scenario.clock_resolution_ns,
-            _clock_bound_ns(result),
+            clock_bound_ns(sliced.clock_bounds if sliced else [trial.clock_bound_ns for trial in result.used]),
         ),
         streams=stream_report(
             (traffic.streams for traffic in used),
@@ -171,9 +171,8 @@ def _distinct(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, texts)))
 
 
-def _clock_bound_ns(result: CellResult) -> int | None:
-    """The most that the hosts' clocks may be apart in its usable trials, in ns; None if a trial does not say."""
-    bounds = [trial.clock_bound_ns for trial in result.used]
+def clock_bound_ns(bounds: Sequence[int | None]) -> int | None:
+    """The most that the hosts' clocks may be apart in trials or starts, in ns; None if one of them does not say."""
     known = [bound for bound in bounds if bound is not None]
     return max(known, default=0) if len(known) == len(bounds) else None
 

@@ -9,6 +9,7 @@ from redline.model import (
     DuetRecording,
     Histogram,
     Interval,
+    OneWay,
     Plan,
     ProfileFacts,
     ProfileUnit,
@@ -16,6 +17,7 @@ from redline.model import (
     Run,
     Signed,
     Stacks,
+    TargetTraffic,
 )
 from redline.model.hosts import one_way_bound_ns
 from redline.model.traffic import earlier_first_byte
@@ -59,12 +61,12 @@ class RecordedTimes:
 
 
 _FIRST_BYTE = "first-byte"
-_KINDS: Mapping[str, Callable[[Interval], Histogram | Signed | None]] = {
-    "response": lambda interval: interval.response,
-    "service": lambda interval: interval.service,
-    _FIRST_BYTE: lambda interval: interval.first_byte,
-    "to-server": lambda interval: interval.one_way.to_server if interval.one_way else None,
-    "from-server": lambda interval: interval.one_way.from_server if interval.one_way else None,
+_KINDS: Mapping[str, Callable[[Interval | TargetTraffic], Histogram | Signed | None]] = {
+    "response": lambda of: of.response,
+    "service": lambda of: of.service,
+    _FIRST_BYTE: lambda of: of.first_byte,
+    "to-server": lambda of: of.one_way.to_server if of.one_way else None,
+    "from-server": lambda of: of.one_way.from_server if of.one_way else None,
 }
 _ONE_WAY = ("to-server", "from-server")
 
@@ -119,8 +121,7 @@ def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
     if traffic is None:
         return
     measured = [interval for interval in traffic.intervals if interval.phase != "warmup"]
-    ways = traffic.measured_one_way
-    one_way = ways is not None and ways.is_known(one_way_bound_ns(recording.hosts))
+    one_way = _knows_one_way(traffic.measured_one_way, recording)
     early = earlier_first_byte([traffic]) is not None
     for kind, of in _KINDS.items():
         if (kind in _ONE_WAY and not one_way) or (kind == _FIRST_BYTE and not early):
@@ -147,10 +148,16 @@ def _of_start(names: list[str], start: str, duet: DuetRecording) -> Iterator[Rec
     for place, target in enumerate(traffic.targets):
         control = place > 0 and names[place] == names[0]
         trial = f"{start}.control" if control else start
-        first_byte = earlier_first_byte([target])
-        kinds = {"response": target.response, "service": target.service}
-        for kind, times in (kinds if first_byte is None else {**kinds, _FIRST_BYTE: first_byte}).items():
-            yield RecordedTimes(names[place], trial, kind, (RecordedSpan(begin, end, times),))
+        early, one_way = earlier_first_byte([target]) is not None, _knows_one_way(target.one_way, duet)
+        for kind, of in _KINDS.items():
+            if (kind in _ONE_WAY and not one_way) or (kind == _FIRST_BYTE and not early):
+                continue
+            if (times := of(target)) is not None:
+                yield RecordedTimes(names[place], trial, kind, (RecordedSpan(begin, end, times),))
+
+
+def _knows_one_way(ways: OneWay | None, made: Recording | DuetRecording) -> bool:
+    return ways is not None and ways.is_known(one_way_bound_ns(made.hosts))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from redline.findings.starts import (
     is_whole,
     measured,
     traffic_of,
+    why_lost,
 )
 from redline.findings.warm_duet import FEWEST_BLOCKS, Course, are_warm, course, still_to_come
 from redline.model import (
@@ -41,7 +42,7 @@ from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_start
 class Duet:
     """A server of a duet, compared with the baseline over the measured starts, at least one.
 
-    `names` are those of the baseline and the server. `failed` has the failures of other starts. `saturates`: the
+    `names` are those of the baseline and the server. `failed` says why other starts are lost. `saturates`: the
     servers set the rate. `detects`: the warm-up should end when the servers are warm. `cores` is the number of cores
     per server; 0 if not known. `keeps`: the load keeps its connections for all requests.
     """
@@ -310,7 +311,8 @@ def duets_of(run: Run) -> Duets:
     duets = {}
     for cell_ids, made in starts.items():
         whole = tuple(recording for recording in made if is_whole(recording))
-        failed = tuple(recording.failure.message for recording in made if recording.failure is not None)
+        slugs = [plan.cells[cell_id].variant.slug for cell_id in cell_ids[:-1]]
+        failed = tuple(why for recording in made if (why := why_lost(recording, slugs)))
         baseline = plan.cells[cell_ids[BASELINE]]
         for target, cell_id in enumerate(cell_ids[COMPARED:-1] if whole else (), COMPARED):
             names = baseline.variant.slug, plan.cells[cell_id].variant.slug
@@ -329,13 +331,15 @@ def duets_of(run: Run) -> Duets:
 
 
 def failures_of(run: Run) -> Failures:
-    """The first failure of servers of which no start of a duet was measured, such as a request answered wrongly."""
+    """Why no start of a duet was measured, of the first of its starts: such as a request that was answered wrongly."""
+    cells = run.manifest.plan.cells
     measured = {recording.cell_ids for recording in run.duets if is_whole(recording)}
     failures: dict[tuple[str, str], str] = {}
     for recording in run.duets:
-        if recording.failure is not None and recording.cell_ids not in measured:
+        names = [cells[cell_id].variant.slug for cell_id in recording.cell_ids[:-1]]
+        if recording.cell_ids not in measured and (why := why_lost(recording, names)):
             for cell_id in recording.cell_ids[COMPARED:-1]:
-                failures.setdefault((cell_id, recording.cell_ids[BASELINE]), recording.failure.message)
+                failures.setdefault((cell_id, recording.cell_ids[BASELINE]), why)
     return failures
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redline.analysis.ranking import Standing, standing
-from redline.model import CellReport, Comparison, Metric, Report, Verdict
+from redline.model import CellReport, Comparison, Estimate, Metric, Report, Verdict
 from redline.suite.load_text import is_open
 
 FEWEST = 3
@@ -20,7 +20,8 @@ class Lead:
     """The first server in a metric, of all servers of a scenario and load, and whether that is sure.
 
     `ratio` is the first over the second, with the ends of its interval. `same` are equivalent to the first, `unknown`
-    cannot be distinguished from it. If either is not empty, no server is fastest. `without` have no number.
+    cannot be distinguished from it. If either is not empty, no server is fastest. `without` have no number. `judged`: a
+    verdict was asked for in the metric; otherwise it is only described, and `control` is the baseline over itself.
     """
 
     metric: Metric
@@ -31,6 +32,9 @@ class Lead:
     same: tuple[CellReport, ...]
     unknown: tuple[CellReport, ...]
     without: tuple[CellReport, ...]
+    judged: bool = True
+    control: Estimate | None = None
+    baseline: str = ""
 
     @property
     def is_sure(self) -> bool:
@@ -69,6 +73,7 @@ def _lead(report: Report, cells: list[CellReport]) -> Lead | None:
     sign = -1 if metric.higher_is_better else 1
     best, second, *rest = sorted(places, key=lambda name: (sign * places[name].value, name))
     apart = {name: _apart(best, name, against, places) for name in (second, *rest)}
+    by_control = max((one for one in against.values() if one.duet and one.duet.control), key=_reach, default=None)
     return Lead(
         metric,
         by_id[best],
@@ -78,6 +83,9 @@ def _lead(report: Report, cells: list[CellReport]) -> Lead | None:
         tuple(by_id[name] for name, how in apart.items() if how == "same"),
         tuple(by_id[name] for name, how in apart.items() if how == "unknown"),
         tuple(cell for cell in cells if cell.cell_id not in places),
+        judged=any(comparison.primary for comparison in against.values()),
+        control=by_control.duet.control if by_control and by_control.duet else None,
+        baseline=by_id[by_control.baseline_id].server if by_control else "",
     )
 
 
@@ -108,10 +116,18 @@ def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Map
 
 
 def _tells(comparison: Comparison) -> bool:
-    """Whether the comparison has a conclusive verdict, or is a duet's rate, whose interval allows for cold servers."""
+    """Whether the comparison has a conclusive verdict, or is a duet's rate that differs by more than its control."""
     if comparison.verdict is not None:
         return comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
-    return comparison.duet is not None and not comparison.primary and comparison.differs
+    if comparison.duet is None or comparison.primary or not comparison.differs or comparison.ratio is None:
+        return False
+    return abs(math.log(comparison.ratio.value)) > _reach(comparison)
+
+
+def _reach(comparison: Comparison) -> float:
+    """How far the baseline may be from itself, as a logarithm; 0 if that is not known."""
+    control = comparison.duet.control if comparison.duet else None
+    return max(map(abs, control.log_interval or (math.log(control.value),))) if control and control.value > 0 else 0.0
 
 
 def _ratio(

@@ -12,10 +12,12 @@ from redline.model import (
     Estimate,
     Finding,
     Grade,
+    Histogram,
     Metric,
     Run,
 )
 from redline.model.duet import TargetTraffic
+from redline.model.hosts import one_way_bound_ns
 from redline.stats import QUANTILE_OF, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 
@@ -43,6 +45,16 @@ class SlicedCell:
     def threads(self) -> tuple[int, ...]:
         """The number of the engine's threads in every measured start."""
         return tuple(traffic_of(start).engine.workers for start, _ in self.made)
+
+    @property
+    def handshakes(self) -> Iterator[Histogram | None]:
+        """The handshakes within its measured slices, by start."""
+        return (target.handshake for target in self.traffic)
+
+    @property
+    def clock_bounds(self) -> list[int | None]:
+        """The most that the hosts' clocks may be apart in every measured start, in ns; None where nobody says it."""
+        return [one_way_bound_ns(start.hosts) for start, _ in self.made]
 
     def estimates(self) -> dict[Metric, Estimate]:
         """Throughput, mean, CPU per request and percentiles, if every measured start has them."""

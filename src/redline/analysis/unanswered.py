@@ -40,6 +40,8 @@ def unanswered(run: Run, report: Report) -> DriveError | None:
         return None
     if idle := nothing_due(run.duets):
         return DriveError(idle, hint="measure for longer, or load them more")
+    if lost := next((starts for starts in report.lost_starts if starts.all), None):
+        return DriveError(lost.reason, hint=lost.hint)
     primary = [comparison for comparison in report.comparisons if comparison.primary]
     measured = [comparison.refused for comparison in primary if comparison.duet is not None or run.duets]
     if refused := next(filter(None, measured), ""):

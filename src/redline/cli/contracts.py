@@ -17,6 +17,7 @@ from redline.model import (
     Finding,
     Frozen,
     Leg,
+    LostStarts,
     ObjectiveResult,
     OtherTime,
     Percentile,
@@ -142,6 +143,7 @@ class JudgeResult(Frozen):
     run: str
     not_compared: str = Field(default="", description="why the stored judgement of the run is not available")
     findings: tuple[Finding, ...] = Field(description="of every cell, by today's rules")
+    lost_starts: tuple[LostStarts, ...] = omitted_if_default((), "the starts of duets that give no ratio, and why")
     invalid: tuple[str, ...] = Field(description="ids of the cells whose numbers are not shown")
     changes: tuple[Rejudged, ...] = Field(description="differences from the findings of the stored results.json")
     turned: tuple[ValidityChange, ...] = Field(description="cells that became invalid, or valid again")

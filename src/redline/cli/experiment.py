@@ -172,6 +172,8 @@ def _exit(code: int) -> None:
 def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missing: Sequence[str] = ()) -> int:
     """3 for an aborted load; 1 if a subject of any part could not be run; else 3 if the last part missed what is asked.
 
+    Also 1 if all starts of a duet are lost, unless its request was given up and others are compared.
+
     That is an objective, or a wanted verdict.
 
     Also 1 if a verdict may fail the command and one could not be given, or cells are `missing` that should have been
@@ -180,7 +182,7 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missin
     """
     if any(_was_aborted(report) for report in reports):
         return exits.MISSED
-    if any(map(_could_not_run, reports)):
+    if any(map(_could_not_run, reports)) or any(map(_compares_nothing, reports)):
         return exits.COULD_NOT_RUN
     last = reports[-1]
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
@@ -214,6 +216,11 @@ def _could_not_run(report: Report) -> bool:
         cell.valid or (cell.objectives and all(result.known for result in cell.objectives)) for cell in subjects
     )
     return not answered or any(map(_never_answered, subjects))
+
+
+def _compares_nothing(report: Report) -> bool:
+    """Whether servers should have been compared in a duet, and none of its starts was measured."""
+    return any(lost.all and not lost.given_up for lost in report.lost_starts)
 
 
 def _never_answered(cell: CellReport) -> bool:

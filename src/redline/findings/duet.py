@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from redline.findings import cell, failed, load, machine
+from redline.findings import cell, failed, hosts, load, machine
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of
@@ -342,6 +342,18 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
         share, said = load.late_share(late, Histogram.merged(target.response for target in targets))
         message = f"{said}, of requests to {name}."
         yield Observation(share, message, at_most=Grade.WARN)
+
+
+@hosts.clock_bound.also("duet")
+def clock_bound(duet: SeenDuet) -> Iterator[Observation]:
+    """How far the hosts' clocks may be apart, in the start where that is the largest part of a one-way time."""
+    of_starts = (
+        hosts.said_of_clocks(traffic.targets[at].one_way, start.hosts)
+        for start, traffic in zip(duet.starts, duet.traffics, strict=True)
+        for _, places in duet.sides
+        for at in places
+    )
+    yield from sorted(filter(None, of_starts), key=lambda said: said.value)[-1:]
 
 
 @load.tls_insecure.also("duet")

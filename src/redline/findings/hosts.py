@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from redline.findings.rules import LONG_TAILS, Observation, Rule
-from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Traffic
-from redline.model.hosts import one_way_bound_ns
+from redline.model import Cell, Estimate, Finding, LoadShare, OneWay, PairSpeed, Traffic
+from redline.model.hosts import HostFacts, one_way_bound_ns
 from redline.model.traffic import MOST_CLOCK_ERROR
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -28,14 +28,18 @@ def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
 
     Advice: Let chrony follow a nearer or common source on both hosts; see docs/guide/many-machines.md.
     """
-    ways = traffic.measured_one_way
-    if ways is None or not ways.to_server.count or not trial.recording.hosts:
+    return said_of_clocks(traffic.measured_one_way, trial.recording.hosts)
+
+
+def said_of_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observation | None:
+    """How far the clocks of these hosts may be apart, of the shorter median; None without one-way times or hosts."""
+    if ways is None or not ways.to_server.count or not hosts:
         return None
-    bound_ns = one_way_bound_ns(trial.recording.hosts)
+    bound_ns = one_way_bound_ns(hosts)
     shortest_ns = min(way.quantiles_ns((0.5,))[0] for way in (ways.to_server, ways.from_server))
     share = 0.0 if bound_ns == 0 else float("inf")
     if bound_ns is None:
-        silent = [host.name for host in trial.recording.hosts if host.clock_bound_ns is None]
+        silent = [host.name for host in hosts if host.clock_bound_ns is None]
         message = f"Nobody says how far the clock of {' and '.join(silent)} is off, so one-way times mean nothing."
     elif shortest_ns <= 0:
         message = "A median one-way time is not above 0, so the clocks of the hosts are further apart than they say."

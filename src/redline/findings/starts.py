@@ -7,8 +7,9 @@ import numpy as np
 
 from redline.findings.failed import failures_text
 from redline.findings.warm_duet import fewest_blocks
-from redline.model import DuetBlock, DuetRecording, DuetTraffic
+from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic
 from redline.model.failures import earliest
+from redline.quantities import duration
 from redline.stats.samples import Floats
 
 BASELINE, COMPARED = 0, 1
@@ -34,6 +35,41 @@ def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int
             said = f"{sum(bad.values()):,} of {ended.total():,} requests to {name} failed"
             return f"{said}: {why}" if why else said
     return None
+
+
+def why_lost(start: DuetRecording, names: Sequence[str]) -> str:
+    """Why a start gives no ratio; empty if it does, or if an interrupt or a condition of the user ended it.
+
+    `names` are those of its servers, without the control.
+    """
+    if start.failure is not None:
+        return start.failure.message
+    if is_whole(start) or start.aborted_by or start.is_interrupted:
+        return ""
+    traffic = traffic_of(start)
+    targets = range(COMPARED, len(names))
+    failed = (failing([start], (names[BASELINE], names[target]), target) for target in targets)
+    if why := next(filter(None, failed), None):
+        return why
+    slices = [slice_ for block in traffic.blocks for slice_ in block.slices]
+    if not slices:
+        return "no block of slices was completed"
+    lasted = [_lasted_ns([slice_ for slice_ in slices if slice_.target == at]) for at in range(len(names))]
+    said = ", ".join(f"{name} {duration(ns)}" for name, ns in zip(names, lasted, strict=True))
+    return (
+        f"answers take too long: until all were there, a slice lasted {said}, and a block {duration(block_ns(start))}"
+    )
+
+
+def block_ns(start: DuetRecording) -> int:
+    """How long a block of a start lasted, at the median; 0 without blocks."""
+    blocks = start.traffic.blocks if start.traffic is not None else ()
+    lengths = [block.slices[-1].end_ns - block.slices[0].start_ns for block in blocks if block.slices]
+    return int(np.median(lengths)) if lengths else 0
+
+
+def _lasted_ns(slices: Sequence[DuetSlice]) -> float:
+    return float(np.median([slice_.end_ns - slice_.start_ns for slice_ in slices])) if slices else 0.0
 
 
 def first_failures(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:

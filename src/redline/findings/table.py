@@ -10,6 +10,7 @@ from redline.findings import (
     extensions,
     failed,
     hosts,
+    listening,
     load,
     machine,
     memory,
@@ -34,6 +35,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "A cell": cell,
     "Servers side by side": across,
     "A duet": duet,
+    "Short queues": listening,
 }
 """The modules by the subject of their findings, in the order of the page."""
 

@@ -134,9 +134,9 @@ def course(
     moved, error = _change(measured @ contrast) if len(measured) >= FEWEST_MEASURED else (0.0, math.inf)
     if not are_cold:
         return Course(moved, error, None)
-    costs = np.concatenate((before, measured)) if len(before) else measured
-    if not len(measured) or len(costs) < FEWEST_OF_COURSE:
+    if not len(measured) or len(before) + len(measured) < FEWEST_OF_COURSE:
         return Course(moved, error, math.inf)
+    costs = np.concatenate((before, measured)) if len(before) else measured
     # Equal servers differ only in how warm they are, and a server that gets slower is not getting warm.
     of_control = abs(_trimmed_mean(measured[:, -1] - measured[:, 0]))
     of_servers = [_to_come(server, len(measured), falls=True) for server in costs.T]

@@ -19,7 +19,7 @@ from redline.model.catalogue import (
     Tool,
 )
 from redline.model.distribution import AnsweredBy, BandedPercentile, SharesCompared
-from redline.model.duet import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, TargetTraffic
+from redline.model.duet import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, LostStarts, TargetTraffic
 from redline.model.environment import Environment
 from redline.model.estimate import (
     COMPARED,

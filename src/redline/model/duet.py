@@ -21,6 +21,7 @@ from redline.model.traffic import (
     Counts,
     Ended,
     Engine,
+    OneWay,
     Requests,
     nothing_is_lost_by_request,
 )
@@ -65,9 +66,11 @@ class TargetTraffic(Frozen):
     lateness: Histogram
     first_byte: Histogram | None = omitted_if_default(None, FIRST_BYTE)
     handshake: Histogram | None = omitted_if_default(None)
+    one_way: OneWay | None = omitted_if_default(None, "only if answers contain the server's clock")
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     engine_cpu_ns: int
+    paused_ns: int = omitted_if_default(0, "always 0: what was measured while the engine was paused is left out")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     requests: Requests = omitted_if_default((), BY_REQUEST)
     journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
@@ -162,6 +165,7 @@ class DuetRecording(Frozen):
     after_mix: bool = omitted_if_default(default=False, description="a mix with its requests was warm in this start")
     servers: tuple[ServerFacts | None, ...] = ()
     owners: tuple[CpuOwner, ...] = omitted_if_default((), "whose CPU time was read; empty if all were started here")
+    users: int | None = omitted_if_default(None, "as many as the servers take at once, if that is fewer than asked")
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
@@ -178,8 +182,8 @@ class DuetRecording(Frozen):
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether an interrupt ended it."""
-        return self.failure is None and not self.is_complete and not self.aborted_by
+        """Whether an interrupt ended it, or the session before it had any traffic."""
+        return self.failure is None and (self.traffic is None or self.traffic.ended == "interrupted")
 
     @property
     def control_is_apart(self) -> bool:
@@ -190,3 +194,24 @@ class DuetRecording(Frozen):
     def host(self) -> str:
         """The host of its servers; empty for this machine."""
         return host_of(self.hosts)
+
+
+class LostStarts(Frozen):
+    """The starts of a duet that give no ratio: they failed, or nothing was measured in them."""
+
+    cell_ids: tuple[str, ...] = Field(description="the baseline, and what is compared with it")
+    servers: tuple[str, ...] = Field(description="their names, in the same order")
+    scenario: str
+    load: str
+    lost: int = Field(ge=1)
+    made: int = Field(ge=1, description="all starts, lost or not")
+    reason: str = Field(description="of the first of them")
+    hint: str = omitted_if_default("", "what to do about it")
+    given_up: bool = omitted_if_default(
+        default=False, description="answered wrongly before any load, which does not keep others from being compared"
+    )
+
+    @property
+    def all(self) -> bool:
+        """Whether nothing is compared: no other start was measured."""
+        return self.lost == self.made

@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.by_request import MixCpu, RequestRatio, RequestReport
 from redline.model.distribution import BandedPercentile, SharesCompared
+from redline.model.duet import LostStarts
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
 from redline.model.failures import FirstFailure
@@ -480,6 +481,7 @@ class Report(Frozen):
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]
+    lost_starts: tuple[LostStarts, ...] = omitted_if_default((), "the starts of duets that give no ratio, and why")
     duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
     unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
 

@@ -28,8 +28,9 @@ _FIRST_REFUSAL = 400
 class Checked(Frozen):
     """The answer to a request, or why there is none. Without a complete answer `status`, headers and body are None.
 
-    `step` is the place of the request in its journey, and `taken` has the values taken from the answer, if it has any.
-    Length and SHA-256 are those of the whole body, `body_base64` is its beginning. `outcome` is as under load.
+    `step` is the place of the request in its journey, and `taken` has the values taken from the answer, if there are
+    any. Length and SHA-256 are those of the whole body, `body_base64` is its beginning. `outcome` is as under load.
+    `closes`: the server takes no further request on the connection.
     """
 
     event: Literal["checked"]
@@ -45,6 +46,7 @@ class Checked(Frozen):
     address: str | None = None
     tls: AgreedTls | None = None
     has_surplus: bool = False
+    closes: bool = False
     elapsed_ns: int
     step: int | None = None
     taken: dict[str, str] | None = None

@@ -9,6 +9,7 @@ from redline.model.limits import AnyReport, LimitComparison, LimitReport
 from redline.report.document import Line
 from redline.report.sections.answer import Said, level, limit_sentence, objective_line, sentences
 from redline.report.sections.limit_ratios import ratio_sentence
+from redline.report.sections.parts import lost_name
 from redline.report.sections.views import invalid_reason
 
 State = Literal["passed", "failed", "undecided", "unknown"]
@@ -47,6 +48,9 @@ def _of_run(report: Report) -> Iterator[Outcome]:
         yield Outcome(report.run.suite, "abort_when", "failed", f"aborted by {report.run.aborted_by}")
     for skipped in report.skipped:
         yield Outcome(skipped.slug, "result", "undecided", f"skipped: {skipped.reason}")
+    for lost in report.lost_starts if report.run.alone else ():  # without trials, its comparisons say so
+        known: State = "unknown" if lost.all else "passed"
+        yield Outcome(lost_name(lost), "starts", known, f"{lost.lost} of {lost.made} starts are lost: {lost.reason}")
 
 
 def _of_search(report: LimitReport) -> Iterator[Outcome]:

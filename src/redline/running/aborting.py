@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from redline.analysis.probe_loads import slice_of
 from redline.findings.failed import failures_text, listed
-from redline.model import AbortRule, Counts, DuetBlock, DuetTraffic, Failure, Interval, Outcomes, Traffic
+from redline.model import AbortRule, Counts, DuetBlock, DuetSlice, DuetTraffic, Failure, Interval, Outcomes, Traffic
 from redline.quantities import duration
 from redline.search import ProbeSlice, hopeless
 from redline.stats.abort import AbortJudge, DuetAbortJudge
@@ -111,7 +111,7 @@ class AskedAbort(FailingAbort):
 
 
 class AskedDuetAbort(LoadAbort[DuetBlock]):
-    """Ends a duet if a condition holds for one of its servers that the user gave, or if it has only failed so far.
+    """Ends a duet if a condition holds for one of its servers that the user gave, or if only failures come from one.
 
     `names` are the names of its servers.
     """
@@ -119,34 +119,70 @@ class AskedDuetAbort(LoadAbort[DuetBlock]):
     def __init__(self, rules: Sequence[AbortRule], names: Sequence[str]) -> None:
         super().__init__()
         self._names, self._judge, self._why = names, DuetAbortJudge(rules, names), ""
-        self._failed, self._right = [0] * len(names), [0] * len(names)
+        self._courses = [_Failing() for _ in names]
 
     def _is_enough(self, reported: DuetBlock) -> bool:
         self._why = self._judge.seen(reported)
-        return bool(self._why) or self._only_fails(reported)
-
-    def _only_fails(self, reported: DuetBlock) -> bool:
         for slice_ in reported.slices:
-            self._failed[slice_.target] += slice_.failed
-            self._right[slice_.target] += slice_.completed
-        late = max((slice_.end_ns for slice_ in reported.slices), default=0) >= PATIENCE_NS
-        return late and self._failing is not None
+            self._courses[slice_.target].add(slice_)
+        return bool(self._why) or self._gone is not None
 
     @property
-    def _failing(self) -> int | None:
-        """The first server that has only failed so far."""
-        counts = enumerate(zip(self._failed, self._right, strict=True))
-        return next((at for at, (failed, right) in counts if failed >= FEWEST_FAILED and right == 0), None)
+    def _gone(self) -> int | None:
+        """The first server from which only failures come."""
+        return next((at for at, course in enumerate(self._courses) if course.is_long), None)
 
     def ended(self, traffic: DuetTraffic) -> tuple[DuetTraffic, Failure | None]:
-        """Return the traffic, which says what aborted it, or why the duet failed if every request had."""
-        if not self.done:
-            return traffic, None
-        if self._why:
+        """Return the traffic, which says what aborted it, and why the duet failed if it did."""
+        if self.done and self._why:
             return traffic.ended_as_asked(self._why), None
-        target = self._failing or 0
-        text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
-        return traffic.ended_failing(), _failed(f"all {self._failed[target]:,} requests to {self._names[target]}", text)
+        if self.done and (target := self._gone) is not None:
+            text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
+            return traffic.ended_failing(), _failed(self._courses[target].said(self._names[target]), text)
+        return traffic, self._overdue(traffic) if traffic.ended == "deadline" else None
+
+    def _overdue(self, traffic: DuetTraffic) -> Failure:
+        """The failure of a duet whose slices waited for answers for too long."""
+        by_server: dict[str, None] = {}
+        for name, target in zip(self._names, traffic.targets, strict=True):
+            if text := failures_text(target.failures):
+                by_server[f"{name}: {text}"] = None
+        why = "; ".join(by_server) or "no request failed, but all of them took too long"
+        return Failure(
+            stage="load",
+            kind="wrong_answer",
+            message=f"a slice ended with requests that had no answer, so the next would begin under their load: {why}",
+            hint="give fewer users (--load closed:8), or a longer listen queue to a server at which connections wait",
+        )
+
+
+class _Failing:
+    """The requests to a server since its last right answer."""
+
+    def __init__(self) -> None:
+        self._right = self._failed = self._since_ns = self._lasts_ns = 0
+
+    def add(self, slice_: DuetSlice) -> None:
+        """Take in a slice of it."""
+        self._right += slice_.completed
+        if slice_.completed:
+            self._failed = 0
+        elif slice_.failed:
+            self._since_ns = self._since_ns if self._failed else slice_.start_ns
+            self._failed += slice_.failed
+            self._lasts_ns = slice_.end_ns - self._since_ns
+
+    @property
+    def is_long(self) -> bool:
+        """Whether they are many, over a long time."""
+        return self._failed >= FEWEST_FAILED and self._lasts_ns >= PATIENCE_NS
+
+    def said(self, name: str) -> str:
+        """`all 1,234 requests to B`, or `the last 1,234 requests to B, over 2.1 s after 567 right answers,`."""
+        if not self._right:
+            return f"all {self._failed:,} requests to {name}"
+        lasts, right = duration(self._lasts_ns), f"{self._right:,} right answers"
+        return f"the last {self._failed:,} requests to {name}, over {lasts} after {right},"
 
 
 def _interrupt(pid: int) -> None:

@@ -99,6 +99,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
         profilers=MachineProfilers(cache),
         compilers_of=lambda server: compilers_of(watch(server).pids),
         watch=watch,
+        takes_at_once=lambda cell, server: driver.takes_at_once(cell, server.endpoint),
     )
     return Workbench(tools, _environment(driver, tools.placement))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth, are_warm
-from redline.model import Cell, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
+from redline.model import Cell, Closed, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
 from redline.model.duet import CpuOwner
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
 from redline.running.aborting import AskedDuetAbort
@@ -156,6 +156,7 @@ class _Served:
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     launch_ns: int = 0
+    users: int | None = None
 
 
 def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Served], DuetRecording]:
@@ -181,6 +182,7 @@ def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Ser
             launch_ns=seen.launch_ns,
             servers=seen.servers,
             owners=seen.owners,
+            users=seen.users,
             traffic=seen.traffic,
             failure=seen.failure,
             hosts=hosts(),
@@ -222,6 +224,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
             wrong = _differing(cells[: place + 1], servers[: place + 1], driver)
         if wrong is not None:
             return _Served(servers=facts, failure=wrong)
+    cells, users = _taken(cells, servers, tools)
     where, cpus = _placements(planned, tools.placement, cells[0].load.connections)
     options = LoadOptions(log=start.logs(planned) / "engine.log", log_is_kept=start.log_is_kept)
     for cell, server, placement in zip(cells, servers, where, strict=True):
@@ -265,7 +268,23 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
-    return _Served(facts, owners, traffic, died or failure)
+    return _Served(facts, owners, traffic, died or failure, users=users)
+
+
+def _taken(
+    cells: tuple[Cell, ...], servers: Sequence[RunningServer], tools: Tools
+) -> tuple[tuple[Cell, ...], int | None]:
+    """Return the cells with as many users as all servers take at once, and their number if it is smaller than asked.
+
+    A user whose connection is dropped tries again after a second, in which many slices would have passed.
+    """
+    load = cells[0].load
+    known = [tools.takes_at_once(cell, server) for cell, server in zip(cells, servers, strict=True)]
+    fewest = min((users for users in known if users is not None), default=None)
+    if not isinstance(load.shape, Closed) or not load.saturates or fewest is None or fewest >= load.shape.users:
+        return cells, None
+    fewer = load.shaped(load.shape.at_most(fewest))
+    return tuple(cell.under(fewer) for cell in cells), fewest
 
 
 class _Watches:

@@ -58,6 +58,7 @@ class Tools:
     - `hosts`: looks at the hosts of a remote load, and returns a function that looks again and gives their facts.
     - `on_usage`: gets what a server used until the end of each interval, and its phase, after the interval itself.
     - `watch`: determines which CPU time is a server's in a duet.
+    - `takes_at_once`: how many users a verified server surely takes at once; None for any number, or if not known.
     """
 
     launcher: Launcher
@@ -71,6 +72,7 @@ class Tools:
     hosts: Callable[[], Callable[[], tuple[HostFacts, ...]]] = lambda: tuple
     on_usage: Callable[[Cell, Phase, ServerUsage], None] | None = None
     watch: Callable[[RunningServer], ServerWatch] = lambda _server: KnownProcesses(())
+    takes_at_once: Callable[[Cell, RunningServer], int | None] = lambda _cell, _server: None
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """The number of engine workers: `wanted`, or one per core; at most one per connection."""

@@ -231,6 +231,7 @@ fn checked(job: &Job, progress: Progress, begun_ns: u64) -> Checked {
         address: address.map(|address| address.to_string()),
         tls: tls.filter(|_| job.target.tls.is_some()),
         has_surplus,
+        closes: answer.is_some_and(|answer| !answer.keep_alive),
         elapsed_ns,
     }
 }

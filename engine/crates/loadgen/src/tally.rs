@@ -107,6 +107,8 @@ pub struct Tally {
     by_request: Option<Box<ByRequest>>,
     /// The measurements by journey, if the job has one.
     by_journey: Option<Box<ByJourney>>,
+    /// Requests that ended without a right answer, in whatever phase they were due.
+    failed: u64,
 }
 
 impl Tally {
@@ -132,6 +134,7 @@ impl Tally {
             ends_when_noticed: false,
             by_request: None,
             by_journey: None,
+            failed: 0,
         }
     }
 
@@ -143,6 +146,11 @@ impl Tally {
     /// Count journeys, too.
     pub fn count_journeys(&mut self, by_journey: Option<Box<ByJourney>>) {
         self.by_journey = by_journey;
+    }
+
+    /// How many requests ended without a right answer since the last call, in whatever phase they were due.
+    pub fn take_failed(&mut self) -> u64 {
+        std::mem::take(&mut self.failed)
     }
 
     /// The sums by journey; none unless they were counted.
@@ -389,7 +397,9 @@ impl Tally {
             self.ended_by_request(ended, of_phase, now_ns);
         }
         let counts = &mut self.slice.counts;
-        counts.completed += u64::from(ended.outcome == Outcome::Ok);
+        let ok = u64::from(ended.outcome == Outcome::Ok);
+        counts.completed += ok;
+        self.failed += 1 - ok;
         if !of_phase {
             return;
         }

@@ -332,6 +332,9 @@ pub struct Checked {
     /// Whether bytes arrived that nobody requested, with the answer or after it.
     #[serde(skip_serializing_if = "is_false")]
     pub has_surplus: bool,
+    /// Whether the server takes no further request on the connection after its answer.
+    #[serde(skip_serializing_if = "is_false")]
+    pub closes: bool,
     /// From before the connection was opened to the end.
     pub elapsed_ns: u64,
 }

@@ -16,6 +16,7 @@ from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
 from redline.report.render import summary
 from redline.report.sections.limit import answer_text
+from redline.report.sections.parts import lost_section
 from redline.running.views import write_views
 from redline.storage.reports import read_report
 from redline.storage.runs import VIEW, RunStore
@@ -40,6 +41,7 @@ def _show_run(before: AnyReport | None, now: Report, reason: str, flags: JudgeFl
         run=now.run.name,
         not_compared=reason,
         findings=tuple(finding for findings in now.findings.values() for finding in findings),
+        lost_starts=now.lost_starts,
         invalid=tuple(cell.cell_id for cell in now.cells if not cell.valid),
         changes=rejudged(before, now) if before else (),
         turned=validity_changes(before, now) if before else (),
@@ -101,6 +103,7 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
     for cell in now.cells:
         lines = tuple(_findings(findings[cell.cell_id])) or (line(("nothing to doubt", "dim")),)
         yield Section(cell.slug, (Prose(lines, listed=True),), "" if cell.valid else "invalid")
+    yield from lost_section(now.lost_starts)
     turns = (
         line(f"{slug_of(change.cell_id)} {'can be used again' if change.valid_after else 'is invalid now'}")
         for change in result.turned

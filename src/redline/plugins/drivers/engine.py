@@ -23,6 +23,7 @@ from redline.plugins.drivers.verifying import differ, verify
 from redline.plugins.engine_process import INSTALL, end_engine, log_tail, say, start_engine
 from redline.plugins.linux import procfs
 from redline.plugins.linux.scheduling import give_way
+from redline.plugins.linux.sockets import shortest_queue
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
 _log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class EngineDriver:
         self._encoded: dict[tuple[str, str], tuple[str, ...]] = {}
         self.cookies: tuple[str, ...] = ()
         """The cookies that the answers of the last `verify` set, by name."""
+        self._closing: dict[str, bool] = {}
 
     def version(self) -> str:
         """Return the output of `redline-engine --version`. Raises DriveError if it cannot be run."""
@@ -71,9 +73,18 @@ class EngineDriver:
         `rows` are those of the check of a journey; by default they are read from their file.
         """
         verified = verify(self._engine, cell, endpoint, rows)
-        self.cookies = verified.cookies
+        self.cookies, self._closing[str(endpoint)] = verified.cookies, verified.closes
         self._encoded[cell.variant.slug, cell.scenario.name] = verified.encoded
         return verified.wrong
+
+    def takes_at_once(self, cell: Cell, endpoint: Endpoint) -> int | None:
+        """How many users a verified server surely takes at once, if requests need connections of their own.
+
+        Further ones may wait for a second: the kernel drops what its listen queue has no room for. None if connections
+        are kept, and where the queue is not known.
+        """
+        opens_often = cell.load.shape.requests_per_connection is not None or self._closing.get(str(endpoint))
+        return shortest_queue(*endpoint.address) if opens_often and endpoint.address else None
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
         """Return where the answers of two servers first differ. Raises DriveError."""

@@ -43,12 +43,14 @@ _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 class Verified:
     """How a server answered: its first wrong answer in one line, or None.
 
-    `cookies` are the names of those that its answers set, `encoded` says how answers that may be encoded came.
+    `cookies` are the names of those that its answers set, `encoded` says how answers that may be encoded came, and
+    `closes` that it ended the connection after one of them.
     """
 
     wrong: str | None = None
     cookies: tuple[str, ...] = ()
     encoded: tuple[str, ...] = ()
+    closes: bool = False
 
 
 def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None = None) -> Verified:
@@ -60,17 +62,19 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | 
     """
     cookies: list[str] = []
     encoded: dict[str, None] = {}
-    places = addresses_of(endpoint)
+    places, closes = addresses_of(endpoint), False
     if cell.scenario.journey is not None:
         for place in places:
             walked = _verify_journey(engine, cell, place, cell.scenario.journey, rows)
             cookies += walked.cookies
+            closes |= walked.closes
             if walked.wrong is not None:
                 return Verified(f"at {place}: {walked.wrong}" if len(places) > 1 else walked.wrong)
-        return Verified(None, tuple(dict.fromkeys(cookies)))
+        return Verified(None, tuple(dict.fromkeys(cookies)), closes=closes)
     with checking(engine) as checks:
         for place, request in ((place, request) for place in places for request in cell.scenario.requests):
             answer = _ask(checks, cell, request, place, _compared_bytes(request))
+            closes |= answer.closes
             asked = f"{_request_line(cell, request)}{f' at {place}' if len(places) > 1 else ''}"
             if _is_decoded(request) and answer.body_length:
                 if why := _undecodable(request, answer):
@@ -82,7 +86,7 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | 
                 return Verified(f"{asked}: {wrong}{meant and f'; {meant}'}")
             if not any(name.lower() == "cookie" for name, _ in request.header_lines):
                 cookies += _cookies_of(answer)
-    return Verified(None, tuple(dict.fromkeys(cookies)), tuple(encoded))
+    return Verified(None, tuple(dict.fromkeys(cookies)), tuple(encoded), closes)
 
 
 def accepts(request: Request) -> tuple[str, ...]:
@@ -155,7 +159,7 @@ def _verify_journey(
     engine: Path, cell: Cell, endpoint: Endpoint, journey: Journey, rows: dict[str, Any] | None
 ) -> Verified:
     """Take the steps once, as the first user, without think times; the first wrong step ends it."""
-    requests, cookies = cell.scenario.requests, list[str]()
+    requests, cookies, closes = cell.scenario.requests, list[str](), False
     wanted = check_journey(
         cell,
         endpoint,
@@ -166,7 +170,7 @@ def _verify_journey(
     with checking(engine) as checks:
         try:
             for answer in checks.walk(wanted):
-                at = answer.step or 0
+                at, closes = answer.step or 0, closes or answer.closes
                 repeats_once = answer.status in journey.again_at and not answer.wrong
                 wrong = None if repeats_once else difference(requests[at], answer)
                 if wrong is not None:
@@ -175,7 +179,7 @@ def _verify_journey(
                 cookies += [] if journey.cookies else _cookies_of(answer)
         except DriveError as error:
             raise DriveError(_with_files(error.message, cell.variant.tls), hint=error.hint) from error
-    return Verified(None, tuple(dict.fromkeys(cookies)))
+    return Verified(None, tuple(dict.fromkeys(cookies)), closes=closes)
 
 
 def _step_line(cell: Cell, at: int) -> str:

@@ -20,7 +20,7 @@ _INFO, _MEMORY, _ONLY_IPV6 = 2, 7, 11
 """Attributes: `struct tcp_info`, the socket's memory and drops, and IPV6_V6ONLY of a listener."""
 _REQUEST = struct.Struct("=IHHIIBBBxI48x")
 _HEADER = struct.Struct("=IHHII")
-_SOCKET = struct.Struct("=BBxx4s16s16sI8x4x4x4xII")
+_SOCKET = struct.Struct("=BBxx4s16s16sI8x4x4xIII")
 _ATTRIBUTE = struct.Struct("=HH")
 _RETRANSMITTED, _ACKED, _RECEIVED = 100, 120, 128
 """Offsets in `struct tcp_info` of `tcpi_total_retrans`, `tcpi_bytes_acked` and `tcpi_bytes_received`."""
@@ -45,7 +45,8 @@ class Tcp:
     """A socket. `inode` is 0 while nobody has accepted it; `device` is 0 unless it is bound to a device.
 
     `takes_ipv4` says whether a listener gets IPv4 connections to its port. Bytes and segments sent again
-    are those of a connection since it began; `drops` are the attempts to connect that a listener has dropped.
+    are those of a connection since it began; `drops` are the attempts to connect that a listener has dropped, and
+    `backlog` is the length of its queue, which holds one connection more.
     """
 
     local: At
@@ -56,6 +57,7 @@ class Tcp:
     device: int
     of_ipv6: bool
     takes_ipv4: bool
+    backlog: int = 0
     drops: int = 0
     acked_bytes: int = 0
     received_bytes: int = 0
@@ -93,13 +95,22 @@ def answering(listening: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
 
 def listening_for(host: str, port: int) -> frozenset[At]:
     """Return the addresses of the listeners that get connections to this host and port; empty in another network."""
+    return frozenset(tcp.local for tcp in _answering(host, port))
+
+
+def shortest_queue(host: str, port: int) -> int | None:
+    """How many connections to this host and port may wait to be accepted; None in another network."""
+    return min((tcp.backlog + 1 for tcp in _answering(host, port)), default=None)
+
+
+def _answering(host: str, port: int) -> tuple[Tcp, ...]:
     try:
         asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         listening, ips = listeners(), [connected(plain(_without_zone(str(address[0])))) for *_, address in asked]
     except (OSError, UnicodeError):
-        return frozenset()
+        return ()
     local = (at for ip in ips if local_end(at := At(ip, port)))
-    return frozenset(tcp.local for at in local for tcp in answering(listening, at))
+    return tuple(tcp for at in local for tcp in answering(listening, at))
 
 
 def is_this_machine(host: str) -> bool:
@@ -174,7 +185,7 @@ def _answers(asked: socket.socket) -> Iterator[Tcp]:
 
 
 def _read(body: bytes) -> Tcp:
-    family, state, ports, source, target, device, uid, inode = _SOCKET.unpack_from(body)
+    family, state, ports, source, target, device, queued, uid, inode = _SOCKET.unpack_from(body)
     of_ipv6 = family == socket.AF_INET6
     own, peer = struct.unpack(">HH", ports)
     extra = _attributes(body[_SOCKET.size :])
@@ -188,6 +199,7 @@ def _read(body: bytes) -> Tcp:
         device=device,
         of_ipv6=of_ipv6,
         takes_ipv4=not of_ipv6 or extra.get(_ONLY_IPV6, b"\1")[:1] == b"\0",
+        backlog=queued if state == _LISTEN else 0,
         drops=_number("=I", memory, _DROPS),
         acked_bytes=_number("=Q", info, _ACKED),
         received_bytes=_number("=Q", info, _RECEIVED),

@@ -170,6 +170,22 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             "valid": False,
             "findings": f"skipped: {skipped.reason}",
         }
+    yield from _lost(report)
+
+
+def _lost(report: Report) -> Iterator[dict[str, Field]]:
+    """Yield a row for every duet that lost starts: how many, and why the first of them."""
+    for lost in report.lost_starts:
+        yield {
+            "run": report.run.name,
+            "slug": " | ".join(lost.servers),
+            "scenario": lost.scenario,
+            "load": lost.load,
+            "design": "duet",
+            "valid": False,
+            "n": lost.lost,
+            "findings": f"lost: {lost.lost} of {lost.made} starts: {lost.reason}",
+        }
 
 
 def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:

@@ -233,11 +233,12 @@ def sentences(report: Report) -> Iterator[Said]:
                 continue
             against = names.get(known[0].baseline_id, known[0].baseline_id)
             judged = [comparison for comparison in known if comparison.verdict or _lacks_verdict(comparison)]
-            aside = _rate(known) + (_control(against, judged) if alone else "") + _more_time(judged, report.run.seconds)
+            aside = (_control(against, judged) if alone else "") + _more_time(judged, report.run.seconds)
+            rest: tuple[str, Look] = _described(known, against), "dim"
             if any(comparison.verdict in _DECIDED for comparison in judged):
-                sentence_ = line(*_sentence(cell.server, against, judged), aside)
+                sentence_ = line(*_sentence(cell.server, against, judged), aside, rest)
             elif judged:
-                sentence_ = line(f"{cell.server} and {against}: {_undecided(judged)}{aside}")
+                sentence_ = line(f"{cell.server} and {against}: {_undecided(judged)}{aside}", rest)
             else:
                 first = next((comparison for comparison in known if comparison.primary), known[0])
                 are = "are not compared" if first.ratio is None else "have no verdict"
@@ -245,10 +246,23 @@ def sentences(report: Report) -> Iterator[Said]:
             yield Said(cell, against, tuple(known), tuple(judged), where, sentence_)
 
 
-def _rate(comparisons: Sequence[Comparison]) -> str:
-    """`; it answers 4.9% fewer requests [4.5, 5.3]`: a significant rate of a duet that has no verdict."""
+def _described(comparisons: Sequence[Comparison], against: str) -> str:
+    """`; no verdict on throughput: it answers 4.9% fewer requests [4.5, 5.3], and A against itself 0.1% [-0.5, 0.7]`.
+
+    Of a rate in a duet without a verdict whose interval excludes 1, with its own control.
+    """
     rates = (comparison for comparison in comparisons if comparison.metric is Metric.THROUGHPUT)
-    return "".join(f"; it {difference(rate)}" for rate in rates if rate.duet and rate.differs and not rate.primary)
+    return "".join(
+        f"; no verdict on {fmt.label(rate.metric)}: it {difference(rate)}{own_control(rate, against)}"
+        for rate in rates
+        if rate.duet and rate.differs and not rate.primary
+    )
+
+
+def own_control(comparison: Comparison, baseline: str) -> str:
+    """`, and A against itself 0.1% [-0.5, 0.7]`: what no difference looks like in this metric; empty if not known."""
+    control = comparison.duet.control if comparison.duet else None
+    return f", and {baseline} against itself {fmt.with_bounds(control)}".replace("+", "") if control else ""
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:

@@ -11,6 +11,7 @@ from redline.model.limits import AnyReport, LimitReport
 from redline.report import format as fmt
 from redline.report.document import Medium, Prose, Section, line
 from redline.report.sections import dots
+from redline.report.sections.parts import lost_name
 from redline.report.sections.views import weighed_findings
 from redline.suite.load_text import is_open
 
@@ -179,6 +180,8 @@ def _left_out(report: Report) -> str:
         parts.append(f"{len(invalid):,} of {fmt.count(len(report.cells), 'cell')} {have} no valid result")
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
+    if lost := [f"{starts.lost:,} of {starts.made:,} of {lost_name(starts)}" for starts in report.lost_starts]:
+        parts.append(f"lost starts: {', '.join(lost)}")
     if cold := _cold_starts(report):
         parts.append(f"cold starts: {', '.join(cold)}")
     if repeated := report.run.trials_repeated:

@@ -7,7 +7,7 @@ from redline.analysis.fastest import Lead, leads
 from redline.model import CellReport, Report
 from redline.quantities import percent, significant
 from redline.report import format as fmt
-from redline.report.document import Line, line
+from redline.report.document import Line, Look, line
 from redline.report.sections.views import groups
 
 _MOST = 4
@@ -18,21 +18,30 @@ def fastest_lines(report: Report) -> Iterator[Line]:
     """Name the fastest servers; empty if fewer than three servers share a baseline."""
     leading = tuple(leads(report))
     if len(leading) > _MOST:
+        judged = all(lead.judged for lead in leading)
         wins = Counter(lead.first.server for lead in leading if lead.is_sure)
         texts = [f"{server} in {number:,}" for server, number in wins.most_common()]
         unsure = len(leading) - wins.total()
         texts += [f"none, or not known, in {unsure:,}"] if unsure else []
-        yield line((f"Fastest, of {fmt.count(len(leading), 'workload')}", "strong"), f": {', '.join(texts)}")
+        said = "Fastest" if judged else f"First in {fmt.label(leading[0].metric)}, which has no verdict"
+        heading: tuple[str, Look] = f"{said}, of {fmt.count(len(leading), 'workload')}", "strong" if judged else "dim"
+        yield line(heading, (f": {', '.join(texts)}", "" if judged else "dim"))
         return
     where = {(group.scenario, group.load): group.where(report.cells) for group in groups(report)}
     for lead in leading:
         said, why = _said(lead)
         place = where[lead.first.scenario, lead.first.load]
-        yield line((place, "dim"), (said, "strong"), why, _without(lead.without))
+        if lead.judged:
+            yield line((place, "dim"), (said, "strong"), why, _without(lead.without))
+        else:
+            yield line((f"{place}{said}{why}{_without(lead.without)}{_control(lead)}", "dim"))
 
 
 def _said(lead: Lead) -> tuple[str, str]:
     """`go is fastest`, and by how much; or that no server is, or is known to be, and which are not distinguished."""
+    if lead.is_sure and not lead.judged:
+        first = f"{lead.first.server} is first in {fmt.label(lead.metric)}, which has no verdict"
+        return first, f": {_by_how_much(lead)} ({lead.first.load_text})"
     if lead.is_sure:
         among = " of those compared" if lead.without else ""
         return f"{lead.first.server} is fastest{among}", f": {_by_how_much(lead)} ({lead.first.load_text})"
@@ -67,6 +76,13 @@ def _by_how_much(lead: Lead) -> str:
         said = f"{whose} is {text} {'as high' if in_times else 'higher'}"
     slight = f", within the {percent(lead.threshold)} that do not matter" if high <= 1 + lead.threshold else ""
     return f"{said} [{', '.join(ends)}]{slight}"
+
+
+def _control(lead: Lead) -> str:
+    """`; node against itself: 31.9% [2.6, 106.0]`: what no difference looks like in this metric."""
+    if lead.control is None:
+        return ""
+    return f"; {lead.baseline} against itself: {fmt.with_bounds(lead.control)}".replace("+", "")
 
 
 def _names(cells: Iterable[CellReport]) -> str:

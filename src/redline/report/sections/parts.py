@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from redline.model import CellReport, Environment, PairSpeed, RunReport, Skipped, UsedHost
+from redline.model import CellReport, Environment, Grade, LostStarts, PairSpeed, RunReport, Skipped, UsedHost
 from redline.report import format as fmt
 from redline.report.document import (
     Code,
@@ -104,6 +104,26 @@ def skipped_section(skipped: Sequence[Skipped]) -> Iterator[Section]:
     items = (Item(line(reason), (line((", ".join(slugs), "dim")),)) for reason, slugs in reasons.items())
     if reasons:
         yield Section(f"Skipped: {fmt.count(len(skipped), 'cell')}", (Items(tuple(items)),), anchor="skipped")
+
+
+def lost_section(lost: Sequence[LostStarts]) -> Iterator[Section]:
+    """How many starts of which servers are lost, why, and what to do about it; empty if none is."""
+    if not lost:
+        return
+    items = (
+        Item(
+            line((f"{starts.lost} of {fmt.count(starts.made, 'start')}", Grade.WARN), f" of {lost_name(starts)}"),
+            tuple(line((text, "dim")) for text in (starts.reason, starts.hint) if text),
+        )
+        for starts in lost
+    )
+    count = fmt.count(sum(starts.lost for starts in lost), "start")
+    yield Section(f"Lost: {count}", (Items(tuple(items)),), anchor="lost")
+
+
+def lost_name(lost: LostStarts) -> str:
+    """`A | B mix.load`: servers that were started together, and their scenario and load."""
+    return f"{' | '.join(lost.servers)} {lost.scenario}.{lost.load}"
 
 
 def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int) -> tuple[str, ...]:

@@ -71,6 +71,14 @@ def results_section(report: Report) -> Iterator[Section]:
     yield Section("Results", tuple(filled(nothing, *folds, told)))
 
 
+def one_way_section(report: Report) -> Iterator[Section]:
+    """The one-way times of comparisons by duets, whose text has no table of results."""
+    made = () if report.run.alone else groups(report)
+    tables = tuple(table for group in made for table in _one_way(group, Medium.TEXT))
+    if tables:
+        yield Section("One-way times", tables)
+
+
 def encoded_section(report: Report) -> Iterator[Section]:
     """How encoded answers came in comparisons by duets, whose text has no table of results."""
     cells = () if report.run.alone else report.cells

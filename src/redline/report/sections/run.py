@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from redline.model import Grade, Report, RunReport
+from redline.model import Grade, Report
+from redline.report import format as fmt
 from redline.report.document import Figures, Head, Line, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
@@ -19,11 +20,11 @@ from redline.report.sections.main_effects import main_effect_sections
 from redline.report.sections.measured import built_section, measured, repeat_run
 from redline.report.sections.memory import memory_sections
 from redline.report.sections.overlays import overlay_sections
-from redline.report.sections.parts import done_text, hosts_section, page_facts, skipped_section
+from redline.report.sections.parts import done_text, hosts_section, lost_section, page_facts, skipped_section
 from redline.report.sections.plots import drawn_curves, payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
-from redline.report.sections.results import encoded_section, results_section
+from redline.report.sections.results import encoded_section, one_way_section, results_section
 from redline.report.sections.streams import stream_sections
 from redline.report.sections.table import table_section
 from redline.report.sections.timelines import trial_items, trials_section
@@ -49,6 +50,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(main_effect_sections),
     Chapter(effect_sections),
     Chapter(results_section, on=Medium.TEXT),
+    Chapter(one_way_section, on=Medium.TEXT),
     Chapter(encoded_section, on=Medium.TEXT),
     Chapter(request_sections),
     Chapter(stream_sections),
@@ -60,6 +62,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(overlay_sections, on=Medium.MARKDOWN),
     Chapter(memory_sections),
     Chapter(watched_sections),
+    Chapter(lambda report: lost_section(report.lost_starts)),
     Chapter(lambda report: skipped_section(report.skipped)),
     Chapter(lambda report: hosts_section(report.hosts, report.pairs)),
     Chapter(measured, on=Medium.PAGE),
@@ -72,7 +75,7 @@ def _head(report: Report) -> Head:
     run = report.run
     servers = (line((f"{name}:", "strong"), f" {text}") for name, text in run.servers.items())
     precision = (line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()
-    notice = tuple(_notices(run))
+    notice = tuple(_notices(report))
     return Head(
         run.suite,
         page_facts(report.environment, run.started_unix_ns, done_text(run), run.seed),
@@ -83,10 +86,15 @@ def _head(report: Report) -> Head:
     )
 
 
-def _notices(run: RunReport) -> Iterator[Line]:
+def _notices(report: Report) -> Iterator[Line]:
+    run = report.run
     if run.aborted_by:
         yield line(("! Aborted by ", Grade.WARN), f"{run.aborted_by}.")
-    elif not run.complete:
+    if lost := sum(starts.lost for starts in report.lost_starts):
+        said = f"! {fmt.count(lost, 'start')} of duets {'is' if lost == 1 else 'are'} lost"
+        none = any(starts.all for starts in report.lost_starts)
+        yield line((said, Grade.WARN), "; some servers are not compared in any." if none else ".")
+    if not run.aborted_by and not run.complete:
         yield line((UNFINISHED, Grade.WARN), f"{done_text(run)}. If it is kept, --resume continues from here.")
 
 

@@ -68,7 +68,7 @@ pub struct TurnResult {
     /// Right answers while it measured, and in the whole slice.
     pub measured: u64,
     pub completed: u64,
-    /// Requests that ended otherwise.
+    /// Requests that ended otherwise, in the whole slice.
     pub failed: u64,
     pub bytes_received: u64,
     /// Requests without an answer when the drain was over.
@@ -79,12 +79,10 @@ pub struct TurnResult {
 }
 
 impl TurnResult {
-    fn of(intervals: &[MemberInterval], drained_ns: u64, unanswered: u64) -> Self {
-        let mut result = Self { drained_ns, unanswered, ..Self::default() };
+    fn of(intervals: &[MemberInterval], drained_ns: u64, failed: u64, unanswered: u64) -> Self {
+        let mut result = Self { drained_ns, failed, unanswered, ..Self::default() };
         for MemberInterval { phase, start_ns, end_ns, slice, .. } in intervals {
-            let outcomes = &slice.counts.outcomes;
             result.completed += slice.counts.completed;
-            result.failed += outcomes.total() - outcomes.ok;
             result.bytes_received += slice.counts.bytes_received;
             result.cpu_ns += slice.engine_cpu_ns;
             result.paused_ns += slice.paused_ns;
@@ -221,7 +219,7 @@ impl Turns {
             (tally, *failures, walks[turn.target]) = (used, activity.failures, under_way);
             clients.insert(turn.target, client);
             let intervals: Vec<_> = ended.try_iter().collect();
-            let result = TurnResult::of(&intervals, drained_ns, unanswered);
+            let result = TurnResult::of(&intervals, drained_ns, tally.take_failed(), unanswered);
             let counts = turn.counts && result.paused_ns == 0;
             if self.reports.send(WorkerReport::Ended(result)).is_err() {
                 break;

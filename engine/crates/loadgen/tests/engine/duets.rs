@@ -249,9 +249,32 @@ fn a_target_that_does_not_answer_in_time_ends_the_duet() {
     });
     let job = with(duet(job(server.port), &[silent.port]), "/drain_ns", json!(20_000_000));
     let output = run(&job);
-    assert_eq!(output.code, Some(1));
-    let message = output.events.last().unwrap()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("were not answered within 20 ms"), "{message}");
+    assert_eq!(output.code, Some(124));
+    let end = output.events.last().unwrap();
+    assert_eq!((&end["event"], &end["ended"]), (&json!("duet"), &json!("deadline")));
+    assert_eq!(end["targets"][0]["failures"], json!([]));
+    assert_eq!(end["targets"][1]["failures"][0]["outcome"], "in_flight");
+}
+
+/// Users send their first requests in the guard of a slice, which nothing is measured of: what fails of them is a failure, too.
+#[test]
+fn each_request_of_a_slice_ends_right_or_failed() {
+    let server = Server::answering(HELLO);
+    let broken = Server::start(|mut peer, _| {
+        while peer.request()?.is_some() {
+            thread::sleep(Duration::from_millis(5));
+            peer.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nhi\r\n0\r\n\r\n")?;
+        }
+        Ok(())
+    });
+    let output = run(&duet(job(server.port), &[broken.port]));
+    let end = balanced(&output, 2);
+    assert_eq!(end["targets"][1]["failures"][0]["outcome"], "malformed");
+    for block in output.of_kind("block") {
+        for slice in block["slices"].as_array().unwrap().iter().filter(|slice| slice["target"] == 1) {
+            assert!(slice["failed"].as_u64().unwrap() > 0, "{slice}");
+        }
+    }
 }
 
 #[test]
