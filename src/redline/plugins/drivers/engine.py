@@ -39,6 +39,8 @@ class EngineDriver:
         self._encoded: dict[tuple[str, str], tuple[str, ...]] = {}
         self.cookies: tuple[str, ...] = ()
         """The cookies that the answers of the last `verify` set, by name."""
+        self.asked = 0
+        """How many requests the last `verify` sent."""
 
     def version(self) -> str:
         """Return the output of `redline-engine --version`. Raises DriveError if it cannot be run."""
@@ -71,7 +73,7 @@ class EngineDriver:
         `rows` are those of the check of a journey; by default they are read from their file.
         """
         verified = verify(self._engine, cell, endpoint, rows)
-        self.cookies = verified.cookies
+        self.cookies, self.asked = verified.cookies, verified.asked
         self._encoded[cell.variant.slug, cell.scenario.name] = verified.encoded
         return verified.wrong
 

@@ -5,14 +5,18 @@
 //! its sockets until then. It may do so for a small share of the time. Time in which something else has its core while it polls
 //! counts as polled, so where the core is not free, it polls less.
 
+use crate::demand::NEVER;
+
 /// All workers of a load poll for one part in so many of the time of one core.
 const PARTS: u64 = 10;
 /// The most polling that a worker saves up.
 const MOST_SAVED_NS: i64 = 2_000_000;
 /// Before it has slept, a worker takes waking to last so long.
-const FIRST_LEAD_NS: u64 = 50_000;
+const FIRST_WAKING_NS: u64 = 50_000;
 /// The longest lead: what takes longer to wake has other work.
-const LONGEST_LEAD_NS: u64 = 250_000;
+const LONGEST_WAKING_NS: u64 = 250_000;
+/// Before two requests were due, they are taken to be so far apart.
+const FIRST_DISTANCE_NS: u64 = 1_000_000;
 /// Waking in time should be so many times as frequent as waking late.
 const ODDS: u64 = 15;
 
@@ -20,8 +24,11 @@ const ODDS: u64 = 15;
 pub struct EarlyWaking {
     /// How many workers share the time to poll.
     workers: u64,
-    /// How long before a request is due the worker wakes.
-    lead_ns: u64,
+    /// How long waking takes, nearly always.
+    waking_ns: u64,
+    /// When the next request is due, and how far requests are apart.
+    due_ns: u64,
+    distance_ns: u64,
     /// For how long it may poll; less than 0 if it has polled for longer.
     saved_ns: i64,
     asked_ns: u64,
@@ -44,15 +51,35 @@ impl EarlyWaking {
     /// The waking of a worker among so many of a load.
     pub fn new(workers: u32, now_ns: u64) -> Self {
         let workers = u64::from(workers.max(1));
-        Self { workers, lead_ns: FIRST_LEAD_NS, saved_ns: 0, asked_ns: now_ns, turn: Turn::Sleeps }
+        Self {
+            workers,
+            waking_ns: FIRST_WAKING_NS,
+            due_ns: now_ns,
+            distance_ns: FIRST_DISTANCE_NS,
+            saved_ns: 0,
+            asked_ns: now_ns,
+            turn: Turn::Sleeps,
+        }
+    }
+
+    /// How long before a request is due the worker wakes: no longer than it may poll for each request. It polls for about half
+    /// of it.
+    fn lead_ns(&self) -> u64 {
+        self.waking_ns.min(self.distance_ns / (PARTS / 2 * self.workers))
     }
 
     /// Until when to sleep, if a request is due at `due_ns`, and at `other_ns` there is something else to do; 0 to poll. Both
     /// times are to come.
     pub fn sleeps_until(&mut self, due_ns: u64, other_ns: u64, now_ns: u64) -> u64 {
         self.reckon(now_ns);
-        let early_ns = due_ns.saturating_sub(self.lead_ns);
-        let may_poll = self.saved_ns >= self.lead_ns.min(due_ns - now_ns) as i64;
+        if due_ns != self.due_ns && due_ns != NEVER {
+            let distance_ns = due_ns.saturating_sub(self.due_ns);
+            self.distance_ns = self.distance_ns - self.distance_ns / 16 + distance_ns / 16;
+            self.due_ns = due_ns;
+        }
+        let lead_ns = self.lead_ns();
+        let early_ns = due_ns.saturating_sub(lead_ns);
+        let may_poll = self.saved_ns >= lead_ns.min(due_ns - now_ns) as i64;
         let (turn, until_ns) = if !may_poll || other_ns < early_ns {
             (Turn::Sleeps, due_ns.min(other_ns))
         } else if now_ns < early_ns {
@@ -82,14 +109,14 @@ impl EarlyWaking {
         self.saved_ns = (self.saved_ns + earned_ns as i64 - polled_ns as i64).min(MOST_SAVED_NS);
     }
 
-    /// Waking took so long. The lead follows a quantile of that: it grows by many steps where it was too short, and shrinks by
-    /// one where it was long enough.
+    /// Waking took so long. What it nearly always takes is a quantile: it grows by many steps where it was too short, and
+    /// shrinks by one where it was long enough.
     fn learn(&mut self, late_ns: u64) {
-        let step_ns = self.lead_ns / 128 + 1;
-        self.lead_ns = if late_ns > self.lead_ns {
-            (self.lead_ns + ODDS * step_ns).min(LONGEST_LEAD_NS)
+        let step_ns = self.waking_ns / 128 + 1;
+        self.waking_ns = if late_ns > self.waking_ns {
+            (self.waking_ns + ODDS * step_ns).min(LONGEST_WAKING_NS)
         } else {
-            self.lead_ns.saturating_sub(step_ns)
+            self.waking_ns.saturating_sub(step_ns)
         };
     }
 }
@@ -131,7 +158,7 @@ mod tests {
         for number in 1..=20_000 {
             let due_ns = number * SECOND_NS / rate_per_s;
             while now_ns < due_ns {
-                let until_ns = early.sleeps_until(due_ns, u64::MAX, now_ns);
+                let until_ns = early.sleeps_until(due_ns, NEVER, now_ns);
                 if until_ns == 0 {
                     now_ns += TURN_NS + taken_ns;
                     polled_ns += TURN_NS + taken_ns;
@@ -163,12 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn at_high_rates_half_of_the_requests_are() {
+        for rate_per_s in [5_000, 10_000, 20_000] {
+            let sent = send(rate_per_s, 1, |number| 3_000 + random_bits(7, number, 0) % 4_000, 0);
+            assert!(sent.late_at(0.5) <= TURN_NS, "{rate_per_s}/s: {}", sent.late_at(0.5));
+        }
+    }
+
+    #[test]
     fn polling_stays_within_a_tenth_of_a_core() {
         for rate_per_s in [10, 1_000, 2_000, 5_000, 20_000, 100_000] {
             for workers in [1, 4] {
                 for taken_ns in [0, 500_000] {
                     let sent = send(rate_per_s, workers, of_a_virtual_machine, taken_ns);
-                    let most = 0.1 / f64::from(workers) + (taken_ns + LONGEST_LEAD_NS) as f64 / sent.lasted_ns as f64;
+                    let most = 0.1 / f64::from(workers) + (taken_ns + LONGEST_WAKING_NS) as f64 / sent.lasted_ns as f64;
                     assert!(sent.polled() <= most, "{rate_per_s}/s: {}", sent.polled());
                 }
             }
@@ -194,8 +229,8 @@ mod tests {
         assert_eq!(early.sleeps_until(SECOND_NS, SECOND_NS, 1_000), SECOND_NS, "nothing is saved yet");
         let now_ns = SECOND_NS / 2;
         assert_eq!(early.sleeps_until(SECOND_NS, now_ns + 5, now_ns), now_ns + 5);
-        assert_eq!(early.sleeps_until(u64::MAX, SECOND_NS, now_ns), SECOND_NS);
-        assert_eq!(early.sleeps_until(SECOND_NS, SECOND_NS, now_ns), SECOND_NS - FIRST_LEAD_NS);
-        assert_eq!(early.sleeps_until(SECOND_NS, SECOND_NS, SECOND_NS - FIRST_LEAD_NS), 0);
+        assert_eq!(early.sleeps_until(NEVER, SECOND_NS, now_ns), SECOND_NS);
+        assert_eq!(early.sleeps_until(SECOND_NS, SECOND_NS, now_ns), SECOND_NS - FIRST_WAKING_NS);
+        assert_eq!(early.sleeps_until(SECOND_NS, SECOND_NS, SECOND_NS - FIRST_WAKING_NS), 0);
     }
 }
