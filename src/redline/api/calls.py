@@ -1,7 +1,6 @@
 """`load`, `ab`, `limit` and `run`: the arguments become the flags of the command, and the rest is the command's way."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
@@ -107,7 +106,8 @@ def load(  # noqa: PLR0913 - all but the first are named
     """Load a running server by its URL, a command that is started for it, or the server of redline.yaml.
 
     As `redline load`: open at a `rate` of requests per second, on so many `connections`; else closed with `users`.
-    `path` is what a command is asked for. The warm-up takes a second, and with a `count` of requests none. `replay` is a file of due times, an access log or a HAR, replayed at `speed`.
+    `path` is what a command is asked for. The warm-up takes a second; with a `count` there is none, and that many
+    requests are sent. `replay` is a file of due times, an access log or a HAR, replayed at `speed`.
     `keep` is a folder for the recording and its report. Ctrl-C raises MeasurementInterrupted, with what was measured.
     Raises RedlineError.
     """

@@ -121,7 +121,9 @@ class LoadResult(Frozen):
     proxy: str = omitted_if_default("", "the HTTP proxy in between, to which the connections went")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
-    sent: RequestsSent | None = omitted_if_default(None, "all requests that the server got, the measured and the others")
+    sent: RequestsSent | None = omitted_if_default(
+        None, "all requests that the server got, the measured and the others"
+    )
     answers: dict[str, int] = omitted_if_default(
         {}, description="complete answers by status: `200` where all requests expect it, else by class, such as `5xx`"
     )

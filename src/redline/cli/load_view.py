@@ -14,7 +14,18 @@ from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
-from redline.model import AttachedServer, Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording, Traffic
+from redline.model import (
+    AttachedServer,
+    Cell,
+    Counts,
+    Estimate,
+    Grade,
+    Histogram,
+    Interval,
+    Objective,
+    Recording,
+    Traffic,
+)
 from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line

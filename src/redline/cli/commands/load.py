@@ -169,8 +169,8 @@ def _record(
 ) -> tuple[Recording, int, str]:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording.
 
-    Returns also how many requests checked the answers before, and which request is answered wrongly, and how, if that is
-    known.
+    Returns also how many requests checked the answers before, and which request is answered wrongly, and how, if
+    that is known.
     """
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")

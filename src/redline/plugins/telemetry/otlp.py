@@ -74,8 +74,8 @@ def pushed(meter: Meter, url: str, say: Callable[[str], object]) -> Iterator[Non
 class _Session(requests.Session):
     """Follows no redirect, and keeps what an answer says that is no success.
 
-    The exporter takes any status below 400 for one: metrics would be lost where a redirect turns a POST into a GET, or names
-    no other place.
+    The exporter takes any status below 400 for one: metrics would be lost where a redirect turns a POST into a GET, or
+    names no other place.
     """
 
     refused = ""
