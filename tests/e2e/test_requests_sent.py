@@ -61,7 +61,7 @@ loads: {{few: {{closed: {{users: 8}}, for: 10s, count: 200}}}}
 
 def test_what_a_warm_up_sends_is_said(redline: Redline) -> None:
     with running(build_oracle(), "null", "--report") as oracle:
-        done = redline("load", oracle.url, "--json", "-R", "500", "-d", "1s", "--count", "100", "--warmup", "300ms")
+        done = redline("load", oracle.url, "--json", "-c", "4", "--count", "100", "--warmup", "300ms")
     sent = done.json["sent"]
     assert sent["measured"] == 100
     assert sent["warm_up"] > 0

@@ -282,12 +282,7 @@ class LoadFlags(RequestFlags):
     )
     spin: bool = switch("--spin", "Engine workers poll; give each a core of its own.")
     threads: int = flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
-    warmup: str | None = flag(
-        "--warmup",
-        "TIME|auto",
-        "Load before the measurement; auto: until steady.",
-        shown=f"{defaults.LOAD_WARM_UP}; with --count 0s",
-    )
+    warmup: str | None = flag("--warmup", "TIME|auto", "Load before it: 1s, or 0s with --count; auto: until steady.")
     seed: int = flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep the recording there, with a report.")
     spectrum: bool = switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")

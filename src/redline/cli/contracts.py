@@ -84,7 +84,7 @@ class RequestsSent(Frozen):
     """
 
     check: int = Field(description="before the load, to check the answers")
-    warm_up: int
+    warm_up: int = Field(description="those that were due and sent in the warm-up")
     measured: int = Field(description="those that were due in the measurement")
     warm_up_ns: int = Field(description="how long the warm-up took")
 
