@@ -322,7 +322,7 @@ def test_a_command_is_started_and_asked_for_a_path() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"path": "/items"}, "--path /items: the URLs name their paths"),
+        ({"path": "/items"}, "--path '/items' is for a command"),
         ({"url": "./shop"}, "has no {port}"),
         ({"url": "./shop {port}", "insecure": True}, "means nothing without TLS"),
         ({"url": "./shop {port}", "unix_socket": Path("/run/shop.sock")}, "how a running server is reached"),

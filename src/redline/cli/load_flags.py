@@ -102,10 +102,15 @@ def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
         if flags.follow:
             message = f"--follow: the server of `{flags.url}` does not run yet"
             raise UsageError(message, hint="leave it out, and give the path that is requested: --path")
+        if flags.path is not None and (flags.requests is not None or flags.listed is not None):
+            message = f"--path '{flags.path}': requests say what is requested"
+            raise UsageError(message, hint="leave out one of the two")
         path = path_of({}, "/" if flags.path is None else flags.path)
         *_, asked = scenarios(flags, path, placed)
         return {"servers": servers({"server": flags.url}, flags, placed), "scenarios": [asked]}
-    *_, asked = scenarios(flags, path_of({"server": flags.url}, flags.path), placed)
+    if flags.path is not None:
+        raise UsageError(f"--path '{flags.path}' is for a command", hint="write it into the URL")
+    *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
     return {"servers": servers({"server": base_of(flags.url)}, flags, placed), "scenarios": [asked]}
 
 

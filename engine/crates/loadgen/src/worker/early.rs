@@ -134,8 +134,9 @@ mod tests {
     /// How a simulated load was sent.
     struct Sent {
         late_ns: Vec<u64>,
-        polled_ns: u64,
-        lasted_ns: u64,
+        /// The share of the time for which it polled.
+        polled: f64,
+        seconds: f64,
     }
 
     impl Sent {
@@ -143,10 +144,6 @@ mod tests {
             let mut sorted = self.late_ns.clone();
             sorted.sort_unstable();
             sorted[(sorted.len() as f64 * quantile) as usize]
-        }
-
-        fn polled(&self) -> f64 {
-            self.polled_ns as f64 / self.lasted_ns as f64
         }
     }
 
@@ -172,13 +169,14 @@ mod tests {
             }
             now_ns += TURN_NS;
         }
-        Sent { late_ns, polled_ns, lasted_ns: now_ns }
+        let polled = polled_ns as f64 / now_ns as f64;
+        Sent { late_ns, polled, seconds: now_ns as f64 / SECOND_NS as f64 }
     }
 
     /// 20 to 60 µs, and now and then a millisecond.
     fn of_a_virtual_machine(number: u64) -> u64 {
         let drawn = random_bits(7, number, 0);
-        if drawn % 100 == 0 { 1_000_000 } else { 20_000 + drawn % 40_000 }
+        if drawn.is_multiple_of(100) { 1_000_000 } else { 20_000 + drawn % 40_000 }
     }
 
     #[test]
@@ -203,8 +201,8 @@ mod tests {
             for workers in [1, 4] {
                 for taken_ns in [0, 500_000] {
                     let sent = send(rate_per_s, workers, of_a_virtual_machine, taken_ns);
-                    let most = 0.1 / f64::from(workers) + (taken_ns + LONGEST_WAKING_NS) as f64 / sent.lasted_ns as f64;
-                    assert!(sent.polled() <= most, "{rate_per_s}/s: {}", sent.polled());
+                    let most = 0.1 / f64::from(workers) + (taken_ns + LONGEST_WAKING_NS) as f64 / 1e9 / sent.seconds;
+                    assert!(sent.polled <= most, "{rate_per_s}/s: {}", sent.polled);
                 }
             }
         }
@@ -213,7 +211,7 @@ mod tests {
     #[test]
     fn a_core_that_wakes_at_once_is_not_polled_for_long() {
         let sent = send(2_000, 1, |_| 500, 0);
-        assert!(sent.polled() < 0.01 && sent.late_at(0.9) <= TURN_NS, "{}", sent.polled());
+        assert!(sent.polled < 0.01 && sent.late_at(0.9) <= TURN_NS, "{}", sent.polled);
     }
 
     #[test]
