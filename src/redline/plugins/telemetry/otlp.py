@@ -44,6 +44,7 @@ from redline.plugins.telemetry.meter import (
 from redline.plugins.telemetry.pushing import pushed_to, pushing
 
 _TIMEOUT_S = 5.0
+_SUCCESS = 2
 _SIGNAL = "/v1/metrics"
 """Where a collector takes metrics (OTLP specification 1.5, "OTLP/HTTP Request")."""
 
@@ -85,7 +86,7 @@ class _Session(requests.Session):
         answer = super().send(request, **{**options, "allow_redirects": False})
         to = answer.headers.get("location")
         redirect = f" to {to}: give --otlp the URL that takes metrics" if to else ""
-        taken = requests.codes.ok <= answer.status_code < requests.codes.multiple_choices
+        taken = (answer.status_code or 0) // 100 == _SUCCESS
         self.refused = "" if taken else f"status {answer.status_code}{redirect}"
         return answer
 
