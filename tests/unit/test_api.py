@@ -355,8 +355,8 @@ def test_a_command_replays_a_log(tmp_path: Path) -> None:
     log.write_text("".join(lines))
     flags = LoadFlags(url="./shop --port {port}", replay=log)
     flags.called = "redline.load(…)"
-    suite, _ = load_suite(flags, calls._started(flags, None))
+    suite, _ = load_suite(flags)
     assert suite.loads[0].open_shape.replayed_requests == (0, 1, 0)
     assert [request.path for request in suite.scenarios[0].requests] == ["/a", "/b"]
     with pytest.raises(UsageError, match="requests say what is requested"):
-        calls._started(LoadFlags(url="./shop --port {port}", replay=log), "/items")
+        load_suite(LoadFlags(url="./shop --port {port}", replay=log, path="/items"))

@@ -6,7 +6,7 @@ import pytest
 
 from redline.findings import judge
 from redline.findings.machine import server_share
-from redline.model import Clocks, FindingKind, Grade, Metric, Recording
+from redline.model import OTHER_LOAD, Clocks, FindingKind, Grade, Metric, Recording, Series
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
@@ -40,6 +40,22 @@ def test_a_quiet_machine_is_left_alone(seed: int) -> None:
     quiet = replace(GOOD, run_delay=0.03)
     assert judge(CELL, simulated_recording(CELL, quiet, seed=seed)) == ()
     assert judge(CELL, on_cores(quiet, others=0.02, waited=0.02, preempted=100)) == ()
+
+
+def test_another_load_on_the_machine_is_named() -> None:
+    recording = simulated_recording(CELL, GOOD)
+    (moments,) = {series.times_unix_ns for series in recording.series[:1]}
+    other = Series(
+        name=f"{OTHER_LOAD}redline (4711)",
+        unit="1",
+        subject="machine",
+        kind="gauge",
+        times_unix_ns=moments[:2],
+        values=(1.0, 1.0),
+    )
+    (finding,) = judge(CELL, recording.model_copy(update={"series": (*recording.series, other)}))
+    assert (finding.kind, finding.grade) == ("other-load", Grade.NOTE)
+    assert "1 other load of Redline ran on this machine meanwhile, of redline (4711)." in finding.message
 
 
 @pytest.mark.parametrize(("share", "grade"), [(0.04, None), (0.07, Grade.NOTE), (0.2, Grade.WARN)])

@@ -9,6 +9,7 @@ from redline.model import (
     HOPS,
     Cell,
     Closed,
+    Counts,
     FindingKind,
     Grade,
     HopFacts,
@@ -55,6 +56,44 @@ def raised(cell: Cell, behaviour: Behaviour = GOOD, seed: int = 1) -> Raised:
 def test_requests_that_wait_for_a_connection_are_a_queue_in_the_client(waited: float, grade: Grade | None) -> None:
     assert raised(UNIFORM, replace(GOOD, waited=waited)) == ({"client-queueing": grade} if grade else {})
     assert raised(users(64, pace_per_s=100), replace(GOOD, waited=waited)) == {}
+
+
+@pytest.mark.parametrize(
+    ("waited", "reconnects", "kind"),
+    [
+        (0.5, 0.5, "idle-closed"),
+        (0.5, 0.3, "idle-closed"),
+        (0.5, 0.2, "client-queueing"),
+        (0.5, 0.0, "client-queueing"),
+        (0.0, 0.0, None),
+    ],
+)
+def test_connections_that_the_server_closes_while_idle_are_no_queue(
+    waited: float, reconnects: float, kind: str | None
+) -> None:
+    recording = simulated_recording(UNIFORM, replace(GOOD, waited=waited))
+    assert recording.traffic is not None
+    counts = recording.traffic.counts
+    counts = counts.model_copy(update={"reconnects": int(reconnects * counts.due)})
+    found = {finding.kind for finding in judge(UNIFORM, with_counts(recording, counts))}
+    assert found & {"idle-closed", "client-queueing"} == ({kind} if kind else set())
+
+
+def test_a_full_pool_is_a_queue_even_where_connections_end() -> None:
+    """Two connections of a rate that keeps more than one of them busy: they end because they are used up."""
+    few = opened(arrivals="uniform", connections=1)
+    recording = simulated_recording(few, replace(GOOD, waited=0.5))
+    assert recording.traffic is not None
+    traffic = recording.traffic
+    busy = traffic.rate_per_s * traffic.response.mean_ns / 1e9
+    assert busy > 0.5, "or the test shows nothing"
+    counts = traffic.counts.model_copy(update={"reconnects": traffic.counts.due})
+    assert "client-queueing" in {finding.kind for finding in judge(few, with_counts(recording, counts))}
+
+
+def with_counts(recording: Recording, counts: Counts) -> Recording:
+    assert recording.traffic is not None
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"counts": counts})})
 
 
 IDLE = replace(GOOD, server_busy=0.3, engine_busy=0.2)

@@ -295,3 +295,42 @@ def test_wrong_objectives_are_refused(texts: list[str], says: str) -> None:
     with pytest.raises(UsageError) as error:
         suite_of(objective=texts)
     assert str(error.value).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("given", "warmup_ns"),
+    [
+        ({}, S),
+        ({"count": 500}, 0),
+        ({"count": 500, "rate": "100"}, 0),
+        ({"count": 500, "warmup": "2s"}, 2 * S),
+        ({"warmup": "0s"}, 0),
+    ],
+)
+def test_a_load_of_so_many_requests_warms_up_only_when_asked(given: dict[str, Any], warmup_ns: int) -> None:
+    assert suite_of(**given).warmup_ns == warmup_ns
+
+
+def test_a_command_is_started_and_asked_for_a_path() -> None:
+    for given, path in (({}, "/"), ({"path": "/items"}, "/items")):
+        suite = suite_of(url="./shop --port {port}", **given)
+        (variant,), (scenario,) = suite.variants, suite.scenarios
+        assert not variant.is_attached
+        assert scenario.request.path == path
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"path": "/items"}, "--path '/items' is for a command"),
+        ({"url": "./shop"}, "has no {port}"),
+        ({"url": "./shop {port}", "insecure": True}, "means nothing without TLS"),
+        ({"url": "./shop {port}", "unix_socket": Path("/run/shop.sock")}, "how a running server is reached"),
+        ({"url": "./shop {port}", "follow": True}, "does not run yet"),
+        ({"url": "unix:/run/shop.sock"}, "names a Unix socket"),
+    ],
+)
+def test_what_a_command_cannot_have_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        suite_of(**given)
+    assert message in str(refused.value)

@@ -243,6 +243,7 @@ class Collector(HTTPServer):
     def __init__(self, port: int) -> None:
         super().__init__(("127.0.0.1", port), _Taking)
         self.pushed: list[tuple[str, ExportMetricsServiceRequest]] = []
+        self.status, self.location = 200, ""
 
 
 class _Taking(BaseHTTPRequestHandler):
@@ -251,7 +252,14 @@ class _Taking(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.pushed.append((self.path, ExportMetricsServiceRequest.FromString(content)))
-        self.send_response(200)
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        if self.server.location:
+            self.send_header("Location", self.server.location)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_response(200)  # what a page of a sign-in answers, where a redirect has turned a POST into a GET
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -298,6 +306,29 @@ def test_the_last_push_has_every_request() -> None:
         if not any(pair.key == "error.type" for pair in point.attributes)
     )
     assert right == sum(interval.counts.outcomes.ok for interval in intervals())
+
+
+@pytest.mark.parametrize("location", ["", "/sign-in", "https://other.test/v1/metrics"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304])
+def test_a_collector_that_redirects_has_taken_nothing(status: int, location: str) -> None:
+    said: list[str] = []
+    with collector() as server:
+        server.status, server.location = status, location
+        endpoint = f"http://127.0.0.1:{server.server_port}/v1/metrics"
+        with otlp.pushed(Meter(), endpoint, said.append):
+            pass
+    to = f" to {location}: give --otlp the URL that takes metrics" if location else ""
+    assert said == [f"1 of 1 pushes of metrics to {endpoint} failed: status {status}{to}"]
+
+
+def test_a_collector_that_refuses_is_quoted_by_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp, "_TIMEOUT_S", 0.5)
+    said: list[str] = []
+    with collector() as server:
+        server.status = 401
+        with otlp.pushed(Meter(), f"http://127.0.0.1:{server.server_port}", said.append):
+            pass
+    assert said[0].endswith("failed: status 401")
 
 
 def test_a_collector_that_is_not_there_ends_no_load(monkeypatch: pytest.MonkeyPatch) -> None:

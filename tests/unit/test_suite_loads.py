@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from redline.model import Closed, Load, LoadStage, Open, Think
-from redline.suite import Overrides
+from redline.suite import Overrides, make_plan
 from redline.suite.load_text import load_text
 from tests.fakes.catalogues import SUITE, problems_of, suite_of
 
@@ -274,3 +274,26 @@ def test_the_average_is_between_the_least_and_the_most(users: int, steps: list[L
 def test_an_open_load_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Open.model_validate(wrong)
+
+
+@pytest.mark.parametrize(
+    ("written", "warmups_s"),
+    [
+        ("", {"few": 0.0, "long": 1.0}),
+        ("warmup: 2s", {"few": 2.0, "long": 2.0}),
+        ("warmup_by: {users: 2}", {"few": 1.0, "long": 1.0}),
+    ],
+)
+def test_loads_of_so_many_requests_are_warmed_up_only_when_the_suite_says_so(
+    tmp_path: Path, written: str, warmups_s: dict[str, float]
+) -> None:
+    loads = "few: {closed: {users: 8}, for: 10s, count: 200}\n  long: {closed: {users: 8}, for: 10s}"
+    suite = suite_of(tmp_path, f"{SUITE.replace(f'saturate: {LOAD}', loads)}\n{written}\n")
+    cells = make_plan(suite).cells.values()
+    assert {cell.load.name: cell.warmup_ns / S for cell in cells} == warmups_s
+
+
+def test_a_warm_up_that_a_flag_asks_for_is_one_of_counted_loads_too(tmp_path: Path) -> None:
+    text = SUITE.replace(LOAD, "{closed: {users: 8}, for: 10s, count: 200}")
+    cells = make_plan(suite_of(tmp_path, text, Overrides(warmup_ns=3 * S))).cells.values()
+    assert {cell.warmup_ns for cell in cells} == {3 * S}

@@ -1,7 +1,6 @@
 """`load`, `ab`, `limit` and `run`: the arguments become the flags of the command, and the rest is the command's way."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
@@ -23,26 +22,17 @@ from redline.cli.declaring import Flags
 from redline.cli.experiment import search
 from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.request_flags import OF_REQUEST, is_command, path_of, take_recording
-from redline.cli.request_flags import scenarios as asked_of
 from redline.cli.session_view import SessionView
-from redline.cli.written import as_yaml, plain
 from redline.errors import UsageError
 from redline.running.assembly import Workplace
 from redline.running.session import SessionEnd, Source
 from redline.running.views import run_report
-from redline.suite.project import Project, read_project
 from redline.suite.schema.document import UnwrittenDocument
-from redline.suite.validate.referenced_files import NO_FILES
 
 Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 F = TypeVar("F", bound=Flags)
-_DESCRIBES = {"url", *OF_REQUEST}
-"""The flags of a request, which a server of redline.yaml says itself."""
-
-
 _FILES = ("cacert", "cert", "key", "unix_socket")
 _LISTS = ("connect_to", "resolve", "sources")
 
@@ -98,7 +88,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     users: int | None = None,
     connections: int | None = None,
     duration: Time = defaults.LOAD_LENGTH,
-    warmup: Time = defaults.LOAD_WARM_UP,
+    warmup: Time | None = None,
     objective: str | Sequence[str] = (),
     abort_when: str | Sequence[str] = (),
     replay: str | Path | None = None,
@@ -117,7 +107,8 @@ def load(  # noqa: PLR0913 - all but the first are named
     """Load a running server by its URL, a command that is started for it, or the server of redline.yaml.
 
     As `redline load`: open at a `rate` of requests per second, on so many `connections`; else closed with `users`.
-    `path` is what a command is asked for. `replay` is a file of due times, an access log or a HAR, replayed at `speed`.
+    `path` is what a command is asked for. The warm-up takes a second; with a `count` there is none, and that many
+    requests are sent. `replay` is a file of due times, an access log or a HAR, replayed at `speed`.
     `keep` is a folder for the recording and its report. Ctrl-C raises MeasurementInterrupted, with what was measured.
     Raises RedlineError.
     """
@@ -134,6 +125,7 @@ def load(  # noqa: PLR0913 - all but the first are named
         called,
         request,
         url=server,
+        path=path,
         rate=_text(rate),
         connections=chosen,
         duration=_text(duration),
@@ -155,36 +147,12 @@ def load(  # noqa: PLR0913 - all but the first are named
     with in_words_of_python(LoadFlags, names, [server]), at_work(server) as stack:
         folder = folder_for(keep, stack)
         workplace = Workplace(None, stack, places.of_suite)
-        project, outputs = _started(flags, path), load_command.LoadOutputs(console(progress=progress))
-        store, _, made = load_command.measure(flags, folder, workplace, outputs, project)
+        outputs = load_command.LoadOutputs(console(progress=progress))
+        store, _, made = load_command.measure(flags, folder, workplace, outputs)
         result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
     if made.ended == "interrupted":
         raise MeasurementInterrupted(result)
     return result
-
-
-def _started(flags: LoadFlags, path: str | None) -> Project | None:
-    """The server of a command, as a redline.yaml has it; the flags then list its requests. None for any other.
-
-    Raises UsageError.
-    """
-    command = flags.url
-    if command is None or not is_command(command):
-        if path is not None:
-            raise UsageError(f"path={path!r} is for a command", hint="write it into the URL")
-        return None
-    take_recording(flags)
-    if flags.requests is None and flags.listed is None:
-        asked = plain(asked_of(flags, path_of({}, "/" if path is None else path), str))
-        flags.listed = UnwrittenDocument("requests", asked)
-    elif path is not None:
-        raise UsageError(f"path={path!r}: requests say what is requested", hint="leave out one of the two")
-    declared = LoadFlags.declared()
-    vars(flags).update({name: declared[name].default for name in _DESCRIBES})
-    try:
-        return read_project(as_yaml({"start": command}), "command", NO_FILES)
-    except UsageError as error:  # the place is that in a file which nobody wrote
-        raise UsageError.of_problems(tuple(replace(problem, place=None) for problem in error.problems)) from None
 
 
 def ab(  # noqa: PLR0913 - all but two are named

@@ -242,14 +242,15 @@ class BuildFlags(ProgressFlags):
 
 @command("load")
 class LoadFlags(RequestFlags):
-    """Load a running server, or the server of redline.yaml, and print its latency and throughput.
+    """Load a running server, a command, or the server of redline.yaml, and print its latency and throughput.
 
     The load is closed with -c users, or open with -R requests per second.
     """
 
     url: str | None = argument(
-        "URL", "Such as http://127.0.0.1:8080/path, or https://; without it, the server of redline.yaml.", None
+        "URL|COMMAND", "Such as http://127.0.0.1:8080/path, or './shop {port}'; without it, that of redline.yaml.", None
     )
+    path: str | None = flag("--path", "PATH", "A command: what is requested; / by default.")
     like: str | None = flag(
         "--like", "'COMMAND'", "The load of a command of wrk, wrk2, hey, oha, h2load, vegeta, ab or k6."
     )
@@ -268,7 +269,7 @@ class LoadFlags(RequestFlags):
     think: str | None = flag("--think", "TIME|exp:TIME", "Closed load: think time between answer and request.")
     pace: str | None = flag("--pace", "N", "Closed load: requests per second of each user.")
     stages: list[str] = repeated("--stage", "TO:TIME", "Change to this many users, or this rate, over this time.")
-    count: int | None = flag("--count", "N", "Stop when this many requests were due.")
+    count: int | None = flag("--count", "N", "Stop when this many requests were due; without --warmup, send no others.")
     objective: list[str] = repeated("--objective", "'p99 < 50ms, …'", "What has to be met; exit with 3 when missed.")
     abort_when: list[str] = repeated(
         "--abort-when", "'errors > 5% for 3s'", "What ends the load early, with 3; or a percentile: 'p99 > 1s for 10s'."
@@ -282,9 +283,7 @@ class LoadFlags(RequestFlags):
     )
     spin: bool = switch("--spin", "Engine workers poll; give each a core of its own.")
     threads: int = flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
-    warmup: str = flag(
-        "--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", defaults.LOAD_WARM_UP
-    )
+    warmup: str | None = flag("--warmup", "TIME|auto", "Load before it: 1s, or 0s with --count; auto: until steady.")
     seed: int = flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep the recording there, with a report.")
     spectrum: bool = switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")

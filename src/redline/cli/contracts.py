@@ -78,6 +78,18 @@ class CheckResult(Frozen):
     )
 
 
+class RequestsSent(Frozen):
+    """The requests that a load sent to its server, those that were written again included.
+
+    What asks whether a server that was started is ready is not among them.
+    """
+
+    check: int = Field(description="before the load, to check the answers")
+    warm_up: int = Field(description="those that were due and sent in the warm-up")
+    measured: int = Field(description="those that were due in the measurement")
+    warm_up_ns: int = Field(description="how long the warm-up took")
+
+
 class LoadResult(Frozen):
     """`redline load --json`: a load on a running server.
 
@@ -110,6 +122,9 @@ class LoadResult(Frozen):
     proxy: str = omitted_if_default("", "the HTTP proxy in between, to which the connections went")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
+    sent: RequestsSent | None = omitted_if_default(
+        None, "all requests that the server got, the measured and the others"
+    )
     answers: dict[str, int] = omitted_if_default(
         {}, description="complete answers by status: `200` where all requests expect it, else by class, such as `5xx`"
     )

@@ -13,6 +13,7 @@ from redline.cli.request_flags import (
     Placed,
     aborted_when,
     describes_requests,
+    is_command,
     of_project,
     path_of,
     placed_here,
@@ -25,14 +26,18 @@ from redline.cli.request_flags import (
 )
 from redline.cli.show import Terminal
 from redline.cli.written import Given, read_written
+from redline.defaults import LOAD_WARM_UP
 from redline.errors import UsageError
 from redline.model import Closed, Suite
 from redline.peers.like import Like, read_like
 from redline.quantities import parse_duration, parse_speed
 from redline.suite.project import Origins, Project
-from redline.suite.urls import base_of, is_secure
+from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_secure, is_url
 
-_NO_SERVER = "give its URL: redline load http://127.0.0.1:8080/; or write a redline.yaml: see `redline init --help`"
+_NO_SERVER = (
+    "give its URL: redline load http://127.0.0.1:8080/; or its command: redline load './shop {port}'; or write a "
+    "redline.yaml: see `redline init --help`"
+)
 
 
 def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
@@ -43,7 +48,7 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
     values = own | dict(like.flags) | given
-    if values["url"] is not None and not is_secure(str(values["url"])):
+    if values["url"] is not None and not (is_url(str(values["url"])) and is_secure(str(values["url"]))):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
     made = LoadFlags(**values)
     made.typed = flags.typed
@@ -77,7 +82,7 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
     document: dict[str, object] = {
         **asked,
         "loads": {"load": _load(flags, placed)},
-        "warmup": Given(written["warmup"], {"detect": {}} if flags.warmup == DETECTED else flags.warmup),
+        "warmup": Given(written["warmup"], {"detect": {}} if flags.warmup == DETECTED else _warm_up(flags)),
         "trials": 1,
         "seed": Given(written["seed"], flags.seed),
         "engine": {"backend": flags.backend, "spin": flags.spin},
@@ -93,9 +98,29 @@ def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     """Return the server of the URL and its requests. Raises UsageError."""
     if flags.url is None:
         raise UsageError("no server is named", hint=_NO_SERVER)
+    if names_command(flags):
+        if flags.follow:
+            message = f"--follow: the server of `{flags.url}` does not run yet"
+            raise UsageError(message, hint="leave it out, and give the path that is requested: --path")
+        if flags.path is not None and (flags.requests is not None or flags.listed is not None):
+            message = f"--path '{flags.path}': requests say what is requested"
+            raise UsageError(message, hint="leave out one of the two")
+        path = path_of({}, "/" if flags.path is None else flags.path)
+        *_, asked = scenarios(flags, path, placed)
+        return {"servers": servers({"server": flags.url}, flags, placed), "scenarios": [asked]}
+    if flags.path is not None:
+        raise UsageError(f"--path '{flags.path}' is for a command", hint="write it into the URL")
     check_is_no_file(flags.url)
     *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
     return {"servers": servers({"server": base_of(flags.url)}, flags, placed), "scenarios": [asked]}
+
+
+def names_command(flags: LoadFlags) -> bool:
+    """Whether the flags name a command, which is started for the load, in place of a URL. Raises UsageError."""
+    if flags.url is None or is_url(flags.url) or is_like_a_url(flags.url):
+        return False
+    check_is_reachable(flags.url)
+    return is_command(flags.url)
 
 
 def _asked_of(project: Project, flags: LoadFlags, placed: Placed) -> dict[str, object]:
@@ -147,6 +172,11 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
         "for": Given(written["duration"], _length(flags)),
         **settings(flags, "count"),
     }
+
+
+def _warm_up(flags: LoadFlags) -> str:
+    """How long to warm up. A load of so many requests sends no others, unless it is asked to."""
+    return flags.warmup or ("0s" if flags.count is not None else LOAD_WARM_UP)
 
 
 def _length(flags: LoadFlags) -> str:

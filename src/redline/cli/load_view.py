@@ -9,12 +9,23 @@ from redline.analysis import (
     request_reports,
     stream_report,
 )
-from redline.cli.contracts import LoadResult
+from redline.cli.contracts import LoadResult, RequestsSent
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
-from redline.model import AttachedServer, Cell, Counts, Estimate, Grade, Histogram, Interval, Objective, Recording
+from redline.model import (
+    AttachedServer,
+    Cell,
+    Counts,
+    Estimate,
+    Grade,
+    Histogram,
+    Interval,
+    Objective,
+    Recording,
+    Traffic,
+)
 from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
@@ -64,9 +75,13 @@ def load_result(
     cell: Cell,
     recording: Recording,
     objectives: tuple[Objective, ...] = (),
+    checked: int = 0,
     asked_again: str = "",
 ) -> LoadResult:
-    """Return the result in its published form. Raises DriveError if the load ended before anything was measured."""
+    """Return the result in its published form; `checked` requests were sent before the load.
+
+    Raises DriveError if the load ended before anything was measured.
+    """
     traffic = recording.traffic
     if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
@@ -100,6 +115,7 @@ def load_result(
         proxy=_proxy(cell),
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
+        sent=_requests_sent(traffic, checked),
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
@@ -110,6 +126,29 @@ def load_result(
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
         findings=findings,
     )
+
+
+def _requests_sent(traffic: Traffic, checked: int) -> RequestsSent:
+    """How many requests the server got, and why."""
+    warming = [interval for interval in traffic.intervals if interval.phase == "warmup"]
+    return RequestsSent(
+        check=checked,
+        warm_up=sum(map(_written, (interval.counts for interval in warming))),
+        measured=_written(traffic.counts),
+        warm_up_ns=sum(interval.lasts_ns for interval in warming),
+    )
+
+
+def _written(counts: Counts) -> int:
+    return counts.sent + counts.retried + counts.resent
+
+
+def sent_text(sent: RequestsSent) -> str:
+    """`requests  1 to check the answer, 16,168 in 1.00 s of warm-up, 500 measured`."""
+    answers = "answer" if sent.check == 1 else "answers"
+    check = [f"{integer(sent.check)} to check the {answers}"] if sent.check else []
+    warm_up = [f"{integer(sent.warm_up)} in {duration(sent.warm_up_ns)} of warm-up"] if sent.warm_up_ns else []
+    return f"requests  {', '.join([*check, *warm_up, f'{integer(sent.measured)} measured'])}"
 
 
 def _single(value: float, unit: str) -> Estimate:
@@ -140,6 +179,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         answers,
     )
     outcomes = f"outcomes  {outcomes_text(result.counts)}"
+    sent = sent_text(result.sent) if result.sent else ""
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
         Item(line((f"{finding.grade}: {finding.message}", finding.grade)), (line((f"→ {finding.advice}", "dim")),))
@@ -154,7 +194,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         _percentiles(result) if shown else None,
         *(request_tables(result.requests) if shown else [outcomes_table(result.requests)]),
         *(journey_tables(result.journeys) if shown else []),
-        Prose.of((*lines, outcomes, *why, warm)),
+        Prose.of((*lines, sent, outcomes, *why, warm)),
         Items(tuple(findings)),
         Prose((line((f"throughput  {_throughput(result)}", "strong")),) if shown else ()),
         Prose(tuple(map(objective_line, result.objectives))),

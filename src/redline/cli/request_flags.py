@@ -21,7 +21,7 @@ from redline.cli.project_document import (
     variants_of,
 )
 from redline.cli.show import Terminal
-from redline.cli.way_flags import Placed, check_ways_are_used, check_without_url, tls_of, way_to
+from redline.cli.way_flags import Placed, check_way_values, check_ways_are_used, check_without_url, tls_of, way_to
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.model.catalogue import passed_names
@@ -64,6 +64,7 @@ def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> 
     A command has spaces or braces, or begins with `.`, `/` or `~`; anything else that is not a URL is a revision.
     Several servers have names; a single server is shown by its address, program or revision.
     """
+    check_way_values(flags)
     urls = [target for target in targets.values() if is_url(target)]
     if not urls:
         check_without_url(flags)
@@ -118,6 +119,7 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
         other = "--path" if hasattr(flags, "path") else "the URL of a server"
         message = f"{described[0]}: {project.document.file} says what is requested"
         raise UsageError(message, hint=f"write it there, or give {other}")
+    check_way_values(flags)
     urls = [server.url or "" for server in written] or [""]
     if not any(urls):
         check_without_url(flags)

@@ -1,5 +1,6 @@
 """Print on a terminal: its console, sections, and a line that changes in place."""
 
+import os
 import sys
 from collections.abc import Iterable
 
@@ -13,17 +14,26 @@ from redline.report.document import Section
 from redline.report.render import terminal
 from redline.visible import visible
 
+_NARROWEST = 20
+"""The fewest columns that a line is broken into: in fewer, words fall apart."""
+_SIZES = ("COLUMNS", "LINES")
+
 
 class Terminal(Console):
     """A console that prints texts as `visible` and without markup: only the lab sets colours and moves the cursor.
 
-    A `quiet` one prints nothing but what it is made to, a `plain` one has no lines that change in place.
+    A `quiet` one prints nothing but what it is made to, a `plain` one has no lines that change in place. A width of 0
+    in COLUMNS says that nobody knows it.
     """
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False, plain: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout
         file = getattr(stream, "behind", stream)
-        super().__init__(file=file, stderr=stderr, quiet=quiet, markup=False, emoji=False)
+        known = {name: value for name, value in os.environ.items() if name not in _SIZES or value.strip("0")}
+        super().__init__(file=file, stderr=stderr, quiet=quiet, markup=False, emoji=False, _environ=known)
+        is_narrow = self.width < _NARROWEST
+        if is_narrow:  # a width that is set no longer follows the terminal's
+            self.width = _NARROWEST
         self.is_plain = plain
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

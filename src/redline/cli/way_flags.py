@@ -26,6 +26,24 @@ Placed = Callable[[str], str]
 """Maps a file or folder that a flag names to its name in the document."""
 
 
+def check_way_values(flags: RequestFlags) -> None:
+    """Raise UsageError for a flag of a way whose value is empty, and for a --unix-socket that is something else."""
+    for name, declared in flags.declared().items():
+        if name in OF_WAYS:
+            value = getattr(flags, name)
+            given = value if isinstance(value, list | tuple) else () if value is None else (value,)
+            # The path of an empty text is the current folder.
+            if any(not str(text).strip() or text == Path() for text in given):
+                flag = declared.param_decls[0]
+                raise UsageError(f"{flag} has no value", hint=f"write {flag} {declared.metavar}, or leave it out")
+    if flags.unix_socket is not None:
+        socket = Path(flags.unix_socket)
+        if socket.exists() and not socket.is_socket():
+            kind = "folder" if socket.is_dir() else "file"
+            hint = "name the socket that the server listens on: `ss -xl` lists them"
+            raise UsageError(f"--unix-socket {socket} is a {kind}, not a socket", hint=hint)
+
+
 def check_without_url(flags: RequestFlags) -> None:
     """Raise UsageError for flags that only a running server has, where none is named by its URL."""
     if asked := flags.given(among={*OF_TLS}):

@@ -141,7 +141,7 @@ def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
     Advice: Allow more `connections`; if the server is overloaded, lower the rate. The service time does not include
     this wait.
     """
-    if not isinstance(cell.load.shape, Open):
+    if not isinstance(cell.load.shape, Open) or _closes_idle(cell, traffic):
         return None
     waited, due = traffic.counts.waited, traffic.counts.due
     message = (
@@ -149,6 +149,38 @@ def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
         f"connections free when they were due: part of their response time is a queue in the client."
     )
     return Observation(waited / due, message, advice=instead_of_cores(cell, traffic))
+
+
+@Rule("idle-closed", when="answers", note=0.01, warn=0.10, biases=TOO_SLOW)
+def idle_closed(cell: Cell, traffic: Traffic) -> Observation | None:
+    """*Open loads.* Requests due for which a connection was opened, because the server had closed those that were idle.
+
+    Connecting is in their response time, with TLS a whole handshake. There is no queue: far fewer requests are under
+    way than connections are allowed.
+
+    Advice: Have the server keep idle connections for longer, or allow fewer `connections` (`-c`), so that each is used
+    more often. If its clients come as rarely, this is what they get.
+    """
+    if not _closes_idle(cell, traffic):
+        return None
+    waited, due = traffic.counts.waited, traffic.counts.due
+    message = (
+        f"The server closed connections while they were idle: {waited:,} of {due:,} requests ({percent(waited / due)}) "
+        f"found none open, and {traffic.counts.reconnects:,} were opened again."
+    )
+    return Observation(waited / due, message)
+
+
+def _closes_idle(cell: Cell, traffic: Traffic) -> bool:
+    """Whether requests found no connection because the server had closed the idle ones, rather than in use.
+
+    Then about each of them opened one, and so few are under way (Little) that most connections would have been idle.
+    """
+    counts, shape = traffic.counts, cell.load.shape
+    if not isinstance(shape, Open) or not counts.waited or 2 * counts.reconnects < counts.waited:
+        return False
+    under_way = traffic.rate_per_s * traffic.response.mean_ns / 1e9
+    return 2 * under_way < shape.connections * shape.depth
 
 
 @Rule("tls-insecure", when="traffic", note=0.0)

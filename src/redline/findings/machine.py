@@ -2,7 +2,7 @@
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Observation, Rule
-from redline.model import OTHERS, Cell, Closed, Grade, Recording, Subject, Traffic
+from redline.model import OTHER_LOAD, OTHERS, Cell, Closed, Grade, Recording, Subject, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -226,6 +226,27 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     waited = f"the engine's workers waited {percent(min(engine, 1.0))} of the time{often}{held_up}"
     message = f"Other work ran on reserved cores: {waited}{_named(trial)}."
     return Observation(max(engine, of_server), message)
+
+
+@Rule("other-load", when="traffic", probes="all", note=0.0)
+def other_load(trial: Trial) -> Observation | None:
+    """Another lab of Redline loaded something on this machine at the same time: each of them names the other.
+
+    Two loads share cores, caches and the network. `cpu-pressure` and `noisy-neighbour` say how much that disturbed.
+
+    Advice: Load one after the other. Of tests that run in parallel, keep those that load in one process: `pytest -n 4
+    --dist loadgroup`, and `@pytest.mark.xdist_group("load")`.
+    """
+    names = (series.name for series in trial.recording.series)
+    labs = [name.removeprefix(OTHER_LOAD) for name in names if name.startswith(OTHER_LOAD)]
+    if not labs:
+        return None
+    more = f" and {len(labs) - 3} more" if len(labs) > 3 else ""
+    message = (
+        f"{len(labs)} other {'load' if len(labs) == 1 else 'loads'} of Redline ran on this machine meanwhile, of "
+        f"{', '.join(labs[:3])}{more}."
+    )
+    return Observation(1.0, message)
 
 
 def _named(trial: Trial) -> str:

@@ -79,6 +79,7 @@ from redline.model.profiled import (
     ThreadShare,
 )
 from redline.model.recording import (
+    OTHER_LOAD,
     OTHERS,
     Failure,
     FailureKind,

@@ -98,6 +98,7 @@ class Suite(Frozen):
     warmup_ns: int = Field(ge=0)
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
     warmup_by: Load | None = omitted_if_default(None, WARMED_BY)
+    warms_counted: bool = omitted_if_default(default=True, description="loads that end by a count are warmed up, too")
     warmup_again_ns: int | None = omitted_if_default(None, "of a start's further loads; absent: as for its first", ge=0)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)

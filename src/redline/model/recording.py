@@ -19,6 +19,8 @@ _OF_ALL_PROCESSES = frozenset(
 )
 OTHERS = "other_cpu_ns:"
 """Prefix of series of other processes; the rest is the name of their command."""
+OTHER_LOAD = "other_load:"
+"""Prefix of series of other labs that loaded something meanwhile; the rest is a lab's process."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
 SETUP = "how long `before`, `prepare` and `after` of its servers took"
 Stage = Literal["launch", "verify", "load", "stop"]
@@ -70,7 +72,7 @@ class Series(Frozen):
     @property
     def is_of_a_package(self) -> bool:
         """Whether a monitor of another package sampled it: only those have names with a dot."""
-        return "." in self.name and not self.name.startswith(OTHERS)
+        return "." in self.name and not self.name.startswith((OTHERS, OTHER_LOAD))
 
     def increase(self, start_unix_ns: int, end_unix_ns: int) -> float | None:
         """The increase of a counter over a window, extrapolated from samples in it that span half of it or more.

@@ -367,7 +367,7 @@ def _cell(
         variant=variant,
         scenario=scenario,
         load=load.pausing() if scenario.journey is not None and scenario.journey.pauses else load,
-        warmup_ns=suite.warmup_ns,
+        warmup_ns=suite.warmup_ns if load.count is None or suite.warms_counted else 0,
         warmup_detect=suite.warmup_detect,
         warmup_by=suite.warmup_by if suite.warmup_by and suite.warmup_by.name != load.name else None,
         timeout_ns=suite.timeout_ns,

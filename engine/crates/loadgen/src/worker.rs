@@ -3,6 +3,7 @@
 //! It connects two parts that do not know each other: the [`WorkerLoad`] decides which requests are due and counts how they
 //! end; the [`Client`] writes them and reports what happened to them.
 
+mod early;
 mod load;
 
 use std::io;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use redline_traffic::{JourneyTally, RequestTally};
 
+use self::early::EarlyWaking;
 pub use self::load::WorkerLoad;
 use crate::client::{Activity, Client};
 use crate::demand::{DueEvent, Walks};
@@ -27,6 +29,8 @@ pub struct Worker<I> {
     stop: Arc<Stop>,
     /// Poll for events without sleeping.
     spin: bool,
+    /// Wake before requests are due, in an open load.
+    early: Option<EarlyWaking>,
     now_ns: u64,
     /// Requests without an answer when the load was over.
     unanswered: u64,
@@ -47,7 +51,13 @@ pub struct AfterLoad<I> {
 impl<I: Io> Worker<I> {
     /// `activity` is the activity of connecting before the load.
     pub fn new(load: WorkerLoad, client: Client<I>, activity: Activity, stop: Arc<Stop>, spin: bool) -> Self {
-        Self { load, client, activity, stop, spin, now_ns: now_ns(), unanswered: 0 }
+        Self { load, client, activity, stop, spin, early: None, now_ns: now_ns(), unanswered: 0 }
+    }
+
+    /// Wake before requests are due, and poll until they are, if the load is open. It has so many workers.
+    pub fn wakes_early(mut self, workers: u32) -> Self {
+        self.early = (self.load.is_open() && !self.spin).then(|| EarlyWaking::new(workers, self.now_ns));
+        self
     }
 
     /// Run the whole load. Returns when its measurement ended, if it ended early.
@@ -72,10 +82,16 @@ impl<I: Io> Worker<I> {
             if self.load.is_over(self.client.is_idle(), self.now_ns) {
                 break;
             }
-            let wake_ns = self.load.wake_ns(self.now_ns).min(self.client.wake_ns());
-            self.client.wait(if self.spin || wake_ns <= self.now_ns { 0 } else { wake_ns })?;
+            let until_ns = self.sleeps_until();
+            self.client.wait(until_ns)?;
+            let mut idle = true;
             while let Some(event) = self.client.next_event() {
                 self.handle(event);
+                idle = false;
+            }
+            if idle && let Some(early) = &mut self.early {
+                self.now_ns = now_ns();
+                early.woke_by_timer(self.now_ns);
             }
         }
         self.unanswered = self.client.in_flight() as u64 + self.load.waiting();
@@ -104,6 +120,19 @@ impl<I: Io> Worker<I> {
     pub fn into_parts(self) -> AfterLoad<I> {
         let (tally, walks) = self.load.into_tally();
         AfterLoad { unanswered: self.unanswered, tally, client: self.client, activity: self.activity, walks }
+    }
+
+    /// Until when to wait for events; 0 to poll for them.
+    #[inline]
+    fn sleeps_until(&mut self) -> u64 {
+        let wake_ns = self.load.wake_ns(self.now_ns).min(self.client.wake_ns());
+        if self.spin || wake_ns <= self.now_ns {
+            return 0;
+        }
+        match &mut self.early {
+            Some(early) => early.sleeps_until(self.load.next_due_ns(), wake_ns, self.now_ns),
+            None => wake_ns,
+        }
     }
 
     /// Read the clock.

@@ -333,7 +333,8 @@ impl WorkerThread {
         }
         let count = self.job.count.map(|count| self.job.share_of(count, worker));
         let load = WorkerLoad::new(self.demand(window)?, tally, count, &self.job);
-        let mut worker = Worker::new(load, client, activity, self.stop, self.job.spin);
+        let worker = Worker::new(load, client, activity, self.stop, self.job.spin);
+        let mut worker = worker.wakes_early(self.job.shard.all_workers);
         let cut_ns = worker.run()?;
         // Done before the connections are closed, because closing many takes long.
         let (failures, requests, journeys) = (worker.take_failures(), worker.take_requests(), worker.take_journeys());

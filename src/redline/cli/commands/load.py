@@ -1,4 +1,4 @@
-"""`redline load`: load a server that is already running, or the only server of redline.yaml."""
+"""`redline load`: load a server that is already running, a command, or the only server of redline.yaml."""
 
 import tempfile
 from contextlib import ExitStack
@@ -37,7 +37,6 @@ from redline.running.session import Source, new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
-from redline.suite.project import Project
 
 _TRIAL = "trial-1"
 
@@ -94,13 +93,10 @@ class LoadOutputs:
 
 
 def measure(
-    flags: LoadFlags, folder: Path, workplace: Workplace, outputs: LoadOutputs, project: Project | None = None
+    flags: LoadFlags, folder: Path, workplace: Workplace, outputs: LoadOutputs
 ) -> tuple[RunStore, Recording, LoadResult]:
-    """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError.
-
-    `project`: a redline.yaml with the server, in place of that of the current folder, where the flags name none.
-    """
-    project = project or (project_here() if flags.url is None else None)
+    """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError."""
+    project = project_here() if flags.url is None else None
     if flags.follow:
         flags = followed(flags, outputs.console)
     suite, text = load_suite(flags, project)
@@ -119,11 +115,11 @@ def measure(
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs.console, outputs.stream, outputs.meter)
         recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=flags.output is not None)
-    recording, asked_again = recorded
+    recording, checked, asked_again = recorded
     if flags.output is not None:
         write_run_views(store)
     url = flags.url or own_server(cell.variant, cell.scenario.request.path)
-    return store, recording, load_result(url, cell, recording, suite.objectives, asked_again)
+    return store, recording, load_result(url, cell, recording, suite.objectives, checked, asked_again)
 
 
 @dataclass(frozen=True)
@@ -170,10 +166,11 @@ def _record(
     shown: _Shown,
     *,
     is_kept: bool,
-) -> tuple[Recording, str]:
+) -> tuple[Recording, int, str]:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording.
 
-    Returns also which request is answered wrongly, and how, if that is known.
+    Returns also how many requests checked the answers before, and which request is answered wrongly, and how, if
+    that is known.
     """
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
@@ -188,12 +185,13 @@ def _record(
     )
     launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
     recording: Recording | None = None
-    asked_again = ""
+    checked, asked_again = 0, ""
     try:
         with tools.launcher.running(launch) as server:
             if (wrong := verify(cell, server, tools.driver)) is not None:
                 recording = new_recording(planned).failed(wrong, server.facts)
             else:
+                checked = tools.driver.asked if isinstance(tools.driver, EngineDriver) else 0
                 _say_cookies(tools.driver, shown.console)
                 recording = record_load(cell, planned, server, tools, options)
             asked_again = _asked_again(cell, recording, tools.driver, server.endpoint)
@@ -205,7 +203,7 @@ def _record(
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
-    return recording, asked_again
+    return recording, checked, asked_again
 
 
 def _say_cookies(driver: Driver, console: Console) -> None:

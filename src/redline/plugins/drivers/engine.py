@@ -41,6 +41,8 @@ class EngineDriver:
         self.cookies: tuple[str, ...] = ()
         """The cookies that the answers of the last `verify` set, by name."""
         self._closing: dict[str, bool] = {}
+        self.asked = 0
+        """How many requests the last `verify` sent."""
 
     def version(self) -> str:
         """Return the output of `redline-engine --version`. Raises DriveError if it cannot be run."""
@@ -74,6 +76,7 @@ class EngineDriver:
         """
         verified = verify(self._engine, cell, endpoint, rows)
         self.cookies, self._closing[str(endpoint)] = verified.cookies, verified.closes
+        self.asked = verified.asked
         self._encoded[cell.variant.slug, cell.scenario.name] = verified.encoded
         return verified.wrong
 

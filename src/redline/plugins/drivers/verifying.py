@@ -43,14 +43,15 @@ _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 class Verified:
     """How a server answered: its first wrong answer in one line, or None.
 
-    `cookies` are the names of those that its answers set, `encoded` says how answers that may be encoded came, and
-    `closes` that it ended the connection after one of them.
+    `cookies` are the names of those that its answers set, `encoded` says how answers that may be encoded came,
+    `closes` that it ended the connection after one of them, and `asked` is how many requests it was sent.
     """
 
     wrong: str | None = None
     cookies: tuple[str, ...] = ()
     encoded: tuple[str, ...] = ()
     closes: bool = False
+    asked: int = 0
 
 
 def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None = None) -> Verified:
@@ -62,15 +63,16 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | 
     """
     cookies: list[str] = []
     encoded: dict[str, None] = {}
-    places, closes = addresses_of(endpoint), False
+    places, closes, steps = addresses_of(endpoint), False, 0
     if cell.scenario.journey is not None:
         for place in places:
             walked = _verify_journey(engine, cell, place, cell.scenario.journey, rows)
             cookies += walked.cookies
             closes |= walked.closes
+            steps += walked.asked
             if walked.wrong is not None:
                 return Verified(f"at {place}: {walked.wrong}" if len(places) > 1 else walked.wrong)
-        return Verified(None, tuple(dict.fromkeys(cookies)), closes=closes)
+        return Verified(None, tuple(dict.fromkeys(cookies)), closes=closes, asked=steps)
     with checking(engine) as checks:
         for place, request in ((place, request) for place in places for request in cell.scenario.requests):
             answer = _ask(checks, cell, request, place, _compared_bytes(request))
@@ -86,7 +88,8 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | 
                 return Verified(f"{asked}: {wrong}{meant and f'; {meant}'}")
             if not any(name.lower() == "cookie" for name, _ in request.header_lines):
                 cookies += _cookies_of(answer)
-    return Verified(None, tuple(dict.fromkeys(cookies)), tuple(encoded), closes)
+    steps = len(places) * len(cell.scenario.requests)
+    return Verified(None, tuple(dict.fromkeys(cookies)), tuple(encoded), closes, steps)
 
 
 def accepts(request: Request) -> tuple[str, ...]:
@@ -159,7 +162,7 @@ def _verify_journey(
     engine: Path, cell: Cell, endpoint: Endpoint, journey: Journey, rows: dict[str, Any] | None
 ) -> Verified:
     """Take the steps once, as the first user, without think times; the first wrong step ends it."""
-    requests, cookies, closes = cell.scenario.requests, list[str](), False
+    requests, cookies, closes, asked = cell.scenario.requests, list[str](), False, 0
     wanted = check_journey(
         cell,
         endpoint,
@@ -170,7 +173,7 @@ def _verify_journey(
     with checking(engine) as checks:
         try:
             for answer in checks.walk(wanted):
-                at, closes = answer.step or 0, closes or answer.closes
+                at, closes, asked = answer.step or 0, closes or answer.closes, asked + 1
                 repeats_once = answer.status in journey.again_at and not answer.wrong
                 wrong = None if repeats_once else difference(requests[at], answer)
                 if wrong is not None:
@@ -179,7 +182,7 @@ def _verify_journey(
                 cookies += [] if journey.cookies else _cookies_of(answer)
         except DriveError as error:
             raise DriveError(_with_files(error.message, cell.variant.tls), hint=error.hint) from error
-    return Verified(None, tuple(dict.fromkeys(cookies)), closes=closes)
+    return Verified(None, tuple(dict.fromkeys(cookies)), closes=closes, asked=asked)
 
 
 def _step_line(cell: Cell, at: int) -> str:

@@ -238,7 +238,7 @@ class HostAgent:
         """Watch a process of this host until `unfollow`."""
         with self._lock:
             if watch not in self._monitors:
-                self._monitors = {watch: ProcessTreeMonitor()}  # one trial at a time
+                self._monitors = {watch: ProcessTreeMonitor(others=False)}  # one trial at a time
             monitor = self._monitors[watch]
         monitor.follow(subject, pid)
 
@@ -309,7 +309,7 @@ class HostAgent:
         self.end_engine()
         cpus = list(self._placement.engine_cpus)
         self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
-        self._engine_monitor = ProcessTreeMonitor(peer=(job["target"]["host"], job["target"]["port"]))
+        self._engine_monitor = ProcessTreeMonitor(peer=(job["target"]["host"], job["target"]["port"]), others=False)
         self._engine_monitor.follow("engine", self._engine.pid)
 
     def order(self, command: dict[str, Any]) -> None:

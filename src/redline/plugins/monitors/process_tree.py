@@ -18,6 +18,7 @@ from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
 from redline.plugins.monitors.gc_traces import Traced
 from redline.plugins.monitors.jvm import Jvm
+from redline.plugins.monitors.other_loads import OtherLoads
 from redline.plugins.monitors.tree import ProcessTree, Tally
 from redline.ports import ServerUsage
 
@@ -224,12 +225,12 @@ class ProcessTreeMonitor:
     """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends.
 
     The network is that of the process followed first. `peer` is the host and the port that the load goes to, if
-    somebody else runs the server.
+    somebody else runs the server. It says which `others` load something meanwhile, unless they are of the same lab.
     """
 
     perturbs = False
 
-    def __init__(self, period_s: float = 0.1, peer: tuple[str, int] | None = None) -> None:
+    def __init__(self, period_s: float = 0.1, peer: tuple[str, int] | None = None, *, others: bool = True) -> None:
         self._period_ns = int(period_s * 1e9)
         self._peer = peer
         at = sockets.listening_for(*peer) if peer else frozenset()
@@ -237,6 +238,8 @@ class ProcessTreeMonitor:
         self._host = Host()
         self._surroundings: Surroundings | None = None
         self._neighbours: Neighbours | None = None
+        self._other_loads = OtherLoads(_processes) if others else None
+        self._looking = _Paced(_SEARCH_SHARE)
         self._watched: dict[Subject, _Watched] = {}
         self._kept: dict[tuple[Subject, str], KeptSamples] = {}
         self._lock = threading.Lock()
@@ -282,7 +285,8 @@ class ProcessTreeMonitor:
         ours = frozenset(pid for watched in self._watched.values() for pid in watched.tree.members)
         counted = ("machine", "busy_ns") in self._kept
         others = self._neighbours.series(ours) if self._neighbours and counted else ()
-        return (*(_series(subject, name, kept) for (subject, name), kept in self._kept.items()), *others)
+        loads = self._other_loads.series(ours) if self._other_loads else ()
+        return (*(_series(subject, name, kept) for (subject, name), kept in self._kept.items()), *others, *loads)
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
         """Return facts about this time from the JVM's log, or another runtime's trace; None without either."""
@@ -308,6 +312,9 @@ class ProcessTreeMonitor:
         with self._lock:
             if whole and self._surroundings is not None:
                 self._sample_surroundings(self._surroundings)
+            if self._other_loads is not None and (last or (whole and self._looking.is_due())):
+                with self._looking.spending():
+                    self._other_loads.look()
             for subject, watched in self._watched.items():
                 self._sample_cpu(subject, watched.tree)
                 if whole:

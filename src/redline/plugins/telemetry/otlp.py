@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from typing import Any
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -42,6 +44,7 @@ from redline.plugins.telemetry.meter import (
 from redline.plugins.telemetry.pushing import pushed_to, pushing
 
 _TIMEOUT_S = 5.0
+_SUCCESS = 2
 _SIGNAL = "/v1/metrics"
 """Where a collector takes metrics (OTLP specification 1.5, "OTLP/HTTP Request")."""
 
@@ -56,14 +59,36 @@ def pushed(meter: Meter, url: str, say: Callable[[str], object]) -> Iterator[Non
     logger = logging.getLogger("opentelemetry")
     logger.addHandler(logging.NullHandler())  # it would print to stderr in the midst of the progress
     logger.propagate = False
-    exporter = OTLPMetricExporter(endpoint=endpoint, timeout=_TIMEOUT_S)
+    session = _Session()
+    exporter = OTLPMetricExporter(endpoint=endpoint, timeout=_TIMEOUT_S, session=session)
 
     def push() -> str:
+        session.refused = ""
         done = exporter.export(metrics_data(meter))
-        return "" if done is MetricExportResult.SUCCESS else "does a collector listen there?"
+        failed = "" if done is MetricExportResult.SUCCESS else "does a collector listen there?"
+        return session.refused or failed
 
     with pushing(push, f"metrics to {endpoint}", 3 * _TIMEOUT_S, say):
         yield
+
+
+class _Session(requests.Session):
+    """Follows no redirect, and keeps what an answer says that is no success.
+
+    The exporter takes any status below 400 for one: metrics would be lost where a redirect turns a POST into a GET, or
+    names no other place.
+    """
+
+    refused = ""
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        """The answer to one request."""
+        answer = super().send(request, **{**options, "allow_redirects": False})
+        to = answer.headers.get("location")
+        redirect = f" to {to}: give --otlp the URL that takes metrics" if to else ""
+        taken = (answer.status_code or 0) // 100 == _SUCCESS
+        self.refused = "" if taken else f"status {answer.status_code}{redirect}"
+        return answer
 
 
 def metrics_data(meter: Meter) -> MetricsData:

@@ -393,8 +393,8 @@ class SuiteSchema(Schema):
     )
     warmup: WarmUpItem | None = Field(
         default=None,
-        description="load before each measurement: for a time, or until the server is steady; default: 1s, and with "
-        "`budget` until it is steady",
+        description="load before each measurement: for a time, or until the server is steady; default: 1s, with "
+        "`budget` until it is steady, and none before a load with a `count`",
         examples=["250ms", {"detect": {"at_most": "60s"}}],
         json_schema_extra={"default": "1s"},
     )

@@ -85,6 +85,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         loads=tuple(load.load(name, replayed.get(name, Replay()), UNSAID_NS) for name, load in schema.loads.items()),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
+        warms_counted=_asks_to_warm_up(schema, overrides),
         warmup_by=schema.loads[by].load(by) if isinstance(by, str) else by and by.load,
         trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
         auto=_auto(schema),
@@ -121,6 +122,13 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         raise UsageError(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", hint="write shorter axes")
     check_signed(changed)
     return changed
+
+
+def _asks_to_warm_up(schema: SuiteSchema, overrides: Overrides) -> bool:
+    """Whether the user asks for a warm-up, which otherwise has its default."""
+    quick = overrides.quick and schema.quick is not None and schema.quick.warmup is not None
+    written = schema.warmup is not None or schema.warmup_by is not None
+    return written or quick or overrides.warmup_ns is not None or overrides.warmup_detect
 
 
 def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) -> dict[str, tuple[Objective, ...]]:

@@ -8,8 +8,8 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{CancelBuilder, Fd, SubmitArgs, TimeoutFlags, Timespec};
-use io_uring::{IoUring, cqueue, opcode};
+use io_uring::types::{CancelBuilder, Fd, TimeoutFlags, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode};
 
 use self::buffers::Buffers;
 use super::{Chunk, Event, Io, Sending};
@@ -109,6 +109,14 @@ impl Uring {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Submit the queue, and have the kernel post the completions that it has. A wait that times out at once would set a timer,
+    /// which takes microseconds.
+    fn poll(&mut self) -> io::Result<usize> {
+        let queued = self.ring.submission().len() as u32;
+        // SAFETY: without an argument, the call reads only the ring.
+        unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, EnterFlags::GETEVENTS.bits(), None) }
     }
 
     fn fd(&self, connection: ConnectionId) -> Option<Fd> {
@@ -293,12 +301,7 @@ impl Io for Uring {
         if until_ns > 0 && until_ns < self.timer_ns {
             self.set_timer(until_ns)?;
         }
-        let submitter = self.ring.submitter();
-        let waited = if until_ns == 0 {
-            submitter.submit_with_args(1, &SubmitArgs::new().timespec(&Timespec::new()))
-        } else {
-            submitter.submit_and_wait(1)
-        };
+        let waited = if until_ns == 0 { self.poll() } else { self.ring.submitter().submit_and_wait(1) };
         match waited {
             Err(error) if !matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Err(error),
             _ => {

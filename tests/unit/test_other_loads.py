@@ -1,0 +1,54 @@
+"""Other loads on the machine: engines of other labs are seen, and nothing of the own lab."""
+
+import os
+
+from redline.plugins.linux.procfs import Stat
+from redline.plugins.monitors.other_loads import OtherLoads
+
+OWN_ENGINE, OTHER_ENGINE, OTHER_LAB = 50, 60, 61
+CHECKING = 70
+
+
+def process(name: bytes, parent: int) -> Stat:
+    return Stat(name=name, state="S", parent=parent, threads=1, rss_bytes=0, cpu_ns=0)
+
+
+def seen(*looks: dict[int, Stat], ours: frozenset[int] = frozenset({OWN_ENGINE})) -> dict[str, tuple[float, ...]]:
+    """The other labs that were seen in these looks at the processes of a machine."""
+    rest = iter(looks)
+    loads = OtherLoads(lambda: next(rest), lambda pid: pid == CHECKING)
+    for _ in looks:
+        loads.look()
+    return {series.name: series.values for series in loads.series(ours)}
+
+
+LAB = {OTHER_LAB: process(b"redline", 1), OTHER_ENGINE: process(b"redline-engine", OTHER_LAB)}
+
+
+def test_an_engine_of_another_lab_is_seen_whenever_it_ran() -> None:
+    named = {f"other_load:redline ({OTHER_LAB})": (1.0, 1.0)}
+    assert seen(LAB) == named, "it ran at the only look"
+    assert seen({}, LAB, {}) == named, "it ran in between"
+    assert seen(LAB, LAB, LAB) == named, "however often: a long load keeps no more of it"
+
+
+def test_a_lab_that_is_hidden_is_named_by_its_number() -> None:
+    assert seen({OTHER_ENGINE: process(b"redline-engine", 7)}) == {"other_load:process (7)": (1.0, 1.0)}
+
+
+def test_nothing_of_the_own_lab_is_another_load() -> None:
+    own = {
+        OWN_ENGINE: process(b"redline-engine", 1),
+        51: process(b"redline-engine", os.getpid()),
+        52: process(b"redline-engine", OWN_ENGINE),
+    }
+    assert seen(own) == {}
+
+
+def test_the_processes_of_another_load_are_one() -> None:
+    shards = {number: process(b"redline-engine", OTHER_ENGINE) for number in range(100, 104)}
+    assert len(seen(LAB | shards)) == 1
+
+
+def test_what_only_checks_answers_is_no_load() -> None:
+    assert seen({CHECKING: process(b"redline-engine", OTHER_LAB), 5: process(b"cargo", 1)}) == {}
