@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
 from redline.analysis.percentiles import LoadedRequests, journey_report, request_reports
@@ -272,6 +273,7 @@ class SearchState:
         answers = self.search.limits() if isinstance(step, Proposal) or self.broken else step.limits
         ended, reason = self._ending(step)
         build, runtime = self._build
+        seen = Seen(tuple(self.probes), tuple(self.findings), tuple(self.made))
         cell, paths = self.cell, {request.path for request in self.cell.scenario.requests}
         limit = CellLimit(
             slug=cell.slug,
@@ -287,7 +289,7 @@ class SearchState:
             ended=ended,
             reason=reason,
             confirmed=isinstance(step, Converged) and step.confirmed and not self.broken,
-            limits=tuple(answer(limit, self.search) for limit in answers) if self.search.evidence else (),
+            limits=tuple(answer(limit, self.search, seen) for limit in answers) if self.search.evidence else (),
             probes=tuple(self.probes),
             starts=tuple(self.starts),
             findings=(*self.findings, *judge_starts(self.cell, tuple(self._servers.values()))),

@@ -203,7 +203,7 @@ def _answer_rows(cell: CellLimit, place: int, named: str, scale: Scale | None) -
             _side(low, answer.passed_speed, known=answer.met_somewhere),
             _side(high, answer.failed_speed, known=answer.missed_somewhere),
             known_knee,
-            words(half_width(answer), method_text(answer), _width(answer), answer.reason),
+            words(half_width(answer), method_text(answer), _width(answer), answer.reason, *answer.doubts),
             *((strip,) if strip else ()),
         )
 
