@@ -83,9 +83,7 @@ def check(cell: CellLimit) -> None:
             assert f"{min(missed):,.0f}/s" in sentence
     made = report(cell)
     assert sentence in RENDERERS["md"](made).decode().replace("&lt;", "<")
-    (row,) = [
-        row for row in csv.DictReader(io.StringIO(RENDERERS["csv"](made).decode())) if row["row"] == "limit"
-    ]
+    (row,) = [row for row in csv.DictReader(io.StringIO(RENDERERS["csv"](made).decode())) if row["row"] == "limit"]
     assert row["doubts"] == "; ".join(limit.doubts)
     assert LimitAnswer.model_validate(json.loads(RENDERERS["json"](made))["cells"][0]["limits"][0]) == limit
 
@@ -128,7 +126,7 @@ def by_hand(
 
 
 def test_a_rate_that_met_is_never_denied() -> None:
-    said = by_hand((4253, "met"), (69, "missed"), (69, "missed"), low=None, high=9000.0)
+    said = by_hand((69, "missed"), (4253, "met"), (69, "missed"), low=None, high=9000.0)
     assert "no rate is known" not in said
     assert "1 of 3 probes met it, the highest at 4,253/s" in said
     assert "2 of 3 probes missed it, the lowest at 69/s" in said

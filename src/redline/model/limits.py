@@ -223,6 +223,7 @@ class CellLimit(Frozen):
     ended: SearchEnd = Field(description="exhausted: no probes left, a side unknown; broken: a probe could not be made")
     reason: str = Field(default="", description="why there is no limit, if doomed, or why a probe could not be made")
     confirmed: bool = Field(description="whether new probes at both ends agreed")
+    left_out: str = omitted_if_default("", "what the time of the search did not allow any more")
     limits: tuple[LimitAnswer, ...]
     probes: tuple[LimitProbe, ...] = Field(description="in chronological order")
     starts: tuple[LimitStart, ...] = omitted_if_default((), "the server's starts with their warm-ups, in order")

@@ -160,7 +160,8 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 
 def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:
     """Say what a server sustains, what speaks against it, and why its requests failed if it sustains nothing."""
-    return "; ".join((_limit(cell.server, answer), *answer.doubts)) + _failures(cell, answer)
+    late = (f"the time was over before {cell.left_out}",) if cell.left_out else ()
+    return "; ".join((_limit(cell.server, answer), *answer.doubts, *late)) + _failures(cell, answer)
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
