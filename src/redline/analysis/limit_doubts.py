@@ -100,7 +100,7 @@ class Seen:
             (finding.kind, finding.position)
             for finding in self.findings
             if finding.position is not None and finding.grade is not Grade.NOTE
-            if RULES[finding.kind].passes or finding.kind in DISTURBANCES
+            if "response times are too high" in RULES[finding.kind].biases or finding.kind in DISTURBANCES
         }
         if kinds := Counter(kind for kind, _ in found):
             counts = (f"{kind} in {count} of {len(self.probes)} probes" for kind, count in sorted(kinds.items()))

@@ -26,11 +26,14 @@ from redline.ports import Launch
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
 from redline.search import Converged, Doomed, Evidence, Exhausted, Limit, Proposal
+from redline.search.times import AROUND_NS
 from redline.storage.runs import RunStore
 
 AGAIN = "again: the host had taken CPU time"
 WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
 """Waits before disturbed probes of a search are repeated, in seconds: hosts are busy for a moment or for minutes."""
+_REPORT = 3
+"""How long the report takes, in times of what is around a load."""
 MOST_OF_ONE = 3
 """The waits of a single probe: a busy first minute must not use up the waits of the probes near the limit."""
 
@@ -76,6 +79,8 @@ class CellSearch:
     """The seconds that the session still has: no load begins that would not end in them."""
     now: Callable[[], float] = time.monotonic
     _start_s: float = 0.0
+    _around_s: float = AROUND_NS / 1e9
+    """What the last load took besides its own time: on a busy machine that is much."""
     _prober: Prober | None = None
     _cold: bool = True
     _confirmed_on: int = 0
@@ -176,7 +181,8 @@ class CellSearch:
             seconds += (
                 self._start_s + (self.cell.warmup_ns + min(self.cell.warmup_ns, self.cell.load.duration_ns)) / 1e9
             )
-        return seconds <= self.left_s()
+        # After the last load the report is written, which takes about as long as what is around a few loads.
+        return seconds + (1 + _REPORT) * self._around_s <= self.left_s()
 
     def _ends(self, before: str) -> None:
         """Store that the time of the search was over before this."""
@@ -202,7 +208,10 @@ class CellSearch:
             # A probe is not made again where the wait and another one would not end in time.
             is_last = not most_left or not self._fits(2 * self._probe_s(step.rate_per_s) + self._waits_s[0])
             left = 0 if is_last else most_left
+            began_s = self.now()
             evidence = self._keep(prober.probe(step, phase, retries_left=left, again=again))
+            if evidence is not None and not evidence.hopeless:
+                self._around_s = max(0.0, self.now() - began_s - self._probe_s(step.rate_per_s))
             if evidence is None or not evidence.passing or not left:
                 return
             wait_s = self._waits_s.pop(0)

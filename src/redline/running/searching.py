@@ -83,8 +83,12 @@ class SearchSession:
         listener: SessionListener,
         *,
         is_kept: bool = True,
+        spent_s: float = 0.0,
     ) -> "SearchSession":
-        """Build the servers, and store the request. Raises RedlineError."""
+        """Build the servers, and store the request. Raises RedlineError.
+
+        `spent_s`: what of the search's time the command has spent already; builds take none of it.
+        """
         store = RunStore(folder)
         store.check_free()
         built = build_all(asked.suite, bench.tools.launcher, listener)
@@ -92,7 +96,7 @@ class SearchSession:
         check_left(plan, "search", "`redline list` says what can be built here")
         manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
         store.create(manifest, source.kept)
-        return cls(store, manifest, bench, listener, is_kept)
+        return cls(store, manifest, bench, listener, is_kept, [time.monotonic() - spent_s])
 
     @classmethod
     def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
