@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 from rich.console import Console
 
 from redline.cli import places
@@ -39,7 +38,7 @@ _WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json", *WHILE_IT_RUNS}
 
 def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval."""
-    console = progress_console(flags)
+    began_unix_s, console = time.time(), progress_console(flags)
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
@@ -51,7 +50,6 @@ def execute(flags: LimitFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)
             return
-        began_unix_s = psutil.Process().create_time()
         session = created(flags, workplace, view, console, began_unix_s)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
