@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer, probe, with_curve
 from redline.model import AttachedServer, Cell, Histogram, Objective, Skipped, Suite, Variant
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
@@ -50,7 +51,7 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
         ended="converged" if isinstance(step, Converged) else "doomed" if isinstance(step, Doomed) else "exhausted",
         reason=getattr(step, "reason", ""),
         confirmed=getattr(step, "confirmed", False),
-        limits=tuple(answer(each, search) for each in step.limits),
+        limits=tuple(answer(each, search, Seen(probes)) for each in step.limits),
         probes=tuple(probes),
     )
     return with_curve(limit, judge_overload(plan, server.slices(plan, rng)))

@@ -9,6 +9,7 @@ from math import log
 
 import numpy as np
 
+from redline.analysis.limit_doubts import Seen
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
 from redline.model import Verdict
@@ -27,7 +28,7 @@ def one_search(capacity: int, seed: int) -> tuple[LimitAnswer, ...]:
     """The answer of a search on a queue."""
     search = Search({OBJECTIVE: parse_objectives(OBJECTIVE)}, Settings())
     end = searched(search, Queue(exponential(capacity)), 1000 * capacity + seed)
-    return tuple(answer(each, search) for each in end.limits)
+    return tuple(answer(each, search, Seen(())) for each in end.limits)
 
 
 def main() -> None:

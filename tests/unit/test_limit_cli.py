@@ -9,6 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from redline.analysis import search_state
+from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer
 from redline.cli.command_line import LimitFlags, app
 from redline.cli.limit_flags import read_servers_search, read_sets, read_suites_search
@@ -363,5 +364,5 @@ def test_an_open_side_says_no_more_than_is_true() -> None:
 def test_what_was_never_probed_was_neither_met_nor_missed() -> None:
     search = Search(read_sets(["good: p99 < 20ms"]))
     limit = Limit("good", None, None, None, decided=False, modelled=False, binding="p99 < 20ms")
-    result = answer(limit, search)
+    result = answer(limit, search, Seen(()))
     assert (result.met_somewhere, result.missed_somewhere) == (False, False)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from redline.analysis.compare import unwanted
+from redline.analysis.limit_doubts import Seen
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
 from redline.model import Suite, Verdict
@@ -162,7 +163,7 @@ def test_the_ratio_of_two_queues_is_found() -> None:
         search, rng = Search({"p99 < 50ms": objectives}, Settings()), np.random.default_rng([0, capacity])
         while isinstance(step := search.next(), Proposal):
             search.add(Queue(exponential(capacity)).probe(step.rate_per_s, rng, whole=step.whole))
-        answers.append(tuple(answer(each, search) for each in step.limits))
+        answers.append(tuple(answer(each, search, Seen(())) for each in step.limits))
     found = judged(*answers)
     assert found.verdict is Verdict.FASTER
     assert found.ratio is not None

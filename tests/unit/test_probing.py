@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer
 from redline.analysis.limits import probe as published
 from redline.analysis.probe_loads import slice_of
@@ -140,7 +141,7 @@ def test_the_result_has_every_probe_and_answer() -> None:
     search = Search({"good": parse_objectives("p99 < 20ms")})
     evidence = Evidence(1000, tuple(slice_of(interval(n, due=100, done=100)) for n in range(50)))
     search.add(evidence)
-    (result,) = (answer(limit, search) for limit in search.limits())
+    (result,) = (answer(limit, search, Seen(())) for limit in search.limits())
     assert (result.passed_per_s, result.failed_per_s) == (1000, None)
     assert published(evidence, search.sets, "to begin with").answered_per_s == pytest.approx(1000)
     assert "1.00 k/s" in probe_line(evidence, "to begin with", 1)

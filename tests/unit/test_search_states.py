@@ -46,7 +46,14 @@ def test_bounds_that_a_later_probe_contradicts_expand_again() -> None:
         TriedRate(400, "missed", 1),
     ]
     assert bounds(steps[:2]) == (100, 200)
-    assert bounds(steps) == (100, 400)
+    assert bounds([*steps[:2], TriedRate(220, "met", 1), *steps[3:]]) == (100, 400)
+
+
+def test_a_miss_far_below_what_passed_is_a_stall_until_it_repeats() -> None:
+    others = [TriedRate(100, "met", 1), TriedRate(300, "met", 1), TriedRate(400, "missed", 1)]
+    assert bounds([*others, TriedRate(69, "missed", 1)]) == (300, 400)
+    assert bounds([*others, TriedRate(69, "missed", 2)]) == (None, 400)
+    assert bounds([*others, TriedRate(200, "missed", 2)]) == (100, 400)
 
 
 def test_a_queue_that_only_grows_has_failed_however_fast_it_still_answers() -> None:

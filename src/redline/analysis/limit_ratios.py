@@ -22,7 +22,9 @@ class _LimitPair:
 
     @property
     def confidence(self) -> float | None:
-        """The lower confidence of the two; None if either limit is known by single rates only."""
+        """The lower confidence of the two; None if either limit is known by single rates only, or is contested."""
+        if self.ours.is_contested or self.theirs.is_contested:
+            return None
         ours, theirs = self.ours.confidence, self.theirs.confidence
         return None if ours is None or theirs is None else min(ours, theirs)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from redline.analysis.limit_doubts import Seen
 from redline.model import Histogram, JourneyReport, Objective, ObjectiveState, RequestReport
 from redline.model.failures import FirstFailure
 from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeState
@@ -17,8 +18,9 @@ def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
     return limit.with_curve(points, knee(points), beyond)
 
 
-def answer(limit: Limit, search: Search) -> LimitAnswer:
-    """The answer for a set of objectives, with its conditions."""
+def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
+    """The answer for a set of objectives, with its conditions, and with what all its probes say against it."""
+    met_at, missed_at = seen_by.met_at(limit.name), seen_by.missed_at(limit.name)
     conditions = search.sets[limit.name]
     seen = [_state(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
     return LimitAnswer(
@@ -30,14 +32,17 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         method="queue" if limit.modelled else "single rates",
         binding=limit.binding,
         conditions=tuple(condition.text for condition in conditions),
-        met_somewhere=any(state != "missed" for state in seen),
-        missed_somewhere=any(state != "met" for state in seen),
+        met_somewhere=met_at is not None or any(state != "missed" for state in seen),
+        missed_somewhere=missed_at is not None or any(state != "met" for state in seen),
         reason=limit.reason,
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
         binds_alone=limit.binds_alone,
         passed_speed=_speed(limit.low_per_s, search),
         failed_speed=_speed(limit.high_per_s, search),
+        met_at_per_s=met_at,
+        missed_at_per_s=missed_at,
+        doubts=tuple(seen_by.doubts(limit.name, limit.low_per_s, limit.high_per_s)),
     )
 
 

@@ -6,7 +6,9 @@ Pure: the state follows from the plan and the recordings alone.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
+from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
 from redline.analysis.percentiles import LoadedRequests, journey_report, request_reports
@@ -76,6 +78,8 @@ class SearchState:
     findings: list[Finding] = field(default_factory=list)
     made: list[SearchedLoad] = field(default_factory=list)
     broken: str = ""
+    left_out: str = ""
+    """What there was no time for, once the time of the search is over."""
     retries: int = 0
     loads: int = 0
     next_start: int = 0
@@ -180,8 +184,8 @@ class SearchState:
             self._encoded |= dict.fromkeys(recording.traffic.encoded)
         if recording.traffic is not None and made.phase != "start":
             self.made.append(searched_load(made, recording.traffic, len(self.probes)))
-        if made.phase == "overload":
-            self._overload = made
+        if made.phase in ("overload", "over"):
+            self._add_end(made)
             return None
         self.broken = self._failure_of(made)
         if made.phase == "warmup" and not self.broken:
@@ -214,6 +218,14 @@ class SearchState:
         if not self.broken:
             self._take(made, evidence)
         return evidence
+
+    def _add_end(self, made: ProbeRecording) -> None:
+        """Take in the overload test, or that there was no time for more."""
+        if made.phase == "overload":
+            self._overload = made
+            return
+        self.next()  # takes in the last probe
+        self.left_out = made.why
 
     def next(self) -> Proposal | Converged | Exhausted | Doomed:
         """The search's next proposal, or its end."""
@@ -252,7 +264,7 @@ class SearchState:
     @property
     def ended(self) -> bool:
         """Whether nothing is left to do for this cell."""
-        if self.broken:
+        if self.broken or self.left_out:
             return True
         if isinstance(self.next(), Proposal) or self.curve_left():
             return False
@@ -272,6 +284,7 @@ class SearchState:
         answers = self.search.limits() if isinstance(step, Proposal) or self.broken else step.limits
         ended, reason = self._ending(step)
         build, runtime = self._build
+        seen = Seen(tuple(self.probes), tuple(self.findings), tuple(self.made))
         cell, paths = self.cell, {request.path for request in self.cell.scenario.requests}
         limit = CellLimit(
             slug=cell.slug,
@@ -286,8 +299,9 @@ class SearchState:
             host=self._host,
             ended=ended,
             reason=reason,
+            left_out=self.left_out,
             confirmed=isinstance(step, Converged) and step.confirmed and not self.broken,
-            limits=tuple(answer(limit, self.search) for limit in answers) if self.search.evidence else (),
+            limits=tuple(answer(limit, self.search, seen) for limit in answers) if self.search.evidence else (),
             probes=tuple(self.probes),
             starts=tuple(self.starts),
             findings=(*self.findings, *judge_starts(self.cell, tuple(self._servers.values()))),
@@ -306,6 +320,9 @@ class SearchState:
                 return "exhausted", ""
             case Doomed():
                 return "doomed", step.reason
+            case Proposal() if self.left_out:
+                sides = [(limit.low_per_s, limit.high_per_s) for limit in self.search.limits()]
+                return ("converged" if sides and None not in chain(*sides) else "exhausted"), ""
             case Proposal():
                 return "interrupted", ""
 
@@ -416,6 +433,8 @@ class SearchState:
             plan = self.overload_wanted()
             if isinstance(plan, str) and not isinstance(step, Proposal):
                 return plan
+            if self.left_out and self.terms.beyond:
+                return "the time of the search was over"
             never = self.cell.variant.is_attached or not self.terms.beyond
             return plan if isinstance(plan, str) and never else "it was not reached"
         made = self._overload

@@ -2,6 +2,7 @@
 
 import string
 from collections.abc import Callable
+from math import ceil
 
 from redline.analysis.probe_loads import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
@@ -13,13 +14,11 @@ from redline.cli.request_flags import Placed, aborted_when, compared, of_project
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.quantities import parse_duration
-from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, probe_times
+from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, least_ns, probe_times
 from redline.suite import SHORTEST_PROBE_NS
 from redline.suite.project import Project
 from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.urls import is_url
-
-_LONGER = "give 2m for each server, or leave it out"
 
 
 def limit_document(
@@ -99,7 +98,9 @@ def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, 
         trials = (TRIALS if flags.trials is None else flags.trials) if starts else 0
         times = probe_times(lasts_ns, servers, flags.probes, trials)
         if times.probe_ns < SHORTEST_PROBE_NS:
-            raise UsageError(f"--for {flags.lasts} is too short: a probe takes 1 s at least", hint=_LONGER)
+            least = f"{ceil(least_ns(servers, trials) / 1e9)}s"
+            message = f"--for {flags.lasts} is too short: this search takes {least} at least, with the shortest probes"
+            raise UsageError(message, hint=f"give --for {least} or more, or leave it out")
         lasts = Given(f"--for {flags.lasts}", _exact(times.probe_ns))
         longest = Given(f"--for {flags.lasts}", _exact(times.warmup_ns))
         warmup = {"detect": {"at_most": longest}} if times.detects else longest

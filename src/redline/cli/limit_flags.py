@@ -39,7 +39,7 @@ from redline.cli.written import read_written
 from redline.errors import UsageError
 from redline.model import Load, Objective, Open, Profile, Suite, Variant
 from redline.model.search import SearchTerms
-from redline.quantities import did_you_mean, duration, parse_rate
+from redline.quantities import did_you_mean, duration, parse_duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
@@ -196,6 +196,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         beyond=starts and not by_probe and not flags.no_beyond,
         curve=starts and not by_probe,
         by_probe=by_probe,
+        lasts_ns=None if flags.lasts is None else parse_duration(flags.lasts),
         workers=None
         if starts and flags.threads is None
         else read_workers(1 if flags.threads is None else flags.threads, connections),

@@ -20,6 +20,8 @@ from redline.model.report import ObjectiveState, Report
 from redline.model.timeline import SearchedLoad
 from redline.model.traffic import ENCODED
 
+FAR_BELOW = 0.85
+"""The share of a rate below which another is far below it: nearer to a limit, chance alone makes probes differ."""
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
 SearchEnd = Literal["converged", "exhausted", "doomed", "broken", "interrupted"]
@@ -58,6 +60,18 @@ class LimitAnswer(Frozen):
         None, "of a recording: how much faster than recorded it was sent at `passed_per_s`, which is its mean"
     )
     failed_speed: float | None = omitted_if_default(None, "of a recording: the same for `failed_per_s`")
+    met_at_per_s: float | None = omitted_if_default(None, "the highest rate at which a probe met it, if any did")
+    missed_at_per_s: float | None = omitted_if_default(None, "the lowest rate at which a probe missed it, if any did")
+    doubts: tuple[str, ...] = omitted_if_default(
+        (), "what speaks against the interval: probes that contradict it, answers that changed, disturbance"
+    )
+
+    @property
+    def is_contested(self) -> bool:
+        """Whether a probe met it above the rate from which it is missed: no chance at a limit, but another server."""
+        if self.met_at_per_s is None or self.failed_per_s is None:
+            return False
+        return FAR_BELOW * self.met_at_per_s > self.failed_per_s
 
 
 class LimitStart(Frozen):
@@ -209,6 +223,7 @@ class CellLimit(Frozen):
     ended: SearchEnd = Field(description="exhausted: no probes left, a side unknown; broken: a probe could not be made")
     reason: str = Field(default="", description="why there is no limit, if doomed, or why a probe could not be made")
     confirmed: bool = Field(description="whether new probes at both ends agreed")
+    left_out: str = omitted_if_default("", "what the time of the search did not allow any more")
     limits: tuple[LimitAnswer, ...]
     probes: tuple[LimitProbe, ...] = Field(description="in chronological order")
     starts: tuple[LimitStart, ...] = omitted_if_default((), "the server's starts with their warm-ups, in order")

@@ -9,7 +9,7 @@ from redline.model.load import Load, Open
 from redline.model.plan import Objective
 from redline.model.recording import Recording
 
-LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve", "overload"]
+LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve", "overload", "over"]
 
 
 class SearchTerms(Frozen):
@@ -27,6 +27,7 @@ class SearchTerms(Frozen):
     beyond: bool = Field(description="whether an overload test follows")
     curve: bool = omitted_if_default(default=True, description="whether missing rates of the curve are probed")
     by_probe: bool = omitted_if_default(default=False, description="servers are alive at once and take turns by probes")
+    lasts_ns: int | None = omitted_if_default(None, "the most time of the whole session; null: as long as it takes")
     workers: int | None = omitted_if_default(None, "of the engine; null for a worker on each of its cores")
 
 
@@ -42,7 +43,7 @@ class ProbeRecording(Frozen):
         "warmup: users with zero think time on a fresh start; "
         "approach: then a rate below the first probe; "
         "search, confirm: a probe of the search, with `confirm` on a separate start; curve: a probe for the "
-        "curve only; overload: the overload test"
+        "curve only; overload: the overload test; over: no load, since the time of the search was over"
     )
     why: str = omitted_if_default("", "why this rate was tried")
     load: Load = Field(description="the load, also if it did not run")

@@ -13,8 +13,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from math import inf
 from typing import Protocol
 
+from redline.analysis.probe_loads import under_probe
 from redline.analysis.search_state import SearchState
 from redline.errors import DriveError, LaunchError
 from redline.model import Cell, Failure, Interval, PlannedTrial
@@ -24,11 +26,14 @@ from redline.ports import Launch
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
 from redline.search import Converged, Doomed, Evidence, Exhausted, Limit, Proposal
+from redline.search.times import AROUND_NS
 from redline.storage.runs import RunStore
 
 AGAIN = "again: the host had taken CPU time"
 WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
 """Waits before disturbed probes of a search are repeated, in seconds: hosts are busy for a moment or for minutes."""
+_REPORT = 3
+"""How long the report takes, in times of what is around a load."""
 MOST_OF_ONE = 3
 """The waits of a single probe: a busy first minute must not use up the waits of the probes near the limit."""
 
@@ -70,6 +75,12 @@ class CellSearch:
     log_is_kept: bool = True
     pause: Callable[[float], object] = time.sleep
     is_over: Callable[[], bool] = lambda: False
+    left_s: Callable[[], float] = lambda: inf
+    """The seconds that the session still has: no load begins that would not end in them."""
+    now: Callable[[], float] = time.monotonic
+    _start_s: float = 0.0
+    _around_s: float = AROUND_NS / 1e9
+    """What the last load took besides its own time: on a busy machine that is much."""
     _prober: Prober | None = None
     _cold: bool = True
     _confirmed_on: int = 0
@@ -122,6 +133,10 @@ class CellSearch:
 
     def _search(self) -> bool:
         while isinstance(step := self._next(), Proposal):
+            if not self._has_time(
+                step.rate_per_s, "both ends of the answer were known and confirmed", step.fresh_start
+            ):
+                return False
             if step.fresh_start not in (0, self._confirmed_on):
                 self._confirmed_on = step.fresh_start
                 if self._prober is not None and not self.state.terms.by_probe:
@@ -132,11 +147,50 @@ class CellSearch:
                 self._prober.let_drain()  # a backlog would disturb the server whose turn is next
                 return True
         for rate_per_s in self.state.curve_left():
+            if not self._has_time(rate_per_s, "the curve was complete"):
+                return False
             self._probe(Proposal(rate_per_s, "for the curve"), "curve")
         plan = self.state.overload_wanted()
         if not isinstance(plan, str) and not self.state.ended:
+            if not self._fits(plan.seconds):
+                self._ends("the overload test")
+                return False
             self._keep(self._warm_prober(lambda: plan.calm_per_s).overload(plan))
         return False
+
+    def _has_time(self, rate_per_s: float, before: str, fresh_start: int = 0) -> bool:
+        """Whether a probe at this rate ends in the time of the search; else the search is over, and this is stored."""
+        if self._prober is not None:
+            self._prober.let_drain()
+        starts = fresh_start not in (0, self._confirmed_on)
+        if self._fits(self._probe_s(rate_per_s), starts=starts):
+            return True
+        self._ends(before)
+        return False
+
+    def _probe_s(self, rate_per_s: float) -> float:
+        """The length of a probe with its warm-up, in seconds."""
+        load = self.state.load_at(rate_per_s)
+        return (load.duration_ns + under_probe(self.cell, load).warmup_ns) / 1e9
+
+    def _fits(self, seconds: float, *, starts: bool = False) -> bool:
+        """Whether a load of this length ends in the time that is left; the first start of a server always begins."""
+        if not self.state.loads and self._prober is None:
+            return True
+        if starts or self._prober is None:
+            seconds += (
+                self._start_s + (self.cell.warmup_ns + min(self.cell.warmup_ns, self.cell.load.duration_ns)) / 1e9
+            )
+        # After the last load the report is written, which takes about as long as what is around a few loads.
+        return seconds + (1 + _REPORT) * self._around_s <= self.left_s()
+
+    def _ends(self, before: str) -> None:
+        """Store that the time of the search was over before this."""
+        number = self._prober.start if self._prober is not None else max(self.state.next_start - 1, 0)
+        self._store(self._without_load(number, "over", before))
+
+    def _pause(self, seconds: float) -> None:
+        self.pause(min(seconds, max(self.left_s(), 0.0)))
 
     def _next(self) -> Proposal | Converged | Exhausted | Doomed:
         """What the search proposes next; the listener gets what that rests on."""
@@ -149,15 +203,21 @@ class CellSearch:
         """Make a probe, and repeat it while the host disturbs it, as often as the waits allow."""
         most = min(len(self._waits_s), MOST_OF_ONE)
         prober = self._warm_prober(lambda: self._rate_of(step))
-        step = replace(step, rate_per_s=self._rate_of(step))
-        for left in range(most, -1, -1):
-            evidence = self._keep(prober.probe(step, phase, retries_left=left, again=left < most))
+        step, again = replace(step, rate_per_s=self._rate_of(step)), False
+        for most_left in range(most, -1, -1):
+            # A probe is not made again where the wait and another one would not end in time.
+            is_last = not most_left or not self._fits(2 * self._probe_s(step.rate_per_s) + self._waits_s[0])
+            left = 0 if is_last else most_left
+            began_s = self.now()
+            evidence = self._keep(prober.probe(step, phase, retries_left=left, again=again))
+            if evidence is not None and not evidence.hopeless:
+                self._around_s = max(0.0, self.now() - began_s - self._probe_s(step.rate_per_s))
             if evidence is None or not evidence.passing or not left:
                 return
             wait_s = self._waits_s.pop(0)
             self.listener.waits(wait_s)
-            self.pause(wait_s)
-            step = replace(step, why=AGAIN)
+            self._pause(wait_s)
+            step, again = replace(step, why=AGAIN), True
 
     def _rate_of(self, step: Proposal) -> float:
         """Return the rate of a step; the warm-up may have changed where the search begins."""
@@ -183,7 +243,9 @@ class CellSearch:
         log, seed = logs / "server.log", self._seed + number
         try:
             launch = Launch(self.cell.variant, self.tools.placement, log, seed, log_is_kept=self.log_is_kept)
+            began_s = self.now()
             server = self._stack.enter_context(self.tools.launcher.running(launch))
+            self._start_s = self.now() - began_s
         except LaunchError as error:
             self._store(self._not_loaded(number, failure_of("launch", error.kind, error, error.log_tail)))
             raise
@@ -201,7 +263,7 @@ class CellSearch:
             workers=self.state.terms.workers,
             log_is_kept=self.log_is_kept,
             on_interval=self._seen,
-            pause=self.pause,
+            pause=self._pause,
             is_over=self.is_over,
         )
 
@@ -224,14 +286,20 @@ class CellSearch:
         return self.state.add(made)
 
     def _not_loaded(self, start: int, failure: Failure) -> ProbeRecording:
-        """Return the recording of a start without a load."""
+        """Return the recording of a start that failed before a load."""
+        made = self._without_load(start, "start")
+        return made.model_copy(update={"recording": made.recording.failed(failure)})
+
+    def _without_load(self, start: int, phase: LoadPhase, why: str = "") -> ProbeRecording:
+        """Return a recording without a load."""
         planned = PlannedTrial(cell_id=self.cell.id, round=start, position=self.state.loads, seed=self._seed)
         return ProbeRecording(
-            phase="start",
+            phase=phase,
+            why=why,
             load=self.cell.load,
             workers=self.tools.workers(self.cell.load, self.state.terms.workers),
             retries_left=0,
-            recording=new_recording(planned).failed(failure),
+            recording=new_recording(planned),
         )
 
     @property

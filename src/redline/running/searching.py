@@ -4,10 +4,12 @@ The rest of a search is read from the directory, so it can be resumed from any p
 """
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from redline.analysis.limit_report import search_order
@@ -62,6 +64,14 @@ class SearchSession:
     bench: Workbench
     listener: SessionListener
     is_kept: bool = True
+    began_s: list[float] = field(default_factory=list)
+
+    def left_s(self) -> float:
+        """The seconds that are left of the time of the search, whose servers are built; infinite if it has no limit."""
+        lasts_ns = self.manifest.terms.lasts_ns
+        if not self.began_s:
+            self.began_s.append(time.monotonic())
+        return inf if lasts_ns is None else lasts_ns / 1e9 - (time.monotonic() - self.began_s[0])
 
     @classmethod
     def create(  # noqa: PLR0913
@@ -73,8 +83,12 @@ class SearchSession:
         listener: SessionListener,
         *,
         is_kept: bool = True,
+        spent_s: float = 0.0,
     ) -> "SearchSession":
-        """Build the servers, and store the request. Raises RedlineError."""
+        """Build the servers, and store the request. Raises RedlineError.
+
+        `spent_s`: what of the search's time the command has spent already; builds take none of it.
+        """
         store = RunStore(folder)
         store.check_free()
         built = build_all(asked.suite, bench.tools.launcher, listener)
@@ -82,7 +96,7 @@ class SearchSession:
         check_left(plan, "search", "`redline list` says what can be built here")
         manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
         store.create(manifest, source.kept)
-        return cls(store, manifest, bench, listener, is_kept)
+        return cls(store, manifest, bench, listener, is_kept, [time.monotonic() - spent_s])
 
     @classmethod
     def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
@@ -102,6 +116,7 @@ class SearchSession:
     def execute(self) -> tuple[LimitReport, bool]:
         """Search the rest, and write the views. Returns the report, and whether the search was interrupted."""
         leave_cores(self.bench)
+        self.left_s()  # it begins now
         with self.store.locked():
             interrupted = self._search()
             return write_search_views(self.store), interrupted
@@ -235,6 +250,7 @@ class _SiteSearch:
             log_is_kept=self.session.is_kept,
             pause=self.is_over.wait,
             is_over=self.is_over.is_set,
+            left_s=self.session.left_s,
         )
 
 

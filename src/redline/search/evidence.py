@@ -25,6 +25,8 @@ FEWEST = 10
 _LONG = 0.99
 """Requests slower than this percentile are fewer than `LEAST_SHARE`, and cannot make a backlog look hopeless."""
 _MUCH_LEFT = 0.3
+_STALLED = 10.0
+"""The fewest answers that a stall lacks: by chance, so many are missing once in 20,000 times."""
 _QUARTERS = 4
 SLOWED = 2.0
 
@@ -259,6 +261,26 @@ def overloaded(evidence: Evidence) -> bool:
     if evidence.hopeless or not hopeless(evidence.timed):
         return evidence.hopeless
     return evidence.speed is None or (slows(evidence) and _grows_throughout(answering(evidence.timed)))
+
+
+@lru_cache(maxsize=256)
+def stall_ns(evidence: Evidence) -> int:
+    """The longest time in which a server ended no request although some waited, in nanoseconds; 0 for none.
+
+    An overloaded server is busy and goes on to answer; one that stands still may have been stopped by something else.
+    The time lacks ten answers at least, at the rate at which requests ended in the rest of the probe.
+    """
+    timed = evidence.timed
+    ended, waiting = evidence.counted("ended"), evidence.backlog() > 0
+    first = int(np.argmax(ended > 0)) if ended.any() else 0
+    longest_s = run_s = 0.0
+    for at in range(first, len(timed)):
+        run_s = run_s + timed[at].seconds if waiting[at] and not ended[at] else 0.0
+        longest_s = max(longest_s, run_s)
+    if not ended.any():
+        return round(evidence.seconds * 1e9)
+    lacked = float(ended.sum()) / max(evidence.seconds - longest_s, 1e-9) * longest_s
+    return round(longest_s * 1e9) if lacked >= _STALLED else 0
 
 
 def _grows_throughout(slices: Sequence[ProbeSlice]) -> bool:

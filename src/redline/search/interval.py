@@ -10,10 +10,10 @@ import numpy as np
 import scipy
 
 from redline.model import Objective
-from redline.search.evidence import Capacity, Evidence, capacity_of, overloaded
+from redline.search.evidence import Capacity, Evidence, capacity_of, overloaded, stall_ns
 from redline.search.queue_model import Aim, Known, ProbePoint, QueueFit, fit, scatter
 from redline.search.scattered import Scattered, scattered
-from redline.search.steps import QUANTILES, TriedRate, bounds, steps
+from redline.search.steps import QUANTILES, TriedRate, bounds, decisive, steps
 from redline.stats.objectives import DEPTHS
 
 FEWEST_STARTS = 3
@@ -130,7 +130,7 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
 
     None if the server answered more at a lower rate: overload made it slower, and its capacity is not known.
     """
-    over = [probe for probe in evidence if overloaded(probe) and not probe.client]
+    over = [probe for probe in evidence if overloaded(probe) and not probe.client and not stall_ns(probe)]
     capacities = [capacity for capacity in map(capacity_of, over) if capacity is not None]
     if not capacities:
         return None
@@ -153,19 +153,20 @@ def capped(
 
     The cap is the most that the server answered while it could not answer everything, with two standard deviations each
     way, over the share that the conditions on errors and on the achieved rate demand. Nothing is capped without such
-    conditions, or if the server kept up with a rate at which it answered more: overload then made it slower.
+    conditions, or if the server kept up with a rate at which it answered more: overload then made it slower. What it
+    answered to a client that was late or busy, it answered; what it answered while it stood still is no capacity.
     """
     if _replays(evidence):  # what it answers per second depends on when its requests fall due
         return low, high
     shares = [condition for condition in conditions if condition.metric in _SHARES and condition.request is None]
     share = max((1 - share.limit if share.below else share.limit for share in shares), default=0)
-    seen = [probe for probe in evidence if not probe.client]
-    capacities = [capacity for capacity in map(capacity_of, filter(_saturated, seen)) if capacity is not None]
+    saturated = [probe for probe in evidence if _saturated(probe) and not probe.client and not stall_ns(probe)]
+    capacities = [capacity for capacity in map(capacity_of, saturated) if capacity is not None]
     if not capacities or high is None or share <= 0:
         return low, high
     most = max(capacities, key=lambda capacity: capacity.per_s)
     least_per_s, most_per_s = ((most.per_s + sign * 2 * most.sd_per_s) / share for sign in (-1, 1))
-    if any(evidence.answered_per_s > share * most_per_s for evidence in seen if not _saturated(evidence)):
+    if any(probe.answered_per_s > share * most_per_s for probe in evidence if not _saturated(probe)):
         return low, high
     return low if low is None or low < most_per_s else least_per_s, min(high, most_per_s)
 
@@ -241,8 +242,9 @@ def _interval(
 
 def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float, float]:
     """The interval, widened to single rates that surely contradict it."""
-    passed = [step.rate_per_s for step in tried if step.state == "met"]
-    failed = [step.rate_per_s for step in tried if step.state == "missed"]
+    counted = decisive(tried)
+    passed = [step.rate_per_s for step in counted if step.state == "met"]
+    failed = [step.rate_per_s for step in counted if step.state == "missed"]
     return min([low, *failed]), max([high, *passed])
 
 

@@ -11,7 +11,7 @@ from math import ceil, floor, inf, log10
 from redline.model import Objective
 from redline.quantities import paced, significant
 from redline.search.ends import Checks, End, EndCheck
-from redline.search.evidence import Evidence
+from redline.search.evidence import Evidence, stall_ns
 from redline.search.interval import (
     NEAR_SHARE,
     Bounds,
@@ -221,7 +221,8 @@ class Search:
         tried = self._tried(name)
         failed = [step.rate_per_s for step in tried if step.state == "missed"]
         settings, wanted = self.settings, texts(self.sets[name])
-        if failed and len(failed) == len(tried) and min(failed) <= settings.lowest_per_s:
+        missed = sum(step.probes for step in tried if step.state == "missed")
+        if missed > 1 and len(failed) == len(tried) and min(failed) <= settings.lowest_per_s:
             return _not_even(f"{settings.said(min(failed))} does not meet {wanted}", settings.lower)
         if not tried or failed or tried[-1].rate_per_s < settings.highest_per_s:
             return None
@@ -271,6 +272,7 @@ class Search:
     def _step(self, name: str, known: Mapping[str, Bounds]) -> Proposal:
         return (
             self._bracket(name)
+            or self._stalled(name)
             or self._crossing(known)
             or self._spread(known)
             or self._again(known)
@@ -298,6 +300,13 @@ class Search:
         if below < min(failed) and not self.client_limited(below, name):
             return Proposal(below, "below what it answered when overloaded")
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
+
+    def _stalled(self, name: str) -> Proposal | None:
+        """Repeat the lowest rate that failed if its only probe stood still: once may be an accident of the machine."""
+        failed = next((step for step in self._tried(name) if step.state == "missed"), None)
+        if failed is None or failed.probes > 1 or not any(map(stall_ns, self._at(failed.rate_per_s))):
+            return None
+        return Proposal(failed.rate_per_s, "repeated: the server stood still, perhaps by accident")
 
     def _crossing(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """Probe between two answers that contradict each other, on a fresh start.

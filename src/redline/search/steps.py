@@ -8,7 +8,19 @@ import numpy as np
 import scipy
 
 from redline.model import Histogram, Objective, ObjectiveState
-from redline.search.evidence import Evidence, Floats, answering, batch_means, by_rate, growth, overloaded, slows
+from redline.model.limits import FAR_BELOW
+from redline.quantities import duration
+from redline.search.evidence import (
+    Evidence,
+    Floats,
+    answering,
+    batch_means,
+    by_rate,
+    growth,
+    overloaded,
+    slows,
+    stall_ns,
+)
 from redline.stats.objectives import surely_missed
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -134,7 +146,13 @@ def reason(evidence: Evidence, objective: Objective) -> str:
     if state == "missed":
         said = evidence.aborted if objective.metric == "aborted" else ""
         said = f"by {objective.text}" if objective.request is not None else said
-        return "its backlog only grew" if overloaded(evidence) else said
+        if overloaded(evidence):
+            return (
+                f"it answered nothing for {duration(pause)}"
+                if (pause := stall_ns(evidence))
+                else "its backlog only grew"
+            )
+        return said
     if state == "met":
         return f"in spite of this: {evidence.client}" if evidence.client else ""
     return _unclear(evidence, objective)
@@ -152,11 +170,21 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
     return "too near to tell"
 
 
+def decisive(tried: Sequence[TriedRate]) -> tuple[TriedRate, ...]:
+    """The rates without those that a single probe missed far below a rate that passed: a stall, until it repeats."""
+    passed = max((step.rate_per_s for step in tried if step.state == "met"), default=0.0)
+    return tuple(
+        step for step in tried if step.state != "missed" or step.probes > 1 or step.rate_per_s > FAR_BELOW * passed
+    )
+
+
 def bounds(tried: Sequence[TriedRate]) -> tuple[float | None, float | None]:
     """The [highest rate that passed, lowest that failed]; if these contradict each other, the bounds widen again.
 
-    A pass counts only below every failure, and a failure only above every pass: the rates between are open.
+    A pass counts only below every failure that is decisive, and a failure only above every pass: the rates between are
+    open.
     """
+    tried = decisive(tried)
     passes = [step.rate_per_s for step in tried if step.state == "met"]
     fails = [step.rate_per_s for step in tried if step.state == "missed"]
     low = [rate for rate in passes if not fails or rate < min(fails)]

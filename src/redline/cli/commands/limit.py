@@ -1,6 +1,7 @@
 """`redline limit`: the highest rate at which servers meet an objective."""
 
 import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ _WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json", *WHILE_IT_RUNS}
 
 def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval."""
-    console = progress_console(flags)
+    began_unix_s, console = time.time(), progress_console(flags)
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
@@ -49,12 +50,18 @@ def execute(flags: LimitFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)
             return
-        session = created(flags, workplace, view, console)
+        session = created(flags, workplace, view, console, began_unix_s)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 
-def created(flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console) -> SearchSession:
-    """The search that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
+def created(
+    flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console, began_unix_s: float | None = None
+) -> SearchSession:
+    """The search that the flags ask for, with its servers built, in a new directory. Raises RedlineError.
+
+    `began_unix_s`: when its time began, if that was before.
+    """
+    began_unix_s = began_unix_s or time.time()
     here, project = FromRepository(Path.cwd()), _project(flags)
     if (suites := [target for target in flags.targets if is_suite(target)]) and project is None:
         why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
@@ -69,7 +76,7 @@ def created(flags: LimitFlags, workplace: Workplace, view: SessionView, console:
         check_targets_are_whole(flags.targets)
         asked = read_servers_search(flags, here, project)
         folder = flags.output or Path(workplace.stack.enter_context(tempfile.TemporaryDirectory()), "search")
-    return _opened(asked, project, folder, flags, workplace, view, console)
+    return _opened(asked, project, folder, flags, workplace, view, console, time.time() - began_unix_s)
 
 
 def _project(flags: LimitFlags) -> Project | None:
@@ -98,6 +105,7 @@ def _opened(
     workplace: Workplace,
     view: SessionView,
     console: Console,
+    spent_s: float,
 ) -> SearchSession:
     """Show the plan, build, and open the directory. Raises RedlineError."""
     request, source = asked.request, asked.source
@@ -116,4 +124,4 @@ def _opened(
             console.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
         show_search_plan(plan, asked.most_probes, asked.ignored, asked.unprofiled, request.terms, console)
     is_kept = bool(source.file) or flags.output is not None
-    return SearchSession.create(request, source, folder, bench, view, is_kept=is_kept)
+    return SearchSession.create(request, source, folder, bench, view, is_kept=is_kept, spent_s=spent_s)

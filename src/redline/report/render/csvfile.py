@@ -45,6 +45,7 @@ _TIMES = {0.5: "p50_ns", 0.75: "p75_ns", 0.9: "p90_ns", 0.95: "p95_ns", 0.99: "p
 _OF_REQUEST = ("request", "requests", "body_bytes", *(f"first_byte_{name}" for name in _TIMES.values()))
 _SPEEDS = ("passed_speed", "failed_speed")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
+_AGAINST = ("met_at_per_s", "missed_at_per_s", "doubts")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
     *("row", "slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended", "objectives"),
@@ -55,6 +56,7 @@ SEARCH_COLUMNS = (
     *_OF_REQUEST,
     "speed",
     *_SPEEDS,
+    *_AGAINST,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -94,7 +96,8 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         names = ("slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended")
         about: dict[str, Field] = {name: getattr(cell, name) for name in names}
         for limit in cell.limits:
-            known = {name: getattr(limit, name) for name in (*_LIMIT, *_SPEEDS)}
+            known = {name: getattr(limit, name) for name in (*_LIMIT, *_SPEEDS, *_AGAINST)}
+            known["doubts"] = "; ".join(limit.doubts)
             yield about | {"row": "limit", "objectives": limit.name} | known
         for probe in cell.probes:
             made: dict[str, Field] = {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed")}

@@ -159,8 +159,9 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 
 
 def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:
-    """Say what a server sustains, and why its requests failed if that is nothing."""
-    return f"{_limit(cell.server, answer)}{_failures(cell, answer)}"
+    """Say what a server sustains, what speaks against it, and why its requests failed if it sustains nothing."""
+    late = (f"the time was over before {cell.left_out}",) if cell.left_out else ()
+    return "; ".join((_limit(cell.server, answer), *answer.doubts, *late)) + _failures(cell, answer)
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
@@ -176,15 +177,23 @@ def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
 def _limit(server: str, answer: LimitAnswer) -> str:
     """`rust.hyper meets p99 < 200 ms up to 1,720/s and misses it from 1,817/s on (±2.7%)`."""
     low, high = answer.passed_per_s, answer.failed_per_s
-    if low is None and high is None:
-        return f"{server}: no rate is known to meet {answer.name}, and none to miss it"
     what = "rate" if answer.passed_speed is None and answer.failed_speed is None else "speed"
     missed = paced(f"{high or 0:,.0f}/s", answer.failed_speed)
+    # A probe that met or missed it is never denied: the doubts that follow name it.
+    nowhere = f"no {what} is known to meet it"
+    if answer.met_at_per_s is not None:
+        nowhere = f"up to which {what} it meets it is not known"
+    if low is None and high is None:
+        is_tried = answer.met_at_per_s is not None or answer.missed_at_per_s is not None
+        said = f"where it stops to meet {answer.name} is not known"
+        return f"{server}: {said if is_tried else f'no rate is known to meet {answer.name}, and none to miss it'}"
     if low is None:
-        return f"{server} misses {answer.name} from {missed} on; no {what} is known to meet it{_first_to_fail(answer)}"
+        return f"{server} misses {answer.name} from {missed} on; {nowhere}{_first_to_fail(answer)}"
     met = f"{server} meets {answer.name} up to {paced(f'{low:,.0f}/s', answer.passed_speed)}"
     if high is None:
-        return f"{met}; no {what} is known to miss it"
+        is_missed = answer.missed_at_per_s is not None
+        open_end = f"from which {what} on it misses it is not known" if is_missed else f"no {what} is known to miss it"
+        return f"{met}; {open_end}"
     goal = "" if answer.decided else ", wider than the goal"
     wide = fmt.percent((high - low) / (high + low))
     return f"{met} and misses it from {missed} on (±{wide}{goal}){_first_to_fail(answer)}"

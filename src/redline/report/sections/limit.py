@@ -203,7 +203,7 @@ def _answer_rows(cell: CellLimit, place: int, named: str, scale: Scale | None) -
             _side(low, answer.passed_speed, known=answer.met_somewhere),
             _side(high, answer.failed_speed, known=answer.missed_somewhere),
             known_knee,
-            words(half_width(answer), method_text(answer), _width(answer), answer.reason),
+            words(half_width(answer), method_text(answer), _width(answer), answer.reason, *answer.doubts),
             *((strip,) if strip else ()),
         )
 
@@ -226,6 +226,7 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
         ("recording", recording_text(cell)),
         ("search", ending_text(cell)),
         ("search", confirmation(cell)),
+        ("time", f"over before {cell.left_out}" if cell.left_out else ""),
         ("warm-up", starts_text(cell)),
         ("client", client_text(cell)),
         *(("answers", text) for text in fmt.encodings(cell.encoded)),
@@ -281,6 +282,9 @@ def ending_text(cell: CellLimit) -> str:
             everywhere = any(limit.failed_per_s is None for limit in cell.limits)
             begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
             what = "rate" if cell.stretch is None else "speed"
+            if cell.left_out:
+                probes = fmt.count(len(cell.probes), "probe")
+                return f"no answer: the time was over after {probes}; give more, or begin at {begin} {what} (--start)"
             used = f"all {sum(probe.phase != 'curve' for probe in cell.probes)} probes are used up"
             return f"no answer: {used}; begin at {begin} {what} (--start), or allow more (--probes)"
         case "broken":

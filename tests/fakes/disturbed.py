@@ -1,0 +1,74 @@
+"""A server on a machine that is not its own: it stands still, shares its core, or loses capacity on the way."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.random import Generator
+
+from redline.search import Evidence, Proposal, Search
+from redline.search.evidence import Floats
+from redline.selftest.truth import Service
+from tests.fakes.queues import evidence
+
+LONG_S = 3600.0
+_BETWEEN_S = 0.2
+
+
+@dataclass
+class Disturbed:
+    """One worker whose speed changes over the time of a search.
+
+    `stalls` are (moment, length) in seconds, `busy` (moment, length, speed) of neighbours, during which the client is
+    late too. From `falls_at_s` on, the capacity is `falls_to` of what it was.
+    """
+
+    service: Service
+    seconds: float
+    stalls: Sequence[tuple[float, float]] = ()
+    busy: Sequence[tuple[float, float, float]] = ()
+    falls_at_s: float = LONG_S
+    falls_to: float = 1.0
+    base_s: float = 0.0
+    now_s: float = field(default=0.0, init=False)
+
+    def speed(self, at_s: float) -> float:
+        """The share of its speed that it has at a moment."""
+        if any(start <= at_s < start + lasts for start, lasts in self.stalls):
+            return 0.0
+        shared = min((left for start, lasts, left in self.busy if start <= at_s < start + lasts), default=1.0)
+        return shared * (self.falls_to if at_s >= self.falls_at_s else 1.0)
+
+    def probe(self, rate_per_s: float, rng: Generator, *, whole: bool = False) -> Evidence:
+        """A probe that begins now; time goes on by its length, or until it was ended."""
+        warmup_s, begin = min(1.0, 0.2 * self.seconds), self.now_s
+        lasts_s = warmup_s + self.seconds
+        due = np.sort(rng.random(rng.poisson(rate_per_s * lasts_s))) * lasts_s
+        moments, work = self._work(begin, lasts_s)
+        needs = self.service.draw(rng, (len(due),))
+        arrives, done = np.interp(due, moments, work), np.cumsum(needs)
+        ends = done + np.maximum.accumulate(arrives - (done - needs)) if len(due) else done
+        # The last moment at which this much was done: a server that stands still ends nothing.
+        at = np.searchsorted(work, ends, side="left")
+        at = np.clip(at, 1, len(work) - 1)
+        gained = np.maximum(work[at] - work[at - 1], 1e-12)
+        known = moments[at - 1] + (ends - work[at - 1]) / gained * (moments[at] - moments[at - 1])
+        slice_s = max(0.02, self.seconds / 50)
+        seen = evidence(rate_per_s, due, known - due + self.base_s, self.seconds, slice_s, warmup_s, whole=whole)
+        self.now_s += warmup_s + seen.seconds + _BETWEEN_S
+        late = any(start < self.now_s and begin < start + lasts for start, lasts, _ in self.busy)
+        return replace(seen, client="the engine was late by 12.0 ms", lengthens=True, hopeless=False) if late else seen
+
+    def _work(self, begin: float, lasts_s: float) -> tuple[Floats, Floats]:
+        """How much it has worked by which moment, in seconds of its full speed; in the end it works as at the end."""
+        moments = np.arange(0, lasts_s + 60, 0.005)
+        speeds = np.array([self.speed(begin + at) for at in moments])
+        return moments, np.concatenate([[0.0], np.cumsum(speeds[:-1]) * 0.005])
+
+
+def searched(search: Search, server: Disturbed, seed: int) -> object:
+    """How a search on this server ends."""
+    rng = np.random.default_rng([seed, 3])
+    while isinstance(step := search.next(), Proposal):
+        search.add(server.probe(step.rate_per_s, rng, whole=step.whole))
+    return step

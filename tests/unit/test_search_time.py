@@ -1,0 +1,115 @@
+"""`--for` holds the whole search, by a clock that is a fake: no load begins that would not end in its time."""
+
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.analysis.search_state import SearchState
+from redline.model import AttachedServer, Variant
+from redline.ports import Drive
+from redline.report.sections.answer import limit_sentence
+from redline.report.sections.limit import facts_of
+from redline.running.views import search_report
+from redline.search.times import SHORTEST_NS, least_ns, probe_times
+from tests.fakes.searched import CELL, SECOND, Bench, bench_in
+
+AROUND_S = 0.3
+
+
+@dataclass
+class Clock:
+    """A clock that only what is done moves on."""
+
+    now_s: float = 0.0
+
+    def wait(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def timed(folder: Path, lasts_s: float, clock: Clock, *, starts: bool, servers: int = 1, start_s: float = 0.5) -> Bench:
+    """A search whose loads and starts take their time by the clock, planned for a time."""
+    times = probe_times(round(lasts_s * SECOND), servers, 12, 2 if starts else 0)
+    variant = CELL.variant if starts else Variant(entry=AttachedServer(host="127.0.0.1", port=1))
+    load = CELL.load.lasting(times.probe_ns)
+    changes = {"warmup_ns": times.warmup_ns, "warmup_detect": times.detects, "load": load, "variant": variant}
+    bench = bench_in(folder, beyond=starts, **changes)
+    drive, running = bench.driver.drive, bench.launcher.running
+
+    def driven(asked: Drive) -> Any:
+        clock.wait(AROUND_S + (asked.cell.load.duration_ns + asked.cell.warmup_ns) / SECOND)
+        return drive(asked)
+
+    def launched(launch: Any) -> Any:
+        clock.wait(start_s)
+        return running(launch)
+
+    bench.driver.drive = driven  # type: ignore[method-assign]
+    bench.launcher.running = launched  # type: ignore[method-assign]
+    bench.made = replace(bench.made, left_s=lambda: lasts_s - clock.now_s, now=lambda: clock.now_s, pause=clock.wait)
+    return bench
+
+
+@pytest.mark.parametrize("start_s", [0.1, 4.0])
+@pytest.mark.parametrize("starts", [False, True])
+@pytest.mark.parametrize("lasts_s", [30.0, 60.0, 240.0])
+def test_a_search_takes_no_longer_than_it_was_given(
+    tmp_path: Path, lasts_s: float, starts: bool, start_s: float
+) -> None:
+    clock = Clock()
+    bench = timed(tmp_path, lasts_s, clock, starts=starts, start_s=start_s)
+    while bench.made.turn():
+        pass
+    assert clock.now_s <= lasts_s
+    assert bench.state.probes
+    assert bench.state.ended
+
+
+def test_two_servers_that_take_turns_share_the_time(tmp_path: Path) -> None:
+    clock = Clock()
+    both = [timed(tmp_path / name, 60.0, clock, starts=False, servers=2) for name in "AB"]
+    for bench in both:
+        manifest, cell = bench.state.manifest, bench.state.cell
+        terms = bench.state.terms.model_copy(update={"by_probe": True})
+        bench.made.state = SearchState(manifest.model_copy(update={"search": terms}), cell)
+    left = list(both)
+    while left:
+        left = [bench for bench in left if bench.made.turn()]
+    assert clock.now_s <= 60.0
+    assert abs(len(both[0].state.probes) - len(both[1].state.probes)) <= 1
+
+
+def test_a_machine_that_is_busy_takes_no_time_beyond_what_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every probe is disturbed: without a limit the waits alone take four minutes."""
+    clock = Clock()
+    bench = timed(tmp_path, 30.0, clock, starts=False)
+    monkeypatch.setattr(
+        "redline.search.client.stolen", lambda _findings, some=False: "the host took 20% of the CPU time"
+    )
+    while bench.made.turn():
+        pass
+    assert clock.now_s <= 30.0
+
+
+def test_what_was_left_out_is_said_and_stored(tmp_path: Path) -> None:
+    clock = Clock()
+    bench = timed(tmp_path, 30.0, clock, starts=True, start_s=4.0)
+    while bench.made.turn():
+        pass
+    (cell,) = search_report(bench.made.store).cells
+    assert cell.left_out
+    assert bench.state.limit().left_out == cell.left_out
+    assert ("time", f"over before {cell.left_out}") in list(facts_of(cell))
+    assert all(f"the time was over before {cell.left_out}" in limit_sentence(cell, limit) for limit in cell.limits)
+    assert bench.again(left_s=lambda: inf).state.ended, "a search whose time is over is not resumed"
+
+
+@pytest.mark.parametrize(("searches", "trials"), [(1, 0), (2, 0), (1, 3), (2, 3)])
+def test_the_least_time_has_room_for_some_probes(searches: int, trials: int) -> None:
+    least = least_ns(searches, trials)
+    assert probe_times(least, searches, 12, trials).probe_ns >= SHORTEST_NS
+    assert probe_times(least - SECOND, searches, 12, trials).probe_ns < SHORTEST_NS
