@@ -210,7 +210,7 @@ def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
             *((kind.replace("_", "-"), "1", count) for kind, count in request.outcomes if count and kind != "ok"),
         ]
         for name, unit, number in numbers:
-            yield {"metric": f"{name}:{request.request}", "unit": unit, "method": _POOLED} | _value(number)
+            yield {"metric": f"{name}:{request.request}", "unit": unit, "method": _POOLED, **_value(number)}
 
 
 def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
@@ -247,7 +247,7 @@ def _journeys(journeys: JourneyReport | None) -> Iterator[dict[str, Field]]:
         *((f"journey-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES),
     ]
     for name, unit, number in numbers:
-        yield {"metric": name, "unit": unit, "method": _POOLED} | _value(number)
+        yield {"metric": name, "unit": unit, "method": _POOLED, **_value(number)}
 
 
 def _watched(cell: CellReport) -> Iterator[dict[str, Field]]:
