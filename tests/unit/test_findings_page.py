@@ -5,10 +5,11 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 from redline.findings.rules import Rule
 from redline.findings.table import RULES, SUBJECTS
-from redline.model import Grade
+from redline.model import Grade, Numbers
 from redline.quantities import percent
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,8 +44,20 @@ def test_every_rule_has_its_section_and_every_link_to_one_arrives() -> None:
 
 
 def page() -> str:
-    """The sections of all rules, by subject."""
-    return "\n".join("\n".join(line) for line in _sections())
+    """What invalid findings leave, then the sections of all rules, by subject."""
+    return "\n".join("\n".join(line) for line in (_left(), *_sections()))
+
+
+def _left() -> list[str]:
+    """A table of the rules that may be invalid, and what they then leave of which numbers."""
+    numbers = get_args(Numbers)
+    lines = ["", "## What is left of each number", ""]
+    lines += [f"| invalid by | {' | '.join(numbers)} |", f"|---|{'---|' * len(numbers)}"]
+    for rule in RULES.values():
+        if rule.invalid is not None and rule.touches:
+            left = (rule.touches.get(name, "known") for name in numbers)
+            lines.append(f"| [{rule.kind}](#{rule.kind}) | {' | '.join(left)} |")
+    return lines
 
 
 def _sections() -> Iterator[list[str]]:

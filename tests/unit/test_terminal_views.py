@@ -10,6 +10,7 @@ from rich.console import Console
 from redline.analysis import evaluate_all
 from redline.cli.contracts import LoadResult
 from redline.cli.load_view import load_result, load_section, speed_text
+from redline.cli.recent import RecentLoad
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import show
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
@@ -17,9 +18,10 @@ from redline.report.document import Section
 from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Point, Quantile, SelftestResult
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
-from tests.fakes.behaviour import GOOD
+from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import simulated_cell, simulated_recording
 
+WRONG = replace(GOOD, outcomes={"malformed": 1})
 TIMES = (Quantile(q=0.5, ns=21_000), Quantile(q=1, ns=90_000))
 
 
@@ -64,7 +66,7 @@ def test_a_load_has_its_numbers_and_its_findings() -> None:
         "     response  service  engine lateness",
         "p50   1.24 ms  1.24 ms          1.24 ms",
         "max   9.00 ms                   9.00 ms",
-        "outcomes  1,000 ok, 12 timeout; 3 late; 2 sent again",
+        "outcomes  1,000 ok, 12 timeout; 2 sent again",
         "warn: 12 of 1,012 requests failed.",
         "  → Read the server's log.",
         "throughput  100 /s, p50 1.24 ms",
@@ -83,10 +85,10 @@ def test_a_load_has_a_histogram_its_status_codes_and_its_answer_last() -> None:
         places = [next(at for at, line in enumerate(lines) if line.lstrip().startswith(head)) for head in heads]
         assert places == sorted(places)
         assert places[-1] == len(lines) - 1
-    invalid = result.model_copy(update={"valid": False})
-    assert not any(
-        line.startswith("response up to") for line in shown(load_section(invalid, recording.traffic.response))
-    )
+    bounds = tuple(point.model_copy(update={"bound": "at most"}) for point in result.response)
+    for hidden in (result.model_copy(update={"response": bounds}), result.model_copy(update={"response": ()})):
+        lines = shown(load_section(hidden, recording.traffic.response))
+        assert not any(line.startswith("response up to") for line in lines)
 
 
 def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
@@ -104,23 +106,25 @@ def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
 
 
 def test_an_invalid_load_has_no_numbers() -> None:
-    lines = shown(load_section(loaded(valid=False)))
-    assert not [line for line in lines if line.startswith(("throughput", "p50"))]
-    assert "invalid: 12 of 1,012 requests failed." in lines
+    cell = simulated_cell()
+    lines = shown(load_section(load_result("http://a/", cell, simulated_recording(cell, WRONG))))
+    assert not [line for line in lines if line.startswith(("p50", "transfer rate", "mean"))]
+    assert lines[-1] == "throughput  not known, p50 not known, p99 not known"
+    assert any(line.startswith("invalid: 1 of ") for line in lines)
 
 
 def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is() -> None:
-    cut = Finding(kind="cut-short", grade=Grade.INVALID, cell_id="load", message="Cut.", advice="Again.")
-    interrupted = loaded(valid=False).model_copy(update={"ended": "interrupted", "findings": (cut,)})
-    lines = shown(load_section(interrupted))
-    assert lines[-1] == "throughput  100 /s (interrupted), p50 1.24 ms"
-    assert "p50   1.24 ms  1.24 ms          1.24 ms" in lines
-    assert "invalid: Cut." in lines
-    doubtful = interrupted.model_copy(update={"findings": (cut, *loaded(valid=False).findings)})
-    nothing = interrupted.model_copy(update={"measured_ns": 0})
-    cut_by_itself = interrupted.model_copy(update={"ended": "deadline"})
-    for other in (doubtful, nothing, cut_by_itself):
-        assert not [line for line in shown(load_section(other)) if line.startswith(("throughput", "p50"))]
+    cell = simulated_cell()
+
+    def last(behaviour: Behaviour) -> str:
+        return shown(load_section(load_result("http://a/", cell, simulated_recording(cell, behaviour))))[-1]
+
+    cut = replace(GOOD, ended="interrupted", measured=0.2)
+    assert last(cut).startswith("throughput  20.0 k/s (interrupted), p50 2")
+    assert last(replace(WRONG, ended="interrupted", measured=0.2)).startswith(
+        "throughput  not known (interrupted), p50 n"
+    )
+    assert last(replace(cut, ended="deadline")) == "throughput  not known, p50 not known, p99 not known"
 
 
 def test_a_load_without_a_right_answer_has_no_speed() -> None:
@@ -132,6 +136,21 @@ def test_a_load_without_a_right_answer_has_no_speed() -> None:
     assert recording.traffic is not None
     first = recording.traffic.intervals[0]
     assert speed_text(first, 0.5, 0.99) == "no right answers"
+    quiet = first.model_copy(update={"counts": Counts()})
+    assert speed_text(quiet, 0.5, 0.99) == "nothing is due"
+    assert speed_text(quiet, 0.5, 0.99, waiting=3) == "no answers yet"
+
+
+def test_what_waits_for_an_answer_is_told_from_what_is_not_due() -> None:
+    traffic, course = simulated_recording(simulated_cell(), GOOD).traffic, RecentLoad()
+    assert traffic is not None
+    sent = traffic.intervals[0].model_copy(update={"counts": Counts(due=3)})
+    course.add(sent)
+    assert course.waiting == 3
+    course.add(sent.model_copy(update={"counts": Counts(completed=2, outcomes=Outcomes(ok=2))}))
+    assert course.waiting == 1
+    course.add(sent.model_copy(update={"phase": "measure", "counts": Counts(completed=1)}))
+    assert course.waiting == 0
 
 
 def selftested() -> SelftestResult:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from redline.analysis.bounds import Times
 from redline.analysis.curves import response_curve, service_curve
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
@@ -14,7 +15,9 @@ from redline.analysis.percentiles import (
     stream_report,
 )
 from redline.analysis.results import CellResult
+from redline.findings import Touch, left_by_all
 from redline.model import (
+    Bound,
     Cell,
     CellReport,
     Counts,
@@ -22,17 +25,21 @@ from redline.model import (
     Histogram,
     JourneyReport,
     Metric,
+    Numbers,
     OneWay,
     OtherTime,
     PartReport,
+    Percentile,
     RequestReport,
     Signed,
     Suite,
     TooFew,
 )
+from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
+from redline.stats.trials import MeasuredTraffic
 from redline.suite.load_text import load_text, warmed_by
 
 
@@ -43,11 +50,12 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
     """
     cell = result.cell
     used = sliced.traffic if sliced else [trial.traffic for trial in result.used if trial.traffic]
+    loaded = [trial.numbers.traffic for trial in result.trials if trial.numbers.traffic]
     loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in result.trials]
     agreed = [load.traffic.tls for load in loads if load.traffic]
-    sent = [trial.numbers.traffic.threads for trial in result.trials if trial.numbers.traffic]
+    sent = [traffic.threads for traffic in loaded]
     response = Histogram.merged(traffic.response for traffic in used)
-    counts = Counts.merged(traffic.counts for traffic in used)
+    counts = Counts.merged(traffic.counts for traffic in (used if sliced else _counted(result)))
     return CellReport(
         cell_id=result.id,
         slug=cell.slug,
@@ -63,12 +71,15 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         valid=bool(sliced.made) if sliced else result.valid,
         trials_planned=result.planned,
         trials=tuple(trial.report for trial in result.trials),
-        estimates=sliced.estimates() if sliced else _estimates(result, response.count),
+        estimates=sliced.estimates() if sliced else _estimates(result),
+        bounds={} if sliced else _bounds(result),
         counts=counts,
         answers=counts.by_status(cell.scenario.statuses),
         response=response,
-        response_percentiles=percentiles(response),
-        service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
+        response_percentiles=percentiles(response) if sliced or result.valid else _bounded_percentiles(result),
+        service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used))
+        if sliced or result.valid
+        else _bounded_service(result),
         requests=_requests(result, sliced),
         journeys=_journeys(result, sliced),
         response_curve=response_curve(result, sliced),
@@ -106,17 +117,29 @@ def _requests(result: CellResult, sliced: SlicedCell | None) -> tuple[RequestRep
     if sliced:
         loads = [LoadedRequests(target.requests, 0, 0.0) for target in sliced.traffic]
         return request_reports(scenario, loads, has_rates=False)
-    used = [trial.traffic for trial in result.used if trial.traffic]
-    return request_reports(scenario, [LoadedRequests(load.requests, load.in_window, load.seconds) for load in used])
+    loads = [LoadedRequests(load.requests, load.in_window, load.seconds) for load in _counted(result)]
+    made = request_reports(scenario, loads)
+    if result.valid:
+        return made
+    left, rated = _left(result, "response times"), _left(result, "throughput") is None
+    return tuple(request.bounded(left.leaves if left else None, rated=rated) for request in made)
+
+
+def _counted(result: CellResult) -> list[MeasuredTraffic]:
+    """The traffic of the used trials, of an invalid cell of all of them."""
+    trials = result.used if result.valid else [trial.numbers for trial in result.trials]
+    return [trial.traffic for trial in trials if trial.traffic]
 
 
 def _journeys(result: CellResult, sliced: SlicedCell | None) -> JourneyReport | None:
     """What became of journeys over the used trials, or over the starts of duets, which give no rates."""
     if sliced:
         return journey_report(result.cell.scenario, [target.journeys for target in sliced.traffic], None)
-    used = [trial.traffic for trial in result.used if trial.traffic]
-    seconds = sum(load.seconds for load in used)
-    return journey_report(result.cell.scenario, [load.journeys for load in used], seconds)
+    counted = _counted(result)
+    seconds = sum(load.seconds for load in counted)
+    made = journey_report(result.cell.scenario, [load.journeys for load in counted], seconds)
+    left = None if result.valid else _left(result, "response times")
+    return made.bounded(left.leaves if left else None) if made else None
 
 
 def _warmed_up_before(cell: Cell) -> str:
@@ -124,13 +147,46 @@ def _warmed_up_before(cell: Cell) -> str:
     return f"{duration(cell.warmup_ns)} by {warmed_by(by)}" if by and cell.warmup_ns else ""
 
 
-def _estimates(result: CellResult, count: int) -> dict[Metric, Estimate]:
+def _estimates(result: CellResult) -> dict[Metric, Estimate]:
     """Every metric that the usable trials have; percentiles only if enough requests lie beyond them."""
-    return {
-        metric: result.estimate(metric)
-        for metric in Metric
-        if result.having(metric) and (metric not in QUANTILE_OF or enough_beyond(count, QUANTILE_OF[metric]))
-    }
+    return {metric: result.estimate(metric) for metric in Metric if _is_estimated(result, metric)}
+
+
+def _is_estimated(result: CellResult, metric: Metric) -> bool:
+    trials = result.having(metric)
+    if metric not in QUANTILE_OF:
+        return bool(trials)
+    count = sum(trial.traffic.response.count for trial in trials if trial.traffic)
+    return enough_beyond(count, QUANTILE_OF[metric])
+
+
+def _bounds(result: CellResult) -> dict[Metric, Bound]:
+    """What is known in place of the metrics that invalid findings hide."""
+    return {metric: bound for metric in Metric if (bound := result.bound(metric)) is not None}
+
+
+def _bounded_percentiles(result: CellResult) -> tuple[Percentile, ...]:
+    """The response times of all trials of an invalid cell, with bounds; empty if nothing of them is known."""
+    made = _counted(result)
+    if len(made) < len(result.trials):
+        return ()
+    return Times.of(made, result.findings).points(_left(result, "response times"))
+
+
+def _bounded_service(result: CellResult) -> tuple[Percentile, ...]:
+    """The service times of an invalid cell, of the trials whose findings leave them, or as bounds of all."""
+    if known := [trial.traffic for trial in result.leaving("service times") if trial.traffic]:
+        return percentiles(Histogram.merged(traffic.service for traffic in known))
+    made = _counted(result)
+    if len(made) < len(result.trials):
+        return ()
+    left = _left(result, "service times")
+    return bounded(percentiles(Histogram.merged(traffic.service for traffic in made)), left.leaves if left else None)
+
+
+def _left(result: CellResult, numbers: Numbers) -> Touch | None:
+    """What findings leave of these numbers over all trials."""
+    return left_by_all([trial.touched[numbers] for trial in result.trials if numbers in trial.touched])
 
 
 def _parts(result: CellResult) -> Iterator[PartReport]:

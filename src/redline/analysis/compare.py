@@ -211,7 +211,7 @@ def compare_cells(  # noqa: PLR0913 - what is compared, and how
     if by_round:
         ours, theirs = same_rounds(ours, theirs)
     load = cell.cell.load
-    refused = _refused(cell, baseline) or _too_little(metric, ours, theirs)
+    refused = _refused(cell, baseline, metric) or _too_little(metric, ours, theirs)
     refused = refused or refused_for_rate(load, metric, ours, theirs)
     contrast = None
     # Throughput counts if a side did not keep up with the schedule: response times are then not comparable.
@@ -259,9 +259,12 @@ def _rounds(cell: CellResult, baseline: CellResult, whole: int) -> int | None:
     return len(run) if whole < len(run) else None
 
 
-def _refused(cell: CellResult, baseline: CellResult) -> str:
+def _refused(cell: CellResult, baseline: CellResult, metric: Metric) -> str:
+    """Why not to compare them in this metric. What is known of an invalid cell is, unless the server failed."""
     for name, side in (("the cell", cell), ("the baseline", baseline)):
-        if not side.valid:
+        if not side.valid and (side.blames_server or not side.having(metric)):
+            if (bound := side.bound(metric)) and not side.blames_server:
+                return f"{metric.words} of {name} is not known: {bound.reason}"
             return f"{name} is invalid: {side.why_invalid}" if side.why_invalid else f"{name} has no usable trials"
         if side.perturbed:
             return f"{name} was measured with a monitor that perturbs"

@@ -169,7 +169,7 @@ def _sight(cell: CellResult) -> Sight:
 
 
 def _level_of(cell: CellResult, metric: Metric) -> Level | str:
-    if not cell.valid:
+    if not cell.valid and (cell.blames_server or not cell.having(metric)):
         return "the cell is invalid" if cell.trials else "not measured"
     if cell.perturbed:
         return "measured with a monitor that perturbs"

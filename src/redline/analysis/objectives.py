@@ -1,16 +1,17 @@
 """The results of objectives: of a cell over all of its trials, and of a load."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 from redline.analysis.results import CellResult
-from redline.findings import of_engine, only_lengthened, servers_doing
+from redline.findings import Touch, left_by_all, of_engine, servers_doing, touched_by
 from redline.model import (
     Cell,
     Counts,
     Failure,
     Finding,
-    Grade,
     Histogram,
+    Numbers,
     Objective,
     ObjectiveResult,
     RequestTraffic,
@@ -25,20 +26,26 @@ def objective_results(cell_result: CellResult, objectives: Iterable[Objective]) 
     """The results of all objectives that apply to the cell.
 
     If the server lost a trial, no objective is met: the other trials show only its good days. If the engine failed in a
-    trial, objectives that the others met are not known. For an invalid cell, only what its trials bound is known.
+    trial, objectives that the others met are not known. For an invalid cell, an objective is known as far as its
+    number, or a bound of it, is.
     """
     cell = cell_result.cell
     if cell.role == "ceiling":
         return ()
     applying = [objective for objective in objectives if objective.applies_to(cell)]
-    made = _measured(cell_result, cell_result.used or cell_result.bounding)
+    made = _measured(cell_result, cell_result.used or [trial.numbers for trial in cell_result.trials])
     if lost := _lost(cell_result):
         return missed_all(applying, made, lost)
     if cell_result.valid:
         return _not_seen(cell_result, evaluate_all(applying, made))
-    if bounding := cell_result.bounding:
-        return evaluate_all(applying, _measured(cell_result, bounding), at_most=True)
-    return unknown_all(applying, "the cell is invalid")
+    if not cell_result.trials:
+        return unknown_all(applying, "the cell is invalid")
+    everything = _measured(cell_result, [trial.numbers for trial in cell_result.trials])
+    left = {
+        numbers: left_by_all([trial.touched[numbers] for trial in cell_result.trials if numbers in trial.touched])
+        for numbers in get_args(Numbers)
+    }
+    return _not_seen(cell_result, tuple(_by_what_is_left(objective, everything, left) for objective in applying))
 
 
 def load_objectives(
@@ -55,11 +62,34 @@ def load_objectives(
     )
     if kinds := servers_doing(findings, failure):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
-    if traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings):
-        return evaluate_all(applying, made)
-    if traffic.seconds > 0 and only_lengthened(cell, findings):
-        return evaluate_all(applying, made, at_most=True)
-    return unknown_all(applying, "the load is invalid")
+    if traffic.seconds <= 0:
+        return unknown_all(applying, "the load is invalid")
+    touched = touched_by(cell, findings)
+    return tuple(_by_what_is_left(objective, made, touched) for objective in applying)
+
+
+def _by_what_is_left(
+    objective: Objective, made: LoadTotals, touched: Mapping[Numbers, Touch | None]
+) -> ObjectiveResult:
+    """The result by what findings leave of the objective's number.
+
+    A bound from above shows what is met, and what is not met by more than the client was late. A bound from below
+    shows the opposite.
+    """
+    touch = touched.get(_numbers_of(objective))
+    if touch is None or touch.leaves == "at most":
+        return _result(objective, made, at_most=touch is not None)
+    result = _result(objective, made, at_most=False)
+    shows = result.met != objective.below  # a bound from below
+    if touch.leaves == "at least" and result.known and shows:
+        return result
+    return unknown_all([objective], f"hidden by {touch.finding.kind}")[0]
+
+
+def _numbers_of(objective: Objective) -> Numbers:
+    return (
+        "response times" if objective.metric in DEPTHS else "counts" if objective.metric == "errors" else "throughput"
+    )
 
 
 def evaluate_all(

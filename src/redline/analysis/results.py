@@ -5,19 +5,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from redline.analysis.bounds import Times, bound_by
 from redline.analysis.memory import memory_report
 from redline.analysis.timelines import Detail, detail_for, trial_timeline
 from redline.analysis.watched import watched_series
 from redline.findings import (
+    Touch,
+    Touched,
     is_valid,
     judge_cell,
     judge_trial,
-    only_lengthened,
+    left_by_all,
+    servers_doing,
+    touched_by,
     usable,
     warm_up,
 )
 from redline.findings.machine import engine_share, server_share
 from redline.model import (
+    Bound,
     Cell,
     Estimate,
     Finding,
@@ -25,10 +31,12 @@ from redline.model import (
     MemoryReport,
     Metric,
     Moment,
+    Numbers,
     PlannedTrial,
     Run,
     TrialReport,
     WatchedSeries,
+    numbers_of,
 )
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
@@ -45,6 +53,7 @@ class TrialResult:
 
     numbers: TrialNumbers
     findings: tuple[Finding, ...]
+    touched: Touched
     report: TrialReport
     timeline: tuple[Moment, ...]
     server_share: float | None
@@ -54,6 +63,13 @@ class TrialResult:
     def used(self) -> bool:
         """Whether the trial counts for the cell's numbers."""
         return self.report.used
+
+    def touch(self, metric: Metric) -> Touch | None:
+        """What its invalid findings leave of a metric; None if that is known."""
+        touch, traffic = self.touched.get(numbers_of(metric)), self.numbers.traffic
+        if touch is None or traffic is None or numbers_of(metric) != "response times":
+            return touch
+        return Times.of([traffic]).left_at(QUANTILE_OF.get(metric), touch)
 
     def release(self) -> None:
         """Free its decoded histograms."""
@@ -74,7 +90,8 @@ class CellResult:
     watched: tuple[WatchedSeries, ...] = ()
     timelines: tuple[TrialTimeline, ...] = ()
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
-    _merged: list[Merged] = field(default_factory=list, compare=False, repr=False)
+    _merged: dict[tuple[int, ...], Merged] = field(default_factory=dict, compare=False, repr=False)
+    _bounds: dict[Metric, Bound | None] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -96,28 +113,58 @@ class CellResult:
         """The first finding that makes it invalid; empty if there is none."""
         return next((finding.message for finding in self.findings if finding.grade is Grade.INVALID), "")
 
-    @property
-    def bounding(self) -> tuple[TrialNumbers, ...]:
-        """The trials of an invalid cell, if all of them bound response times from above; otherwise empty."""
-        bounds = [trial.used or only_lengthened(self.cell, trial.findings) for trial in self.trials]
-        return tuple(trial.numbers for trial in self.trials) if not self.valid and all(bounds) else ()
+    @cached_property
+    def blames_server(self) -> bool:
+        """Whether the server lost any trial: what is known of it is not compared with servers that lost none."""
+        return any(servers_doing(trial.findings, trial.numbers.failure) for trial in self.trials)
+
+    def leaving(self, numbers: Numbers) -> tuple[TrialNumbers, ...]:
+        """The trials on which these numbers rest; those of an invalid cell, if enough of its trials leave them."""
+        if self.valid:
+            return self.used
+        known = tuple(trial.numbers for trial in self.trials if numbers not in trial.touched)
+        return known if is_valid(len(self.trials), len(known)) else ()
+
+    def having(self, metric: Metric) -> list[TrialNumbers]:
+        """The trials that have the metric, and on which it rests: of a valid cell those used, else enough others."""
+        if self.valid:
+            return [trial for trial in self.used if trial.has_metric(metric)]
+        known = [trial.numbers for trial in self.trials if trial.touch(metric) is None]
+        return [trial for trial in known if trial.has_metric(metric)] if is_valid(len(self.trials), len(known)) else []
+
+    def bound(self, metric: Metric) -> Bound | None:
+        """What is known in place of a metric of an invalid cell; None if the metric is known, or was not measured."""
+        if metric not in self._bounds:
+            self._bounds[metric] = None if self.valid or self.having(metric) else self._bound(metric)
+        return self._bounds[metric]
+
+    def _bound(self, metric: Metric) -> Bound | None:
+        """A bound by all trials, if all of them are known or bounded from the same side."""
+        left = left_by_all([touch for trial in self.trials if (touch := trial.touch(metric))])
+        if left is None:
+            return None
+        made = [trial.numbers for trial in self.trials]
+        traffics = [trial.traffic for trial in made if trial.traffic is not None and trial.has_metric(metric)]
+        if left.leaves == "unknown" or len(traffics) < len(made):
+            return bound_by(left, metric)
+        if numbers_of(metric) == "response times":
+            return Times.of(traffics, self.findings).bound(metric, left)
+        value = sample_of(made, metric).value
+        return bound_by(left, metric, value) if left.leaves == "at least" else bound_by(left, metric, None, value)
 
     @property
     def perturbed(self) -> bool:
-        """Whether a monitor disturbed any used trial, which rules out comparisons."""
-        return any(trial.perturbed for trial in self.used)
-
-    def having(self, metric: Metric) -> list[TrialNumbers]:
-        """The used trials that have the metric."""
-        return [trial for trial in self.used if trial.has_metric(metric)]
+        """Whether a monitor disturbed any used trial, of an invalid cell any trial, which rules out comparisons."""
+        return any(trial.perturbed for trial in (self.used if self.valid else (one.numbers for one in self.trials)))
 
     def sample(self, metric: Metric) -> Sample:
         """The sample of all trials that have the metric, one or more; computed once."""
         if metric not in self._samples:
             trials = self.having(metric)
-            if not self._merged and len(trials) == len(self.used):
-                self._merged.append(merged_of(trials))
-            shared = self._merged[0] if self._merged and len(trials) == len(self.used) else None
+            shared = None
+            if numbers_of(metric) == "response times":
+                places = tuple(trial.position for trial in trials)
+                shared = self._merged[places] = self._merged.get(places) or merged_of(trials)
             self._samples[metric] = sample_of(trials, metric, shared)
         return self._samples[metric]
 
@@ -126,14 +173,14 @@ class CellResult:
         return estimate(self.sample(metric), metric)
 
     def level(self, metric: Metric) -> Estimate | None:
-        """The estimate; None unless the cell is valid and has enough requests for a percentile."""
+        """The estimate; None unless it is known, with enough requests for a percentile."""
         trials = self.having(metric)
         requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
-        return self.estimate(metric) if self.valid and trials and not too_few_for(metric, requests) else None
+        return self.estimate(metric) if trials and not too_few_for(metric, requests) else None
 
     def release(self) -> None:
         """Free its decoded histograms, which are large; values computed from them stay."""
-        for merged in self._merged:
+        for merged in self._merged.values():
             merged.release()
         for trial in self.trials:
             trial.release()
@@ -251,6 +298,7 @@ def _judge_trial(cell: Cell, trial: Trial) -> TrialResult:
     return TrialResult(
         numbers=numbers,
         findings=findings,
+        touched=touched_by(cell, findings),
         report=TrialReport(
             position=recording.position,
             round=recording.round,

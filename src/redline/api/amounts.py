@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import total_ordering
 from typing import Literal
 
-from redline.errors import WrongValueError
+from redline.errors import NotKnownError, WrongValueError
 from redline.quantities import NUMBER, amount, parse_any_rate, parse_duration, parse_memory, parse_share, percent
 
 __tracebackhide__ = True  # pytest shows the line of a test that compares, and not these
@@ -114,6 +114,81 @@ class Amount:
     def _no_value(self, other: object) -> TypeError:
         example = _EXAMPLES[self.unit]
         return TypeError(f"{self.name} {self} cannot be compared with {other!r}; write a text such as {example!r}")
+
+
+class BoundedAmount(Amount):
+    """A value that is not known itself, but lies between `low` and `high`, of which one may be None.
+
+    A comparison is true or false where the bounds decide it, and raises NotKnownError with the reason elsewhere. Its
+    value alone raises that too; `at_least` and `at_most` are the bounds.
+    """
+
+    _why: tuple[str, str]
+
+    def __init__(self, name: str, unit: Unit, ends: tuple[float | None, float | None], why: tuple[str, str]) -> None:
+        """`ends` are the lower and the upper bound, `why` is the reason that the value is not known, and a hint."""
+        for field, given in (("name", name), ("unit", unit), ("low", ends[0]), ("high", ends[1]), ("_why", why)):
+            object.__setattr__(self, field, given)  # it is frozen
+
+    @property
+    def value(self) -> float:
+        """Raises NotKnownError."""
+        raise self._unknown("")
+
+    def __lt__(self, other: object) -> bool:
+        return self._decided("<", other, below=True, with_equal=False)
+
+    def __le__(self, other: object) -> bool:
+        return self._decided("<=", other, below=True, with_equal=True)
+
+    def __gt__(self, other: object) -> bool:
+        return self._decided(">", other, below=False, with_equal=False)
+
+    def __ge__(self, other: object) -> bool:
+        return self._decided(">=", other, below=False, with_equal=True)
+
+    def __eq__(self, other: object) -> bool:
+        known = self._number(other)
+        if known is None:
+            return NotImplemented
+        if (self.high is not None and self.high < known) or (self.low is not None and self.low > known):
+            return False
+        raise self._unknown(f" == {other}")
+
+    def __hash__(self) -> int:
+        return hash((self.low, self.high, self.unit))
+
+    def __str__(self) -> str:
+        least = "" if self.low is None else f"at least {self._text(self.low)}"
+        if self.high is None:
+            return least
+        return f"at most {self._text(self.high)}{f' ({least})' if self.low else ''}"
+
+    def _decided(self, sign: str, other: object, *, below: bool, with_equal: bool) -> bool:
+        """Whether the value is below, or above, another; `with_equal`: or the same."""
+        known = self._number(other)
+        if known is None:
+            raise self._no_value(other)
+        # Of the two ends, one shows that it is so, and the other that it is not.
+        shows, refutes = (self.high, self.low) if below else (self.low, self.high)
+        if shows is not None and _is_beyond(shows, known, below=below, with_equal=with_equal):
+            return True
+        if refutes is not None and _is_beyond(refutes, known, below=not below, with_equal=not with_equal):
+            return False
+        raise self._unknown(f" {sign} {other}")
+
+    def _end(self, value: float | None, which: str) -> Amount:
+        if value is None:
+            raise self._unknown("")
+        return Amount(f"the {which} bound of {self.name}", value, self.unit)
+
+    def _unknown(self, comparison: str) -> NotKnownError:
+        reason, hint = self._why
+        return NotKnownError(f"{self.name}{comparison} is not known: it is {self}. {reason}", hint=hint)
+
+
+def _is_beyond(end: float, known: float, *, below: bool, with_equal: bool) -> bool:
+    return (end < known if below else end > known) or (with_equal and end == known)
 
 
 def _parse_change(text: str) -> float:

@@ -10,22 +10,27 @@ from typing import Generic, Self, TypeVar
 from rich.console import Console
 
 from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
-from redline.api.amounts import Amount, Unit
+from redline.api.amounts import Amount
+from redline.api.levels import counts_of, level_of
 from redline.errors import NotKnownError, UsageError
 from redline.files import as_store_error, write_atomically
-from redline.model import CellReport, Comparison, Estimate, Finding, Grade, Metric, Report, Verdict
+from redline.model import (
+    CellReport,
+    Comparison,
+    Finding,
+    Metric,
+    Report,
+    Verdict,
+)
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
 from redline.quantities import did_you_mean
 from redline.report.document import Section
 from redline.report.outcomes import outcomes
 from redline.report.render import RENDERERS, summary, terminal
-from redline.report.sections.views import invalid_reason
 from redline.running.renderers import renderer_of
-from redline.stats import QUANTILE_OF
 
 _COLUMNS = 100
 _FORMATS = {".html": "html", ".json": "json", ".csv": "csv", ".md": "md", ".xml": "junit"}
-_UNITS: dict[str, Unit] = {"ns": "ns", "1/s": "1/s", "B": "B"}
 R = TypeVar("R", bound=AnyReport)
 C = TypeVar("C", CellReport, CellLimit)
 
@@ -94,7 +99,8 @@ class RunResult(BaseResult[Report]):
 
     A level is `throughput`, `mean`, `p50` to `p9999`, `cpu_per_request`, `memory` or `errors`. It is that of a single
     server under a single load: `select` chooses where there are several. Response times count from when a request was
-    due. All raise NotKnownError where there is no such number, or where it is of an invalid measurement.
+    due. All raise NotKnownError where there is no such number, or where a finding hides it. Where it leaves a bound,
+    the level compares by that: `p99 < "20ms"` is true if p99 is at most 12 ms.
     """
 
     def __init__(
@@ -125,9 +131,9 @@ class RunResult(BaseResult[Report]):
 
     @property
     def valid(self) -> bool:
-        """Whether all of it was run and is valid; what is not has no numbers.
+        """Whether all of it was run, and all of its numbers are known.
 
-        `findings` say why it is invalid, and `report.skipped` why it was not run.
+        `findings` say why some are not, and `report.skipped` why it was not run.
         """
         return bool(self.cells) and not self._not_run and all(cell.valid for cell in self.cells)
 
@@ -192,7 +198,7 @@ class RunResult(BaseResult[Report]):
     @property
     def errors(self) -> Amount:
         """The share of the requests that failed, without connections that the engine's own side could not open."""
-        counts = self._cell("errors").counts
+        counts = counts_of(_only(self.cells, "errors"))
         if not counts.due:
             raise NotKnownError("errors: no request was due", hint="load it for longer")
         return Amount("errors", (counts.outcomes.errors - counts.exhausted) / counts.due, "share")
@@ -256,27 +262,8 @@ class RunResult(BaseResult[Report]):
         chosen = {cell.cell_id for cell in self.cells}
         return tuple(comparison for comparison in self.report.comparisons if comparison.cell_id in chosen)
 
-    def _cell(self, name: str) -> CellReport:
-        """The only cell, if it is valid. Raises NotKnownError."""
-        cell = _only(self.cells, name)
-        if not cell.valid:
-            grave = [finding for finding in cell.findings if finding.grade is Grade.INVALID]
-            hint = grave[0].advice if grave else "its trials say why: print the result"
-            raise NotKnownError(f"{name} is not known: {invalid_reason(cell)}", hint=hint)
-        return cell
-
     def _level(self, metric: Metric) -> Amount:
-        cell = self._cell(metric.words)
-        if metric in cell.estimates:
-            return _amount(metric.words, cell.estimates[metric])
-        for few in cell.too_few:
-            if few.metric is metric:
-                message = f"{metric.words} needs {few.needs:,} requests, and {few.missing:,} are missing"
-                raise NotKnownError(message, hint="load it for longer, or at a higher rate")
-        hint = "it is read of servers that Redline starts: give `load` the command, or use `ab`"
-        if metric in QUANTILE_OF or metric is Metric.THROUGHPUT:
-            hint = "print the result: its outcomes say how requests ended"
-        raise NotKnownError(f"{metric.words} was not measured", hint=hint)
+        return level_of(_only(self.cells, metric.words), metric)
 
 
 class Changes:
@@ -438,10 +425,6 @@ class MeasurementInterrupted(KeyboardInterrupt):
     def __init__(self, result: RunResult | SearchResult) -> None:
         super().__init__("the measurement was interrupted")
         self.result = result
-
-
-def _amount(name: str, estimate: Estimate) -> Amount:
-    return Amount(name, estimate.value, _UNITS[estimate.unit], estimate.low, estimate.high)
 
 
 def _only(cells: Sequence[C], what: str) -> C:

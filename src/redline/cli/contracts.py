@@ -9,6 +9,7 @@ from redline.analysis.rejudged import Rejudged, RejudgedAnswer, RejudgedEnding, 
 from redline.analysis.resolution import ShownDifference
 from redline.model import (
     AgreedTls,
+    Bound,
     ClockReading,
     Counts,
     Engine,
@@ -18,6 +19,7 @@ from redline.model import (
     Frozen,
     Leg,
     LostStarts,
+    Metric,
     ObjectiveResult,
     OtherTime,
     Percentile,
@@ -100,15 +102,18 @@ class LoadResult(Frozen):
     url: str
     load: str
     seed: int
-    valid: bool = Field(description="if false, an `invalid` finding says why the numbers are no result")
+    valid: bool = Field(description="if false, an `invalid` finding says why only some of the numbers are known")
+    bounds: dict[Metric, Bound] = omitted_if_default(
+        {}, description="what is known in place of numbers that findings hide: these are null, or left out below"
+    )
     ended: Ended
     measured_ns: int
     throughput: Estimate | None = Field(description="null if no right answer came")
     received: Estimate | None = omitted_if_default(None, description="bytes per second, as counted on the connections")
     mean: Estimate | None = omitted_if_default(None, description="of the response time")
     engine_cpu_per_request: Estimate | None
-    response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
-    service: tuple[Percentile, ...] = Field(description="from when each request was written; ns")
+    response: tuple[Percentile, ...] = Field(description="from when each request was due; ns, or a `bound`")
+    service: tuple[Percentile, ...] = Field(description="from when each request was written; ns, or a `bound`")
     lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
     other_times: tuple[OtherTime, ...] = Field(
         default=(), description="first byte, if answers came in pieces; handshakes"
@@ -121,6 +126,10 @@ class LoadResult(Frozen):
     )
     proxy: str = omitted_if_default("", "the HTTP proxy in between, to which the connections went")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
+    users: float | None = omitted_if_default(None, description="of users who think or have a pace: how many there are")
+    users_waiting: float | None = omitted_if_default(
+        None, description="how many of them waited for an answer, on average: the rate times the response time"
+    )
     counts: Counts
     sent: RequestsSent | None = omitted_if_default(
         None, "all requests that the server got, the measured and the others"

@@ -20,6 +20,7 @@ from redline.model.limits import AnyReport, LimitReport
 from redline.plugins.machine import plan_placement
 from redline.plugins.telemetry.meter import Meter
 from redline.report.render import RENDERERS, summary
+from redline.report.sections.views import has_result
 from redline.running.assembly import Workplace
 from redline.running.parallel import check_cores
 from redline.running.searching import SearchSession, resume
@@ -211,9 +212,9 @@ def _subjects(report: Report) -> list[CellReport]:
 
 def _could_not_run(report: Report) -> bool:
     subjects = _subjects(report)
-    # An invalid cell may show all of its objectives to be met or missed.
+    # An invalid cell may show all of its objectives to be met or missed, or some of its numbers.
     answered = any(
-        cell.valid or (cell.objectives and all(result.known for result in cell.objectives)) for cell in subjects
+        has_result(cell) or (cell.objectives and all(result.known for result in cell.objectives)) for cell in subjects
     )
     return not answered or any(map(_never_answered, subjects))
 

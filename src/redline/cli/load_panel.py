@@ -78,7 +78,7 @@ def load_line(console: Console, what: str, course: RecentLoad, *, has_bars: bool
     """What is done, and the latest rate and response times, with a bar for each rate before if it `has_bars`."""
     if course.last is None:
         return fitted(console, (what, ""))
-    speed = [(text, "") for text in speed_text(course.last, 0.5, 0.99).split("  ")]
+    speed = [(text, "") for text in speed_text(course.last, 0.5, 0.99, waiting=course.waiting).split("  ")]
     errors = course.last.counts.outcomes.errors
     failed = (f"errors {integer(errors)}", "red") if errors else None
     return fitted(console, (what, ""), *speed, failed, (sparkline(course.rates), "cyan") if has_bars else None)

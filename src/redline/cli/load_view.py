@@ -1,5 +1,7 @@
 """Show a load: its speed so far, its published result, and the result as a section."""
 
+from collections.abc import Iterable, Sequence
+
 from redline.analysis import (
     LoadedRequests,
     journey_report,
@@ -9,34 +11,44 @@ from redline.analysis import (
     request_reports,
     stream_report,
 )
+from redline.analysis.bounds import Times, load_bounds
 from redline.cli.contracts import LoadResult, RequestsSent
 from redline.errors import DriveError
-from redline.findings import judge, warm_up
+from redline.findings import Touched, judge, touched_by, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
 from redline.model import (
     AttachedServer,
     Cell,
+    Closed,
     Counts,
     Estimate,
+    Finding,
     Grade,
     Histogram,
     Interval,
+    Metric,
+    Numbers,
     Objective,
     Recording,
     Traffic,
 )
+from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
-from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
+from redline.quantities import significant
+from redline.report.document import Block, Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import (
     agreed,
     amount,
+    bound_words,
     by_status,
     duration,
     encodings,
     integer,
     other_time,
+    point_sign,
+    point_words,
     quantile_name,
     rate,
 )
@@ -50,15 +62,21 @@ from redline.report.sections.trials import trial_text
 from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
 
+_TIMES: tuple[Numbers, ...] = ("response times", "service times")
 _METHOD = "one trial: no interval"
 _SAID = (0.5, 0.99)
 """The response times that are said beside the throughput."""
 
 
-def speed_text(interval: Interval, *quantiles: float) -> str:
-    """`20.1 k/s  p99 1.20 ms`: the rate, and the response times that are known."""
+def speed_text(interval: Interval, *quantiles: float, waiting: int = 0) -> str:
+    """`20.1 k/s  p99 1.20 ms`: the rate, and the response times that are known.
+
+    `waiting`: the requests that were due before its end and have not ended. Without any, nothing can be answered.
+    """
     if not interval.counts.completed:
-        return "no right answers"
+        if interval.counts.outcomes.total:
+            return "no right answers"
+        return "no answers yet" if waiting else "nothing is due"
     times = zip(quantiles, interval.response.quantiles_ns(quantiles), strict=True) if interval.response.count else ()
     per_s = rate(interval.counts.completed / max(interval.lasts_ns, 1) * 1e9)
     return "  ".join([per_s, *(f"{quantile_name(q)} {duration(ns)}" for q, ns in times)])
@@ -87,6 +105,13 @@ def load_result(
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
     findings, completed = judge(cell, recording), traffic.counts.completed
     valid = traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings)
+    touched, times = _touched(cell, traffic, findings), Times.of([traffic], findings)
+    on_response, on_service = (touched[numbers].leaves if numbers in touched else None for numbers in _TIMES)
+    received_per_s = traffic.counts.bytes_received / traffic.seconds if traffic.seconds > 0 else 0.0
+    bounds = load_bounds(touched, times, traffic.rate_per_s, received_per_s) if completed else {}
+    is_rated, users = bool(completed) and "throughput" not in touched, _users(cell)
+    journeys = journey_report(cell.scenario, [traffic.journeys], traffic.seconds)
+    streams = stream_report([traffic.streams], traffic.seconds)
     return LoadResult(
         url=url,
         load=load_text(cell.load),
@@ -94,33 +119,39 @@ def load_result(
         valid=valid,
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
-        throughput=_single(traffic.rate_per_s, "1/s") if completed else None,
-        received=_single(traffic.counts.bytes_received / traffic.seconds, "B/s")
-        if completed and traffic.seconds > 0
-        else None,
-        mean=_single(traffic.response.mean_ns, "ns") if traffic.response.count else None,
+        bounds=bounds,
+        throughput=_single(traffic.rate_per_s, "1/s") if is_rated else None,
+        received=_single(received_per_s, "B/s") if is_rated and traffic.seconds > 0 else None,
+        mean=_single(traffic.response.mean_ns, "ns") if traffic.response.count and Metric.MEAN not in bounds else None,
         engine_cpu_per_request=_single(traffic.engine_cpu_ns / completed, "ns") if completed else None,
-        response=percentiles(traffic.response),
-        service=percentiles(traffic.service),
+        response=times.points(touched.get("response times")),
+        service=bounded(percentiles(traffic.service), on_service),
         lateness=percentiles(traffic.lateness),
         other_times=other_times(
-            earlier_first_byte([traffic]),
-            [traffic.all_handshakes],
-            [traffic.measured_one_way],
+            None if on_response else earlier_first_byte([traffic]),
+            () if on_service else [traffic.all_handshakes],
+            () if on_service else [traffic.measured_one_way],
             cell.scenario.clock_resolution_ns,
         ),
-        streams=stream_report([traffic.streams], traffic.seconds),
+        streams=streams and streams.bounded(on_response),
         tls=traffic.tls,
         addresses=traffic.addresses,
         proxy=_proxy(cell),
         warm_up=warm_up(cell, Trial(recording)),
+        users=users,
+        users_waiting=None if users is None or on_service or not traffic.seconds else _waiting(traffic, users),
         counts=traffic.counts,
         sent=_requests_sent(traffic, checked),
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
-        requests=request_reports(cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]),
+        requests=tuple(
+            request.bounded(on_response, rated=is_rated)
+            for request in request_reports(
+                cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]
+            )
+        ),
         encoded=traffic.encoded,
-        journeys=journey_report(cell.scenario, [traffic.journeys], traffic.seconds),
+        journeys=journeys and journeys.bounded(on_response),
         asked_again=asked_again,
         engine=traffic.engine,
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
@@ -149,6 +180,23 @@ def sent_text(sent: RequestsSent) -> str:
     check = [f"{integer(sent.check)} to check the {answers}"] if sent.check else []
     warm_up = [f"{integer(sent.warm_up)} in {duration(sent.warm_up_ns)} of warm-up"] if sent.warm_up_ns else []
     return f"requests  {', '.join([*check, *warm_up, f'{integer(sent.measured)} measured'])}"
+def _touched(cell: Cell, traffic: Traffic, findings: Sequence[Finding]) -> Touched:
+    """What findings leave of a load's numbers. What was measured until a user ended it is known, however short."""
+    was_ended = traffic.ended in ("interrupted", "aborted") and traffic.seconds > 0
+    return touched_by(cell, [finding for finding in findings if not (was_ended and finding.kind == cut_short.kind)])
+
+
+def _users(cell: Cell) -> float | None:
+    """How many users a load has who think or have a pace, each with a single request at a time; else None."""
+    shape = cell.load.shape
+    if not isinstance(shape, Closed) or cell.load.saturates or shape.depth > 1:
+        return None
+    return shape.mean_users(cell.load.duration_ns)
+
+
+def _waiting(traffic: Traffic, users: float) -> float:
+    """How many users waited for an answer, on average: the arrival rate times the mean service time (Little, 1961)."""
+    return min(traffic.service.count * traffic.service.mean_ns / 1e9 / traffic.seconds, users)
 
 
 def _single(value: float, unit: str) -> Estimate:
@@ -158,15 +206,19 @@ def _single(value: float, unit: str) -> Estimate:
 def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     """The histogram of response `times`, percentiles, outcomes and findings; throughput and objectives come last.
 
-    An invalid load has the reason in place of its numbers. An interrupted load is shown as far as it was measured:
-    being short is no reason to hide it.
+    What findings hide has its bound, or why it is not known, in its place. An interrupted load is shown as far as it
+    was measured: being short is no reason to hide it.
     """
-    shown = _is_shown(result)
-    others = map(other_time, result.other_times if shown else ())
+    is_whole = bool(result.response) and not any(point.bound for point in result.response)
+    others = map(other_time, result.other_times)
     answers = f"status codes  {by_status(result.answers)}" if result.answers else ""
-    levels = _levels(result) if shown else ""
+    levels = _levels(result)
     several = f"connections  in turn to {', '.join(result.addresses)}" if len(result.addresses) > 1 else ""
-    streams = streams_text(result.streams) if shown and result.streams else ""
+    streams = streams_text(result.streams) if result.streams else ""
+    users = ""
+    if result.users is not None and result.users_waiting is not None:
+        waited, there = significant(result.users_waiting, 2), f"{result.users:.6g}"
+        users = f"users  {waited} of {there} waited for an answer, on average"
     tunnels = f"connections  through the proxy {result.proxy}" if result.proxy else ""
     lines = (
         levels,
@@ -177,8 +229,9 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         tunnels,
         *encodings(result.encoded),
         answers,
+        users,
     )
-    outcomes = f"outcomes  {outcomes_text(result.counts)}"
+    outcomes = f"outcomes  {outcomes_text(result.counts, is_open=result.load.startswith('open'))}"
     sent = sent_text(result.sent) if result.sent else ""
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
@@ -190,32 +243,32 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     if result.asked_again:
         why.append(f"asked once more, {result.asked_again}")
     blocks = filled(
-        histogram_table(times) if shown and times is not None else None,
-        _percentiles(result) if shown else None,
-        *(request_tables(result.requests) if shown else [outcomes_table(result.requests)]),
-        *(journey_tables(result.journeys) if shown else []),
+        histogram_table(times) if is_whole and times is not None else None,
+        _percentiles(result),
+        *_by_request(result),
+        *journey_tables(result.journeys),
         Prose.of((*lines, sent, outcomes, *why, warm)),
         Items(tuple(findings)),
-        Prose((line((f"throughput  {_throughput(result)}", "strong")),) if shown else ()),
+        Prose((line((f"throughput  {_throughput(result)}", "strong")),)),
         Prose(tuple(map(objective_line, result.objectives))),
     )
     return Section(result.url, tuple(blocks), result.load)
 
 
-def _is_shown(result: LoadResult) -> bool:
-    """Whether to show the numbers of a load: it is valid, or was only interrupted or aborted."""
-    grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
-    cut = result.ended in ("interrupted", "aborted") and result.measured_ns > 0 and grave <= {cut_short.kind}
-    return result.valid or cut
+def _by_request(result: LoadResult) -> Iterable[Block]:
+    """The tables by request; only how requests ended if their times are not known."""
+    is_timed = any(request.response for request in result.requests)
+    return request_tables(result.requests) if is_timed else [outcomes_table(result.requests)]
 
 
 def spectrum_section(result: LoadResult, recording: Recording) -> Section:
-    """The response times at the levels that wrk2 prints; empty for an invalid load.
+    """The response times at the levels that wrk2 prints, or their bounds; empty if they are not known.
 
     Levels with too few requests beyond them are left out, as everywhere, except the maximum.
     """
     traffic = recording.traffic
-    reached = percentile_levels(traffic.response) if traffic and _is_shown(result) else ()
+    reached = percentile_levels(traffic.response) if traffic and result.response else ()
+    sides = dict.fromkeys(point.bound for point in result.response if point.bound)
     levels = [level for level in reached if level.q == 1 or enough_beyond(result.counts.due, level.q)]
     rows = (
         (
@@ -226,7 +279,7 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
         )
         for level in levels
     )
-    heads = ("response, ms", "percentile", "requests", "1/(1-percentile)")
+    heads = (", ".join(("response", *sides, "ms")), "percentile", "requests", "1/(1-percentile)")
     return Section(
         "Percentile spectrum", tuple(filled(Table(tuple(Column(head, "right") for head in heads), tuple(rows))))
     )
@@ -241,17 +294,27 @@ def like_section(like: Like) -> Section:
 
 def _levels(result: LoadResult) -> str:
     """`mean response time 1.24 ms, transfer rate 3.20 MB/s`, as far as they are known."""
-    levels = {"mean response time": result.mean, "transfer rate": result.received}
-    return ", ".join(f"{name} {amount(level.value, level.unit)}" for name, level in levels.items() if level)
+    levels = (("mean response time", Metric.MEAN, result.mean), ("transfer rate", Metric.RECEIVED, result.received))
+    known = {name: amount(level.value, level.unit) for name, _, level in levels if level}
+    known |= {name: bound_words(result.bounds[metric]) for name, metric, _ in levels if _is_bound(result, metric)}
+    return ", ".join(f"{name} {text}" for name, text in known.items())
+
+
+def _is_bound(result: LoadResult, metric: Metric) -> bool:
+    return metric in result.bounds and result.bounds[metric].says_something
 
 
 def _throughput(result: LoadResult) -> str:
     """`18.3 k/s, p50 1.24 ms, p99 8.30 ms`."""
     so_far = f" ({result.ended})" if result.ended in ("interrupted", "aborted") else ""
-    if result.throughput is None:
+    bound = result.bounds.get(Metric.THROUGHPUT)
+    if result.throughput is None and bound is None:
         return "not known: no right answers"
-    shown = [f"{quantile_name(point.q)} {duration(point.ns)}" for point in result.response if point.q in _SAID]
-    return ", ".join((f"{rate(result.throughput.value)}{so_far}", *shown))
+    per_s = bound_words(bound) if bound else rate(result.throughput.value) if result.throughput else ""
+    known = {quantile_name(point.q): point_words(point) for point in result.response if point.q in _SAID}
+    known |= {metric.value: bound_words(bound) for metric, bound in result.bounds.items() if metric.value not in known}
+    shown = [f"{name} {known[name]}" for name in map(quantile_name, _SAID) if name in known]
+    return ", ".join((f"{per_s}{so_far}", *shown))
 
 
 def _percentiles(result: LoadResult) -> Table:
@@ -259,17 +322,20 @@ def _percentiles(result: LoadResult) -> Table:
     times |= {time.name: time.points for time in result.other_times if time.name != "handshake"}
     if result.streams is not None:
         times |= {"first event": result.streams.first_event, "between events": result.streams.gaps}
-    known = [{point.q: duration(point.ns) for point in points} for points in times.values()]
+    known = [{point.q: point_sign(point) for point in points} for points in times.values()]
     rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in sorted(set().union(*known)))
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
 
 
-def outcomes_text(counts: Counts) -> str:
-    """`480,000 ok, 12 timeout; 3 late; 2 retried`; failed gRPC calls count as unexpected status."""
+def outcomes_text(counts: Counts, *, is_open: bool = True) -> str:
+    """`480,000 ok, 12 timeout; 2 retried`; failed gRPC calls count as unexpected status.
+
+    At the end of a closed load every user still waits for an answer, so answers that came after it say nothing.
+    """
     kinds = [f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if n]
     kinds += [f"{integer(n)} with grpc-status {status}" for status, n in counts.grpc_status.items()]
     more = {
-        "late": counts.late,
+        "answered after the end": counts.late if is_open else 0,
         "waited for a connection": counts.waited,
         "retried": counts.retried,
         "sent again": counts.resent,

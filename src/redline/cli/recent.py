@@ -21,9 +21,14 @@ class RecentLoad:
         self._open: list[Interval] = []
         self.rates: tuple[float, ...] = ()
         self.last: Interval | None = None
+        self.waiting = 0
+        """The requests that were due and have not ended."""
 
     def add(self, interval: Interval) -> None:
         """Take in another interval; those of the drain, which have no rate, are left out."""
+        # In the measurement, answers to the warm-up's requests have no outcome.
+        counts = interval.counts
+        self.waiting = max(0, self.waiting + counts.due - max(counts.outcomes.total, counts.completed))
         if interval.lasts_ns <= 0 or interval.phase == "drain":
             return
         before = self._open[-1] if self._open else interval

@@ -18,8 +18,8 @@ from redline.findings.trial import (
     judge_starts,
     judge_trial,
     of_engine,
-    only_lengthened,
     servers_doing,
     usable,
 )
+from redline.findings.validity import Touch, Touched, is_late_at, left_by_all, touched_by
 from redline.findings.warming import warm_up

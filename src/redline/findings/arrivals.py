@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import ARRIVALS_P, LONG_TAILS, Observation, Rule
+from redline.findings.rules import ARRIVALS_P, EVERYTHING, LONG_TAILS, Observation, Rule
 from redline.model import Cell, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
 from redline.stats.distributions import chi2_tails, poisson_two_sided
@@ -33,7 +33,7 @@ class DueSlice:
         return max(abs(self.due - self.expected) - self.shifted, 0.0)
 
 
-@Rule("arrivals", when="requests", invalid=0.0)
+@Rule("arrivals", when="requests", invalid=0.0, touches=EVERYTHING)
 def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads that were complete.* The number of requests that fell due, in total or in an interval, is not that of
     the schedule; for Poisson arrivals, three tests at p < 0.00001 decide.

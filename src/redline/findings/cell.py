@@ -210,7 +210,7 @@ def _from_to(shares: Sequence[float]) -> str:
     return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
-@Rule("too-few-trials", when="cell", unit="", note=0.0, warn=2.0, invalid=4.0, scatters=True)
+@Rule("too-few-trials", when="cell", unit="", note=0.0, warn=2.0, invalid=4.0, scatters=True, touches={})
 def too_few_trials(used: Sequence[Trial], planned: int) -> Observation | None:
     """Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for none.
 
@@ -220,7 +220,11 @@ def too_few_trials(used: Sequence[Trial], planned: int) -> Observation | None:
     Advice: Let `redline run` make more trials: --trials 5 or more.
     """
     trials = "trial is" if len(used) == 1 else "trials are"
-    lacks = {0: "there is nothing to report", 1: "there is no interval and no verdict", 2: "there is no verdict"}
+    lacks = {
+        0: "no number rests on all that was measured",
+        1: "there is no interval and no verdict",
+        2: "there is no verdict",
+    }
     left = (
         "A single trial was planned"
         if planned == len(used) == 1

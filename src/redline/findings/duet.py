@@ -333,6 +333,9 @@ def cut_short(duet: SeenDuet) -> Observation:
     return Observation(cut / len(duet.starts), message, at_most=Grade.WARN)
 
 
+_FEWER = "Give the engine a core of its own, or lower the rate."
+
+
 @load.send_lateness.also("duet")
 def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
     """The engine itself was late, where the load sets the rate."""
@@ -341,7 +344,8 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
         late = Histogram.merged(target.lateness for target in targets)
         share, said = load.late_share(late, Histogram.merged(target.response for target in targets))
         message = f"{said}, of requests to {name}."
-        yield Observation(share, message, at_most=Grade.WARN)
+        # Duets show no service times, so advice does not name them.
+        yield Observation(share, message, at_most=Grade.WARN, advice=_FEWER)
 
 
 @hosts.clock_bound.also("duet")

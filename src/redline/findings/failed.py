@@ -2,7 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Observation, Rule
+from redline.findings.rules import (
+    ALL_BUT_COUNTS,
+    EVERYTHING,
+    TOO_CHEAP,
+    TOO_LITTLE_LOAD,
+    TOO_SLOW,
+    Observation,
+    Rule,
+)
 from redline.model import Cell, Closed, Counts, Outcomes, RequestTraffic, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
@@ -41,6 +49,7 @@ SERVER_DIED = Rule(
     "server-died",
     invalid=0.0,
     blames="server",
+    touches=EVERYTHING,
     text="""The server ended during the trial.
 
     It measured a server about to fail, and the errors after it.
@@ -50,7 +59,7 @@ SERVER_DIED = Rule(
 )
 
 
-@Rule("trial-failed", when="trial", invalid=0.0, blames="server")
+@Rule("trial-failed", when="trial", invalid=0.0, blames="server", touches=EVERYTHING)
 def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     """The server could not be started, or gave no right answer.
 
@@ -77,6 +86,7 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
 NOTHING_DUE = Rule(
     "nothing-due",
     invalid=0.0,
+    touches=EVERYTHING,
     text="""No request fell due within the measurement.
 
     The rate, or the users' think time, leaves no request for so short a time. That says nothing of the server.
@@ -118,6 +128,7 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     invalid=0.01,
     biases="percentiles count how fast requests failed",
     blames="server",
+    touches={"response times": "at least", "service times": "unknown", "CPU and memory": "unknown"},
 )
 def errors(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
@@ -147,6 +158,7 @@ def errors(cell: Cell, traffic: Traffic) -> Observation | None:
     invalid=0.01,
     biases="the load is too low",
     blames="client",
+    touches=TOO_LITTLE_LOAD,
 )
 def exhausted(traffic: Traffic) -> Observation | None:
     """Requests due for which the engine's side had no port, descriptor or memory left. They are no `errors`, though
@@ -165,7 +177,15 @@ def exhausted(traffic: Traffic) -> Observation | None:
     return Observation(lacked / due, message)
 
 
-@Rule("wrong-answers", when="requests", warn=0.0, invalid=0.01, biases=TOO_CHEAP, blames="server")
+@Rule(
+    "wrong-answers",
+    when="requests",
+    warn=0.0,
+    invalid=0.01,
+    biases=TOO_CHEAP,
+    blames="server",
+    touches=ALL_BUT_COUNTS,
+)
 def wrong_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due with another answer than expected. The first wrong body, or bytes that are not HTTP, make it
     **invalid**.

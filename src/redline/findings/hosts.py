@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from redline.findings.rules import LONG_TAILS, Observation, Rule
+from redline.findings.rules import ALL_BUT_COUNTS, LONG_TAILS, Observation, Rule
 from redline.model import Cell, Estimate, Finding, LoadShare, OneWay, PairSpeed, Traffic
 from redline.model.hosts import HostFacts, one_way_bound_ns
 from redline.model.traffic import MOST_CLOCK_ERROR
@@ -59,6 +59,7 @@ def said_of_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observa
     warn=0.001,
     invalid=0.01,
     biases="CPU time and pauses are those of another time; one-way times are off by the step",
+    touches=ALL_BUT_COUNTS,
 )
 def clock_stepped(trial: Trial, traffic: Traffic) -> Observation | None:
     """Share of the measurement's length by which a host's clock was set during it.

@@ -3,7 +3,7 @@
 import math
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import TOO_SLOW, Observation, Rule
+from redline.findings.rules import EVERYTHING, LENGTHENED, TOO_SLOW, Observation, Rule
 from redline.model import Cell, Closed, Histogram, Open, Traffic
 from redline.quantities import duration, percent, significant
 from redline.stats import Trial
@@ -24,7 +24,7 @@ def perturbed(trial: Trial) -> Observation | None:
     return Observation(float(trial.recording.perturbed), message)
 
 
-@Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True)
+@Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True, touches=EVERYTHING)
 def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Missing part of a measurement that was interrupted, or ran into the engine's deadline (always **invalid**).
 
@@ -46,7 +46,15 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     return Observation(missing, f"{why}: {measured}")
 
 
-@Rule("rate-missed", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW, blames="server")
+@Rule(
+    "rate-missed",
+    when="answers",
+    warn=0.01,
+    invalid=0.05,
+    biases=TOO_SLOW,
+    blames="server",
+    touches={"response times": "at least", "service times": "at least"},
+)
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
@@ -72,7 +80,14 @@ def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
 _FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
 
 
-@Rule("backlog", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW)
+@Rule(
+    "backlog",
+    when="answers",
+    warn=0.01,
+    invalid=0.05,
+    biases=TOO_SLOW,
+    touches={"response times": "unknown", "service times": "unknown", "CPU and memory": "unknown"},
+)
 def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
     left at its end and chance (four standard deviations).
@@ -102,7 +117,7 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     invalid=0.50,
     biases=TOO_SLOW,
     blames="client",
-    lengthens=True,
+    touches=LENGTHENED,
 )
 def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Loads with due times.* Time from a request's due time until the engine took it up, over the response time: at
@@ -244,7 +259,7 @@ def _in_flight(cell: Cell, traffic: Traffic) -> float:
     return shape.mean_users(traffic.measure_end_ns - traffic.measure_start_ns) * shape.depth
 
 
-@Rule("littles-law", when="answers", warn=0.05, invalid=0.10)
+@Rule("littles-law", when="answers", warn=0.05, invalid=0.10, touches=EVERYTHING)
 def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users without a pace or a journey.* Share by which rate x (response time + think time) is not the number of
     users, beyond what the ends of the window explain.

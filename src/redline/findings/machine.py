@@ -1,7 +1,16 @@
 """Findings about one trial, from what the monitors saw of engine, machine and network."""
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Observation, Rule
+from redline.findings.rules import (
+    BUSY_SERVER,
+    FULL_SERVER,
+    OTHERS_BUSY,
+    SLOWED,
+    TICK_NS,
+    TOO_LITTLE_LOAD,
+    Observation,
+    Rule,
+)
 from redline.model import OTHER_LOAD, OTHERS, Cell, Closed, Grade, Recording, Subject, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -14,6 +23,7 @@ from redline.stats import Trial
     invalid=0.95,
     biases="throughput is too low and differences are too small",
     blames="client",
+    touches=TOO_LITTLE_LOAD,
 )
 def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
@@ -78,6 +88,7 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
     warn=0.001,
     invalid=0.01,
     biases=SLOWED,
+    touches=TOO_LITTLE_LOAD,
     scatters=True,
     passes=True,
 )

@@ -1,13 +1,14 @@
 """Rules: the limits of a note, a warning or an invalid finding, the reasons for them, and advice."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, get_args
 
-from redline.model import Finding, FindingKind, Grade
+from redline.model import Finding, FindingKind, Grade, Numbers
+from redline.model.percentile import Effect as Leaves
 
 BUSY_SERVER = 0.85
 """From this share of its cores on, the server is near its limit: an M/M/1 queue then waits for 5.7 service times."""
@@ -43,6 +44,22 @@ Probes = Literal["", "all", "first"]
 """The probes of a search that a rule also judges."""
 
 
+EVERYTHING: Mapping[Numbers, Leaves] = dict.fromkeys(get_args(Numbers), "unknown")
+"""For a fault of the engine, or nothing measured: not even the counts are known."""
+ALL_BUT_COUNTS: Mapping[Numbers, Leaves] = {
+    numbers: leaves for numbers, leaves in EVERYTHING.items() if numbers != "counts"
+}
+"""How requests ended is a fact, but it shows no level of a server that works."""
+TOO_LITTLE_LOAD: Mapping[Numbers, Leaves] = {
+    "throughput": "at least",
+    "response times": "unknown",
+    "service times": "unknown",
+}
+"""The server had less to do than the load asks for: it answers at least as much."""
+LENGTHENED: Mapping[Numbers, Leaves] = {"response times": "at most"}
+"""Response times only became longer, where requests fall due by a schedule."""
+
+
 @dataclass(frozen=True)
 class Observation:
     """An observation of a judge: the `value` that its rule grades, and a message for readers.
@@ -73,8 +90,8 @@ class Rule:
     in percent; if empty, the text states the limits. `biases` is the direction in which it moves a number; `scatters`:
     it widens intervals, or makes them wrong. `passes`: it comes and goes on the machine, so interleaved trials average
     it, and it counts for a cell if most trials have it. `reassures`: good news, which is reported once and marks no
-    number. `blames` is the cause of an invalid finding. `lengthens`: it only adds to response times where requests fall
-    due by a schedule, so that objectives that are met stay met.
+    number. `blames` is the cause of an invalid finding, and `touches` says what an invalid finding leaves of which
+    numbers: those that it does not name stay known.
     """
 
     kind: FindingKind
@@ -91,7 +108,7 @@ class Rule:
     passes: bool = False
     reassures: bool = False
     blames: Literal["server", "client", ""] = ""
-    lengthens: bool = False
+    touches: Mapping[Numbers, Leaves] = field(default_factory=lambda: EVERYTHING, hash=False)
     function: Judging | None = None
 
     def __call__(self, function: Judging) -> "Rule":

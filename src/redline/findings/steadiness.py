@@ -5,7 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Observation, Rule, judges
+from redline.findings.rules import (
+    ALL_BUT_COUNTS,
+    TIME_DEPENDENT,
+    TOO_CHEAP,
+    TOO_SLOW,
+    TREND_P,
+    Observation,
+    Rule,
+    judges,
+)
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
 from redline.model import Cell, Closed, Grade, Open, Traffic
 from redline.model.runtime import COMPILES_WHILE_RUNNING
@@ -18,7 +27,15 @@ FEWEST_ANSWERS = 20
 """The fewest answers in an interval: with fewer, an answer that crosses its end weighs too much."""
 
 
-@Rule("unsteady", when="answers", warn=0.10, invalid=0.50, biases=TIME_DEPENDENT, scatters=True)
+@Rule(
+    "unsteady",
+    when="answers",
+    warn=0.10,
+    invalid=0.50,
+    biases=TIME_DEPENDENT,
+    scatters=True,
+    touches=ALL_BUT_COUNTS,
+)
 def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a Theil-Sen
     line, if Kendall's test has p < 0.001. Loads that change by design are not judged.

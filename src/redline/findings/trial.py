@@ -9,7 +9,7 @@ from redline.findings.failed import trial_failed
 from redline.findings.load import rate_missed
 from redline.findings.rules import Judge
 from redline.findings.table import JUDGES, RULES
-from redline.model import Cell, Failure, Finding, FindingKind, Grade, Open, Recording, ServerFacts
+from redline.model import Cell, Failure, Finding, FindingKind, Grade, Recording, ServerFacts
 from redline.stats import Trial
 
 
@@ -85,7 +85,7 @@ _PLACES = {kind: place for place, kind in enumerate(RULES)}
 
 
 def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
-    """Whether a cell's numbers may rest on this trial: it has traffic and none of its findings is `invalid`."""
+    """Whether all of a cell's numbers may rest on this trial: it has traffic, and none of its findings is `invalid`."""
     return recording.traffic is not None and all(finding.grade is not Grade.INVALID for finding in findings)
 
 
@@ -104,18 +104,6 @@ def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -
 def of_engine(failure: Failure | None) -> bool:
     """Whether a trial failed because of the load generator, which says nothing about the server."""
     return failure is not None and failure.kind == "engine"
-
-
-def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
-    """Whether an invalid load still has valid upper bounds of response times: its client was only late.
-
-    Requests have to fall due by a schedule. Users who think come later if the client is late, and load the server less.
-    """
-    shape = cell.load.shape
-    grave = {finding.kind for finding in findings if finding.grade is Grade.INVALID}
-    lengthening = {kind for kind in grave if RULES[kind].lengthens}
-    scheduled = isinstance(shape, Open) or shape.pace_per_s is not None
-    return scheduled and bool(lengthening) and grave <= lengthening | {rate_missed.kind}
 
 
 def is_valid(made: int, used: int) -> bool:

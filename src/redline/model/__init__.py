@@ -38,7 +38,7 @@ from redline.model.hosts import ROLES, ClockReading, HostFacts, LoadShare, Role,
 from redline.model.journey import Journey, JourneyStep, Rows, StepCondition, TakenValue
 from redline.model.journey_traffic import JourneyReport, JourneyTraffic
 from redline.model.load import Backend, Closed, EngineMode, Load, LoadStage, Open, Share, Think
-from redline.model.percentile import Percentile
+from redline.model.percentile import OtherTime, Percentile, TooFew
 from redline.model.plan import (
     AbortRule,
     AutoTrials,
@@ -101,7 +101,6 @@ from redline.model.report import (
     Moment,
     ObjectiveResult,
     ObjectiveState,
-    OtherTime,
     PairSpeed,
     PartReport,
     PauseMark,
@@ -110,7 +109,6 @@ from redline.model.report import (
     Ranking,
     Report,
     RunReport,
-    TooFew,
     TrialReport,
     Warming,
     WarmUp,
@@ -132,4 +130,5 @@ from redline.model.traffic import (
     Signed,
     Traffic,
 )
+from redline.model.validity import Bound, Numbers, numbers_of
 from redline.model.variant import Container, Route, Variant

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate
-from redline.model.percentile import Percentile
+from redline.model.percentile import Effect, Percentile, bounded
 from redline.model.streams import STREAMS, StreamReport
 from redline.model.traffic import Outcomes
 
@@ -25,6 +25,17 @@ class RequestReport(Frozen):
     answers: dict[str, int] = Field(default={}, description="complete answers by status")
     body_bytes: int = Field(description="bytes of the bodies of complete answers")
     streams: StreamReport | None = omitted_if_default(None, STREAMS)
+
+    def bounded(self, leaves: Effect | None, *, rated: bool) -> "RequestReport":
+        """The same with bounds of its times, as far as findings leave them; its rate only if it is `rated`."""
+        return self.model_copy(
+            update={
+                "rate_per_s": self.rate_per_s if rated else None,
+                "response": bounded(self.response, leaves),
+                "first_byte": bounded(self.first_byte, leaves),
+                "streams": self.streams and self.streams.bounded(leaves),
+            }
+        )
 
     @property
     def answered(self) -> int:

@@ -9,7 +9,7 @@ from redline.model.base import Frozen
 
 
 class Grade(StrEnum):
-    """The severity of a finding. An `invalid` cell shows its finding in place of its number."""
+    """The severity of a finding. One that is `invalid` hides the numbers that it touches, or leaves their bounds."""
 
     NOTE = "note"
     WARN = "warn"

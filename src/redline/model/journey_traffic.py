@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.histogram import Histogram
-from redline.model.percentile import Percentile
+from redline.model.percentile import Effect, Percentile, bounded
 
 
 class JourneyTraffic(Frozen):
@@ -73,6 +73,10 @@ class JourneyReport(Frozen):
     response: tuple[Percentile, ...] = Field(
         description="of completed journeys: the sum of the steps' response times, without think times; ns"
     )
+
+    def bounded(self, leaves: Effect | None) -> "JourneyReport":
+        """The same with bounds of its times, as far as findings leave them."""
+        return self.model_copy(update={"response": bounded(self.response, leaves)})
 
     @property
     def ended_early(self) -> int:

@@ -17,7 +17,7 @@ from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.journey_traffic import JourneyReport
-from redline.model.percentile import Percentile
+from redline.model.percentile import OtherTime, Percentile, TooFew
 from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
 from redline.model.run import Kind
@@ -25,50 +25,11 @@ from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.streams import STREAMS, StreamReport
 from redline.model.timeline import DuetTimeline, TrialTimeline
 from redline.model.traffic import ENCODED, AgreedTls, Counts
+from redline.model.validity import Bound
 
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
 ObjectiveState = Literal["met", "missed", "not known"]
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
-
-
-class TooFew(Frozen):
-    """A percentile that is left out, because fewer than 10 requests are beyond it."""
-
-    metric: Metric
-    needs: int = Field(description="number of requests that it needs")
-    missing: int = Field(description="how many of them are missing")
-
-
-class OtherTime(Frozen):
-    """A time other than response and service time, over all used trials.
-
-    `to server` and `from server` are differences of two clocks and may be negative. They are no finer than
-    `resolution_ns` of the server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
-    """
-
-    name: Literal["first byte", "handshake", "to server", "from server"]
-    count: int
-    p50_ns: int
-    p99_ns: int | None = Field(description="null if fewer than 10 lie beyond it")
-    max_ns: int
-    resolution_ns: int | None = None
-    clock_bound_ns: int = omitted_if_default(0)
-    percentiles: tuple[Percentile, ...] = omitted_if_default(
-        (), "the whole distribution, as deep as its count supports; absent in earlier reports"
-    )
-
-    @property
-    def is_one_way(self) -> bool:
-        """Whether it is a difference of two clocks."""
-        return self.name in {"to server", "from server"}
-
-    @property
-    def points(self) -> tuple[Percentile, ...]:
-        """The whole distribution; of an earlier report the median, p99 and maximum that it has."""
-        if self.percentiles:
-            return self.percentiles
-        known = ((0.5, self.p50_ns), (0.99, self.p99_ns), (1.0, self.max_ns))
-        return tuple(Percentile(q=q, ns=ns) for q, ns in known if ns is not None)
 
 
 class Moment(Frozen):
@@ -92,7 +53,7 @@ class ObjectiveResult(Frozen):
     actual: float | None
     met: bool = Field(description="whether it was shown to be met")
     known: bool = omitted_if_default(default=True, description="false: neither met nor missed; `reason` says why")
-    at_most: bool = omitted_if_default(default=False, description="`actual` is an upper bound: the cell is invalid")
+    at_most: bool = omitted_if_default(default=False, description="`actual` is an upper bound: the client was late")
     reason: str = Field(default="", description="why it is missed or not known, if not because of `actual`")
 
     def unmet(self, reason: str, *, known: bool) -> "ObjectiveResult":
@@ -203,7 +164,10 @@ class MemoryReport(Frozen):
 
 
 class CellReport(Frozen):
-    """A cell. If `valid` is false, the findings say why and the estimates must not be shown as results."""
+    """A cell. If `valid` is false, the findings say why, and only some numbers are known.
+
+    Its `estimates` then hold these alone, and `bounds` what is known in place of the others.
+    """
 
     cell_id: str
     slug: str
@@ -220,7 +184,10 @@ class CellReport(Frozen):
     trials_planned: int
     trials: tuple[TrialReport, ...]
     estimates: dict[Metric, Estimate]
-    counts: Counts = Field(description="sums over the used trials")
+    bounds: dict[Metric, Bound] = omitted_if_default(
+        {}, "of an invalid cell: what is known in place of numbers that its findings hide; absent in earlier reports"
+    )
+    counts: Counts = Field(description="sums over the used trials; of an invalid cell over all of them")
     answers: dict[str, int] = omitted_if_default(
         {}, "complete answers over the used trials by status: `200` where all requests expect it, else `5xx`"
     )
@@ -260,6 +227,16 @@ class CellReport(Frozen):
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
     trial_timelines: SkipJsonSchema[tuple[TrialTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
+
+    @property
+    def known(self) -> dict[Metric, Estimate]:
+        """The estimates that may be shown: an invalid cell of an earlier report does not say which are known."""
+        return self.estimates if self.valid or self.bounds else {}
+
+    @property
+    def shows_numbers(self) -> bool:
+        """Whether any number, or a bound of it, is known."""
+        return bool(self.known) or any(bound.says_something for bound in self.bounds.values())
 
     def in_run(self, speeds: Mapping[int, float], findings: tuple[Finding, ...]) -> "CellReport":
         """The cell with facts from the whole run: the speed of its trials' cores by position, and findings."""

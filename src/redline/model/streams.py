@@ -7,7 +7,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.histogram import Histogram
-from redline.model.percentile import Percentile
+from redline.model.percentile import Effect, Percentile, bounded
 
 EventKind = Literal["sse", "ndjson", "chunks"]
 
@@ -76,3 +76,8 @@ class StreamReport(Frozen):
     stalls: int = Field(description="times without an event that were too long")
     first_event: tuple[Percentile, ...] = Field(description="from when a request was due to its first event; ns")
     gaps: tuple[Percentile, ...] = Field(description="from an event to the next of its stream; ns")
+
+    def bounded(self, leaves: Effect | None) -> "StreamReport":
+        """The same with bounds of its times, as far as findings leave them."""
+        times = {"first_event": bounded(self.first_event, leaves), "gaps": bounded(self.gaps, leaves)}
+        return self.model_copy(update=times)

@@ -170,8 +170,8 @@ class ChangeCell:
 class ScoreCell:
     """A table cell with a metric: the texts of its value and of its interval.
 
-    `value` is empty if nothing was measured. `spread` is for a glance, `bounds` are the interval's. The page
-    also has the change against the baseline, and sorts rows by `place`.
+    `value` is empty if nothing was measured, and a bound if it says `why`. `spread` is for a glance, `bounds` are the
+    interval's. The page also has the change against the baseline, and sorts rows by `place`.
     """
 
     value: str = ""
@@ -179,14 +179,15 @@ class ScoreCell:
     bounds: str = ""
     change: ChangeCell | None = None
     place: float | None = None
+    why: str = ""
 
     @classmethod
     def of(cls, estimate: Estimate | None, change: ChangeCell | None = None, place: float | None = None) -> "ScoreCell":
         """Format an estimate."""
         if estimate is None:
             return cls(change=change, place=place)
-        amount = fmt.amount(estimate.value, estimate.unit)
-        return cls(amount, fmt.spread(estimate), fmt.interval(estimate), change, place)
+        value, spread = fmt.amount(estimate.value, estimate.unit), fmt.spread(estimate)
+        return cls(value, spread, fmt.interval(estimate), change, place)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Protocol
 from redline.analysis.compare import HasVerdict
 from redline.model import (
     AgreedTls,
+    Bound,
     Comparison,
     Estimate,
     Grade,
@@ -21,6 +22,7 @@ from redline.model import (
     ObjectiveResult,
     ObjectiveState,
     OtherTime,
+    Percentile,
     TooFew,
     Verdict,
 )
@@ -228,6 +230,35 @@ def spread(estimate: Estimate) -> str:
 def with_spread(estimate: Estimate) -> str:
     """`91.0 k/s ±0.7%`."""
     return f"{amount(estimate.value, estimate.unit)} {spread(estimate)}".rstrip()
+
+
+def bound_sign(bound: Bound) -> str:
+    """`≤ 12.0 ms`, `≥ 3.20 s` or `not known`: what is known in place of a number."""
+    if bound.at_most is not None:
+        return f"≤ {amount(bound.at_most, bound.unit)}"
+    return NOT_KNOWN if bound.at_least is None else f"≥ {amount(bound.at_least, bound.unit)}"
+
+
+def bound_words(bound: Bound) -> str:
+    """`at most 12.0 ms (at least 3.10 ms)`, `at least 3.20 s` or `not known`."""
+    least = "" if bound.at_least is None else f"at least {amount(bound.at_least, bound.unit)}"
+    if bound.at_most is None:
+        return least or NOT_KNOWN
+    most = f"at most {amount(bound.at_most, bound.unit)}"
+    return f"{most} ({least})" if bound.at_least else most
+
+
+def point_words(point: Percentile) -> str:
+    """`12.0 ms`, or `at most 12.0 ms (at least 3.10 ms)` where it is a bound."""
+    if not point.bound:
+        return duration(point.ns)
+    least = f" (at least {duration(point.at_least_ns)})" if point.at_least_ns else ""
+    return f"{point.bound} {duration(point.ns)}{least}"
+
+
+def point_sign(point: Percentile) -> str:
+    """`12.0 ms`, or `≤ 12.0 ms` where it is a bound."""
+    return {"": "", "at most": "≤ ", "at least": "≥ "}[point.bound] + duration(point.ns)
 
 
 def chances(comparison: Comparison) -> str:

@@ -10,7 +10,7 @@ from redline.report.document import Line
 from redline.report.sections.answer import Said, level, limit_sentence, objective_line, sentences
 from redline.report.sections.limit_ratios import ratio_sentence
 from redline.report.sections.parts import lost_name
-from redline.report.sections.views import invalid_reason
+from redline.report.sections.views import has_result, invalid_reason
 
 State = Literal["passed", "failed", "undecided", "unknown"]
 """Undecided: measured, without a sure verdict. Unknown: not measured, or measured on cold servers."""
@@ -37,7 +37,7 @@ def _of_run(report: Report) -> Iterator[Outcome]:
         cell = said.cell
         yield Outcome(f"{cell.server} over {said.against}", f"{cell.scenario} · {cell.load}", _state(said), _text(said))
     for cell in report.cells:
-        if cell.role == "subject" and not cell.valid:
+        if cell.role == "subject" and not has_result(cell):
             yield Outcome(cell.slug, "result", "unknown", invalid_reason(cell))
         elif cell.role == "subject" and not report.comparisons:
             yield Outcome(cell.slug, "result", "passed", level(cell))

@@ -26,6 +26,7 @@ from redline.cli.show import show, write_json
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.errors import DriveError, LaunchError, UsageError
+from redline.findings import servers_doing
 from redline.model import Cell, Interval, PlannedTrial, Recording
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.launchers.variables import check_variables
@@ -141,7 +142,7 @@ class _Shown:
 
 
 def exit_code(result: LoadResult) -> int:
-    """3 for an aborted load or a missed objective; else 1 if nothing is known, as for an invalid load.
+    """3 for an aborted load or a missed objective; else 1 if nothing is known, or the server failed.
 
     Else 3 for an unknown objective.
 
@@ -152,9 +153,14 @@ def exit_code(result: LoadResult) -> int:
     states = {objective.state for objective in result.objectives}
     if "missed" in states:
         return exits.MISSED
-    if not result.valid and states != {"met"}:
+    if not (result.valid or _is_known(result)) and states != {"met"}:
         return exits.COULD_NOT_RUN
     return exits.MISSED if "not known" in states else exits.DONE
+
+
+def _is_known(result: LoadResult) -> bool:
+    """Whether an invalid load has shown something of a server that did not fail."""
+    return result.throughput is not None and not servers_doing(result.findings)
 
 
 def _record(

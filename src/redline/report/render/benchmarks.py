@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from redline.model import Estimate, Report
 from redline.model.limits import AnyReport, LimitAnswer, LimitReport
+from redline.report.sections.views import has_result
 from redline.visible import visible
 
 
@@ -63,10 +64,10 @@ def _numbers(report: AnyReport) -> Iterator[_Number]:
 
 
 def _of_run(report: Report) -> Iterator[_Number]:
-    cells = {cell.cell_id: cell for cell in report.cells if cell.valid}
+    cells = {cell.cell_id: cell for cell in report.cells if has_result(cell)}
     names = {cell.cell_id: f"{cell.server}/{cell.scenario}/{cell.load}" for cell in cells.values()}
     for cell_id, cell in cells.items():
-        for metric, estimate in cell.estimates.items():
+        for metric, estimate in cell.known.items():
             better = metric.higher_is_better
             yield _Number.of(names[cell_id], metric.value, estimate, higher_is_better=better)
     for comparison in report.comparisons:

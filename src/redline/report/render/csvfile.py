@@ -17,6 +17,7 @@ from redline.model import (
     JourneyReport,
     MemoryReport,
     Metric,
+    Percentile,
     Report,
     RequestReport,
 )
@@ -31,9 +32,11 @@ _CELL = (
 )
 _ESTIMATE = ("value", "low", "high", "confidence", "unit", "n", "method")
 _JUDGED = ("matters", "p", "p_adjusted", "family", "family_name", "p_equivalent", "caveat")
+_BOUND = ("at_least", "at_most", "hidden_by")
+"""What is known in place of a value, and the finding that hides it."""
 COLUMNS = (
     *("run", *_CELL[:9], "metric", *_ESTIMATE, "baseline_id", "ratio", "ratio_low", "ratio_high", "verdict", "refused"),
-    *("findings", *_CELL[9:], *_JUDGED, "design"),
+    *("findings", *_CELL[9:], *_JUDGED, "design", *_BOUND),
 )
 
 _PROBE = (
@@ -149,22 +152,25 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         about = {"run": report.run.name, **_identity(cell, findings[cell.cell_id])}
         compared = comparisons.get(cell.cell_id, {})
         for metric in Metric:
-            yield about | _numbers(cell, metric) | _judgement(compared.get(metric), shown=cell.valid)
+            yield (
+                about
+                | _numbers(cell, metric)
+                | _judgement(compared.get(metric), shown=cell.valid or cell.shows_numbers)
+            )
         for part in cell.parts if cell.valid else ():
             for metric, estimate in part.estimates.items():
                 yield about | _estimated(estimate) | {"metric": f"{metric.value}:{part.name}", "unit": metric.unit}
         divided = cpu.get(cell.cell_id, []) if cell.valid else []
         for metric_name, estimate in (*shares.get(cell.cell_id, []), *divided):
             yield about | _estimated(estimate) | {"metric": metric_name}
-        for time in cell.other_times if cell.valid else ():
-            known = {point.q: point.ns for point in time.points}
+        for name, points in _further_times(cell):
+            known = {point.q: point for point in points}
             for q in PERCENTILES:
-                metric_name = f"{time.name.replace(' ', '-')}-{quantile_name(q)}"
-                yield about | {"metric": metric_name, "unit": "ns", "value": known.get(q), "method": _POOLED}
-        counted = chain(
-            *(_journeys(cell.journeys), _by_request(cell), _streams(cell)), _memory(cell.memory), _watched(cell)
-        )
-        for numbers in counted if cell.valid else ():
+                metric_name = f"{name}-{quantile_name(q)}"
+                yield about | {"metric": metric_name, "unit": "ns", "method": _POOLED} | _value(known.get(q))
+        counted = chain(_journeys(cell.journeys), _by_request(cell)) if cell.valid or cell.shows_numbers else ()
+        measured = chain(_streams(cell), _memory(cell.memory), _watched(cell)) if cell.valid else ()
+        for numbers in chain(counted, measured):
             yield about | numbers
     for skipped in report.skipped:
         yield {
@@ -191,11 +197,28 @@ def _lost(report: Report) -> Iterator[dict[str, Field]]:
         }
 
 
+def _value(number: Field | Percentile) -> dict[str, Field]:
+    """A number, or the bounds of a percentile."""
+    if not isinstance(number, Percentile):
+        return {"value": number}
+    if number.bound == "at most":
+        return {"at_most": number.ns, "at_least": number.at_least_ns}
+    return {"at_least" if number.bound else "value": number.ns}
+
+
+def _further_times(cell: CellReport) -> Iterator[tuple[str, Sequence[Percentile]]]:
+    """Yield other times, and service times where findings hide response times."""
+    if cell.valid:
+        yield from ((time.name.replace(" ", "-"), time.points) for time in cell.other_times)
+    elif cell.shows_numbers and cell.service_percentiles:
+        yield "service", cell.service_percentiles
+
+
 def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
     """Yield what was counted by request: `throughput:GET /items`, `p99:GET /items`."""
     for request in cell.requests:
-        known, first = ({point.q: point.ns for point in times} for times in (request.response, request.first_byte))
-        numbers: list[tuple[str, str, Field]] = [
+        known, first = ({point.q: point for point in times} for times in (request.response, request.first_byte))
+        numbers: list[tuple[str, str, Field | Percentile]] = [
             (Metric.THROUGHPUT.value, Metric.THROUGHPUT.unit, request.rate_per_s),
             *((quantile_name(q), "ns", known.get(q)) for q in PERCENTILES),
             *((f"first-byte-{quantile_name(q)}", "ns", first.get(q)) for q in PERCENTILES if first),
@@ -206,7 +229,7 @@ def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
             *((kind.replace("_", "-"), "1", count) for kind, count in request.outcomes if count and kind != "ok"),
         ]
         for name, unit, number in numbers:
-            yield {"metric": f"{name}:{request.request}", "unit": unit, "value": number, "method": _POOLED}
+            yield {"metric": f"{name}:{request.request}", "unit": unit, "method": _POOLED, **_value(number)}
 
 
 def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
@@ -232,8 +255,8 @@ def _journeys(journeys: JourneyReport | None) -> Iterator[dict[str, Field]]:
     """Yield what became of journeys: `journeys`, `abandoned:buy`, `journey-p99`."""
     if journeys is None:
         return
-    known = {point.q: point.ns for point in journeys.response}
-    numbers: list[tuple[str, str, Field]] = [
+    known = {point.q: point for point in journeys.response}
+    numbers: list[tuple[str, str, Field | Percentile]] = [
         ("journeys-per-second", "1/s", journeys.begun_per_s),
         ("journeys", "1", journeys.begun),
         ("journeys-completed", "1", journeys.completed),
@@ -243,7 +266,7 @@ def _journeys(journeys: JourneyReport | None) -> Iterator[dict[str, Field]]:
         *((f"journey-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES),
     ]
     for name, unit, number in numbers:
-        yield {"metric": name, "unit": unit, "value": number, "method": _POOLED}
+        yield {"metric": name, "unit": unit, "method": _POOLED, **_value(number)}
 
 
 def _watched(cell: CellReport) -> Iterator[dict[str, Field]]:
@@ -303,10 +326,12 @@ def _identity(cell: CellReport, findings: Sequence[Finding]) -> dict[str, Field]
 
 
 def _numbers(cell: CellReport, metric: Metric) -> dict[str, Field]:
-    """The estimate; only the metric and its unit if the cell is invalid or the metric was not measured."""
+    """The estimate, or what is known in its place; only the metric and its unit if nothing is."""
     about: dict[str, Field] = {"metric": metric.value, "unit": metric.unit}
-    estimate = cell.estimates.get(metric)
-    if estimate is None or not cell.valid:
+    if bound := cell.bounds.get(metric):
+        return about | {"at_least": bound.at_least, "at_most": bound.at_most, "hidden_by": bound.finding}
+    estimate = cell.known.get(metric)
+    if estimate is None:
         return about
     return about | _estimated(estimate)
 

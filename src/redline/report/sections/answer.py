@@ -415,9 +415,9 @@ def _levels(report: Report) -> list[Line]:
         rankings = [ranking for ranking in here if len(ranking.places) > 1]
         lines += [line(where, _ranking(ranking, cells)) for ranking in rankings]
         for cell in group.cells:
-            if cell.role == "subject" and not cell.valid:
+            if cell.role == "subject" and not (cell.valid or cell.shows_numbers):
                 lines.append(line(where, f"{cell.server} has no valid result: {invalid_reason(cell)}"))
-            elif cell.role == "subject" and not rankings:
+            elif cell.role == "subject" and (not rankings or not cell.valid):
                 lines.append(line(where, level(cell)))
     if len(lines) > _MOST:
         return [*lines[:_MOST], line(f"{len(lines) - _MOST:,} more stand in the results.")]
@@ -437,10 +437,12 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
 
 def level(cell: CellReport) -> str:
     """`hyper answers 96.0 k/s ±0.7%, p99 1.38 ms ±2.5%, CPU per request 17.7 µs ±0.9%`."""
+    known = {metric: fmt.with_spread(estimate) for metric, estimate in cell.known.items()}
+    known |= {metric: fmt.bound_words(bound) for metric, bound in cell.bounds.items()}
     parts = [
-        f"{'answers' if metric is Metric.THROUGHPUT else fmt.label(metric)} {fmt.with_spread(cell.estimates[metric])}"
+        f"{'answers' if metric is Metric.THROUGHPUT else fmt.label(metric)} {known[metric]}"
         for metric in (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)
-        if metric in cell.estimates
+        if metric in known
     ]
-    alone = all(estimate.n == 1 for estimate in cell.estimates.values())
+    alone = all(estimate.n == 1 for estimate in cell.known.values())
     return f"{cell.server} {', '.join(parts)}{' (one trial: no interval)' if alone and parts else ''}"

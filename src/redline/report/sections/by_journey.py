@@ -14,7 +14,7 @@ def journey_tables(journeys: JourneyReport | None, title: str = "") -> Iterator[
     if journeys is None:
         return
     heading = line((f"{title}, journeys" if title else "Journeys", "strong"))
-    known = {point.q: fmt.duration(point.ns) for point in journeys.response}
+    known = {point.q: fmt.point_sign(point) for point in journeys.response}
     times = {fmt.quantile_name(q): known[q] for q in QUANTILES if q in known}
     rate = {} if journeys.begun_per_s is None else {"begun per second": fmt.rate(journeys.begun_per_s)}
     counts = rate | {

@@ -107,7 +107,7 @@ def request_sections(report: Report) -> Iterator[Section]:
     """The tables of every cell of a mix, and how its requests compare in duets; empty without mixes."""
     folds = list[Fold]()
     for group in groups(report):
-        cells = [cell for cell in group.cells if cell.requests and cell.valid]
+        cells = [cell for cell in group.cells if cell.requests and (cell.valid or cell.shows_numbers)]
         blocks = [block for cell in cells for block in journey_tables(cell.journeys, cell.server)]
         blocks += [
             block for cell in cells for block in request_tables(cell.requests, cell.server, _cpu_of(report, cell))
@@ -186,7 +186,7 @@ def _times_heads(quantiles: Sequence[float]) -> Iterator[Column]:
 
 def _times(points: Sequence[Percentile], quantiles: Sequence[float]) -> Iterator[str]:
     """The percentiles for which there are enough requests."""
-    known = {point.q: fmt.duration(point.ns) for point in points}
+    known = {point.q: fmt.point_sign(point) for point in points}
     return (known.get(q, "") for q in quantiles)
 
 

@@ -170,7 +170,8 @@ def _left_out(report: Report) -> str:
         for finding in cell.findings
         if finding.grade is Grade.INVALID and (cell.cell_id, finding.position) in unused
     )
-    invalid = [cell for cell in report.cells if not cell.valid and cell.trials]
+    doubtful = [cell for cell in report.cells if not cell.valid and cell.trials]
+    invalid = [cell for cell in doubtful if not cell.shows_numbers]
     parts = []
     if unused:
         why = ", ".join(f"{kind} {number:,}" for kind, number in reasons.most_common())
@@ -178,6 +179,9 @@ def _left_out(report: Report) -> str:
     if invalid:
         have = "has" if len(invalid) == 1 else "have"
         parts.append(f"{len(invalid):,} of {fmt.count(len(report.cells), 'cell')} {have} no valid result")
+    if partly := len(doubtful) - len(invalid):
+        have = "has" if partly == 1 else "have"
+        parts.append(f"{partly:,} of {fmt.count(len(report.cells), 'cell')} {have} numbers that are not known")
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
     if lost := [f"{starts.lost:,} of {starts.made:,} of {lost_name(starts)}" for starts in report.lost_starts]:

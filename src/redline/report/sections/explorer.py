@@ -93,7 +93,7 @@ def explorer_payload(report: Report) -> ExplorerData | None:
     made = _axes(report.cells)
     values = [tuple(dict.fromkeys(of_cells)) for _, of_cells in made]
     levels = levels_of(report)
-    known: set[Level] = {*levels, *(metric for cell in report.cells for metric in cell.estimates)}
+    known: set[Level] = {*levels, *(metric for cell in report.cells for metric in (*cell.known, *cell.bounds))}
     compared = tuple(_all_comparisons(report))
     known.update(comparison.metric for comparison in compared if comparison.ratio)
     shown = tuple(level for level in (*LEVELS, Metric.MEMORY) if level in known)
@@ -198,9 +198,10 @@ def _main(shown: tuple[Level, ...], comparisons: Iterable[Comparison]) -> int:
 
 
 def _cell(cell: CellReport, at: list[int], shown: tuple[Level, ...]) -> ExplorerCell:
-    levels = [_level(cell, level) for level in shown] if cell.valid else []
+    is_shown = cell.valid or cell.shows_numbers
+    levels = [_level(cell, level) for level in shown] if is_shown else []
     made: ExplorerCell = {"at": at, "slug": cell.slug, "levels": levels}
-    if not cell.valid:
+    if not is_shown:
         made["why"] = invalid_reason(cell)
     if cell.is_baseline or cell.role == "ceiling":
         made["role"] = "ceiling" if cell.role == "ceiling" else "baseline"

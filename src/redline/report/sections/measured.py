@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from redline.model import CellReport, Estimate, Grade, Metric, Report
+from redline.model import Bound, CellReport, Estimate, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -65,43 +65,51 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     metrics = [Metric.CPU_PER_REQUEST, Metric.MEMORY]
     parts = ((name, (part.name, *_amounts(part.estimates, metrics))) for cell, name in cells for part in cell.parts)
     yield server_table("Server and proxies, each by itself", ["part", *map(fmt.label, metrics)], parts, left=("part",))
-    drawn = [(cell, name) for cell, name in cells if has_curves(cell)]
-    shares = sorted({p.q for cell, _ in drawn for p in (*cell.response_percentiles, *cell.service_percentiles)})
+    timed = [(cell, name) for cell, name in cells if cell.valid or cell.shows_numbers]
+    shares = sorted({p.q for cell, _ in timed for p in (*cell.response_percentiles, *cell.service_percentiles)})
     title = "Percentiles of the response time and of the service time"
-    yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(drawn, shares), left=("time",))
+    yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(timed, shares), left=("time",))
+    drawn = [(cell, name) for cell, name in cells if has_curves(cell)]
     shares = sorted({p.q for cell, _ in drawn for time in cell.other_times for p in time.points})
     heads = ["time", "count", "resolution", "clocks", *map(fmt.percent, shares)]
     title = "Times to the first byte, handshakes and one-way times, over all used trials"
     yield server_table(title, heads, _other_times(drawn, shares), left=("time",))
     outcomes = ((name, _outcomes(cell)) for cell, name in cells)
-    yield server_table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind", "status codes"))
+    yield server_table(
+        "Outcomes, over the used trials, or all trials of an invalid cell",
+        _OUTCOMES,
+        outcomes,
+        left=("by kind", "status codes"),
+    )
 
 
 def _objectives(cells: _Cells) -> _Rows:
     for cell, name in cells:
         for result in cell.objectives:
-            if cell.valid or result.known:
-                sign, look = mark(result.state)
-                met = line((f"{sign}{result.state}", look), f": {result.reason}" if result.reason else "")
-            else:
-                met = line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid", Grade.INVALID))
-            shown = cell.valid or result.at_most
+            sign, look = mark(result.state)
+            met = line((f"{sign}{result.state}", look), f": {result.reason}" if result.reason else "")
+            shown = cell.valid or (result.known and result.actual is not None)
             yield name, (result.objective.text, fmt.actual(result) if shown else "no number", TextCell((met,)))
 
 
 def _estimates(cell: CellReport) -> Iterator[TableCell]:
     """The estimates with their intervals, and their basis; for an invalid cell, why there are none."""
-    if not cell.valid:
+    if not (cell.valid or cell.shows_numbers):
         yield InvalidCell(invalid_reason(cell))
         return
-    yield from _amounts(cell.estimates, Metric)
+    yield from _amounts(cell.known, Metric, cell.bounds)
     yield _rests_on(cell)
 
 
-def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) -> Iterator[TableCell]:
-    """Metrics with their intervals; empty for metrics that were not measured."""
+def _amounts(
+    estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric], bounds: Mapping[Metric, Bound] = {}
+) -> Iterator[TableCell]:
+    """Metrics with their intervals, or their bounds; empty for metrics that were not measured."""
     for metric in metrics:
         estimate = estimates.get(metric)
+        if bound := bounds.get(metric):
+            yield fmt.bound_words(bound)
+            continue
         yield (
             TextCell((line(fmt.amount(estimate.value, estimate.unit), (f" {fmt.interval(estimate)}", "dim")),))
             if estimate
@@ -113,7 +121,7 @@ def _rests_on(cell: CellReport) -> str:
     """`5 trials, bootstrap of the mean, BCa`; with the metrics if their bases differ."""
     bases: dict[str, list[str]] = {}
     noun = "trial" if cell.trials else "start"
-    for metric, estimate in cell.estimates.items():
+    for metric, estimate in cell.known.items():
         bases.setdefault(f"{fmt.count(estimate.n, noun)}, {estimate.method}", []).append(fmt.label(metric))
     if len(bases) < 2:
         return next(iter(bases), "")
@@ -126,7 +134,7 @@ def _percentiles(drawn: _Cells, shares: list[float]) -> _Rows:
         response, service = cell.response_percentiles, cell.service_percentiles
         times = {"both": response} if response == service else {"response": response, "service": service}
         for time, points in times.items():
-            known = {point.q: fmt.duration(point.ns) for point in points}
+            known = {point.q: fmt.point_sign(point) for point in points}
             yield name, (time, *(known.get(share, "") for share in shares))
 
 

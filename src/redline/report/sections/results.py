@@ -4,7 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from redline.findings import RULES
-from redline.model import RESPONSE_TIMES, SHOWN, CellReport, FindingKind, Grade, Metric, Percentile, Ranking, Report
+from redline.findings.load import client_queueing, send_lateness
+from redline.model import (
+    RESPONSE_TIMES,
+    SHOWN,
+    Bound,
+    CellReport,
+    FindingKind,
+    Grade,
+    Metric,
+    Percentile,
+    Ranking,
+    Report,
+)
 from redline.report import format as fmt
 from redline.report.document import (
     Column,
@@ -40,6 +52,9 @@ LEVELS: tuple[Level, ...] = (
 )
 """The columns of tables of results that have room for all of them."""
 _TIMES: tuple[Level, ...] = LEVELS[2:]
+_LENGTHENING = {send_lateness.kind, client_queueing.kind}
+"""The findings whose advice names the service time, which then stands beside the response time."""
+_SAID = (0.5, 0.9, 0.99, 0.999)
 IN_FULL = 12
 """Up to so many cells a terminal has all percentiles; of more it says where they stand."""
 
@@ -91,7 +106,7 @@ def levels_of(report: Report) -> tuple[Level, ...]:
     """The levels that any cell has, in the order of columns."""
 
     def has(cell: CellReport, level: Level) -> bool:
-        return bool(cell.response_percentiles) if level == "max" else level in cell.estimates
+        return bool(cell.response_percentiles) if level == "max" else level in cell.estimates or level in cell.bounds
 
     return tuple(level for level in LEVELS if any(has(cell, level) for cell in report.cells))
 
@@ -107,12 +122,23 @@ def level_hint(level: Level) -> str:
 
 
 def level_score(cell: CellReport, level: Level) -> ScoreCell:
-    """The level of a valid cell with its interval; the maximum has none."""
+    """The level of a cell with its interval, or its bound; the maximum has no interval."""
     if isinstance(level, Metric):
-        estimate = cell.estimates.get(level)
+        if bound := cell.bounds.get(level):
+            return _bounded(bound)
+        estimate = cell.known.get(level)
         return ScoreCell.of(estimate, place=estimate.value if estimate else None)
-    largest = max((point.ns for point in cell.response_percentiles), default=None)
-    return ScoreCell() if largest is None else ScoreCell(fmt.duration(largest), place=float(largest))
+    largest = max(cell.response_percentiles, key=lambda point: point.ns, default=None)
+    return ScoreCell() if largest is None else ScoreCell(fmt.point_sign(largest), place=float(largest.ns))
+
+
+def _bounded(bound: Bound) -> ScoreCell:
+    """What is known in place of a metric: `≤ 12.0 ms (≥ 3.10 ms)`."""
+    ends = [end for end in (bound.at_most, bound.at_least) if end is not None]
+    least = f"(≥ {fmt.amount(ends[1], bound.unit)})" if len(ends) == 2 and ends[1] else ""
+    return ScoreCell(
+        fmt.bound_sign(bound), least, fmt.bound_words(bound), place=next(iter(ends), None), why=bound.reason
+    )
 
 
 def ranks_of(report: Report) -> dict[str, str]:
@@ -135,7 +161,7 @@ def rank_text(ranking: Ranking, rank: int) -> str:
 def _table(group: Group, servers: Sequence[ServerCell], levels: Sequence[Level], on: Medium) -> Table:
     rows: list[tuple[TableCell, ...]] = []
     for cell, server in zip(group.cells, servers, strict=True):
-        if cell.valid:
+        if cell.valid or cell.shows_numbers:
             rows.append((server, *(level_score(cell, level) for level in levels)))
         else:
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
@@ -149,7 +175,7 @@ def _times(group: Group, levels: Sequence[Level]) -> Table:
     rows = (
         (cell.server, *(level_score(cell, level).value or "\u2013" for level in levels))
         for cell in group.cells
-        if cell.valid
+        if cell.valid or cell.shows_numbers
     )
     columns = (Column(level_name(level), "right") for level in levels)
     title = line(("percentiles, mean and transfer rate", "dim"))
@@ -196,6 +222,26 @@ def scored_server(cell: CellReport, group: Group, rank: str, series: int) -> Ser
     )
 
 
+def bound_notes(cell: CellReport) -> Iterator[str]:
+    """Why numbers are only bounds, or not known, and the service times where findings name them.
+
+    `hyper: p95 and p99 are upper bounds (≤): At p99 the engine took up requests 8.00 ms after …`
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for metric, bound in cell.bounds.items() if cell.shows_numbers else ():
+        side = "upper" if bound.at_most is not None else "lower" if bound.at_least is not None else ""
+        alike.setdefault((side, bound.reason), []).append(fmt.label(metric))
+    for (side, reason), names in alike.items():
+        is_one, sign = len(names) == 1, "≤" if side == "upper" else "≥"
+        what = f"{'an ' if is_one and side == 'upper' else 'a ' if is_one else ''}{side} bound{'' if is_one else 's'}"
+        are = f"{'is' if is_one else 'are'} {f'{what} ({sign})' if side else fmt.NOT_KNOWN}"
+        yield f"{cell.server}: {', '.join(names)} {are}: {reason}"
+    if _LENGTHENING & {finding.kind for finding in cell.findings}:
+        times = [f"{fmt.quantile_name(p.q)} {fmt.duration(p.ns)}" for p in cell.service_percentiles if p.q in _SAID]
+        if times:
+            yield f"{cell.server}: service time {', '.join(times)}."
+
+
 def row_notes(group: Group) -> Iterator[str]:
     """How servers warmed up, what connections negotiated, routes, and percentiles that need more requests."""
     for names, text in warm_ups(group.cells):
@@ -204,6 +250,8 @@ def row_notes(group: Group) -> Iterator[str]:
         said = (*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times), *fmt.encodings(cell.encoded))
         if cell.valid and said:
             yield f"{cell.server}: {'; '.join(said)}."
+    for cell in group.cells:
+        yield from bound_notes(cell)
     yield from filter(None, map(route_text, group.cells))
     missing: dict[str, list[str]] = {}
     for cell in group.cells:

@@ -73,5 +73,5 @@ def _row(streams: StreamReport) -> Iterator[str]:
 
 def _times(points: tuple[Percentile, ...]) -> Iterator[str]:
     """The percentiles for which there are enough events."""
-    known = {point.q: fmt.duration(point.ns) for point in points}
+    known = {point.q: fmt.point_sign(point) for point in points}
     return (known.get(q, "") for q in _SHARES)

@@ -90,7 +90,10 @@ class _ResultRows:
         self.reasons: dict[str, int] = {}
         self._ranks, self._series = ranks_of(report), colours(report)
         self._compared = comparisons_by_cell(report)
-        known: set[Level] = {*levels_of(report), *(metric for cell in report.cells for metric in cell.estimates)}
+        known: set[Level] = {
+            *levels_of(report),
+            *(metric for cell in report.cells for metric in (*cell.known, *cell.bounds)),
+        }
         known.update(comparison.metric for comparison in report.comparisons if comparison.ratio)
         self.levels = tuple(level for level in (*LEVELS, Metric.MEMORY) if level in known)
 
@@ -121,12 +124,12 @@ class _ResultRows:
 
     def _scores(self, cell: CellReport, compared: Mapping[Metric, Comparison]) -> Iterator[TableCell]:
         ratios = any(comparison.ratio for comparison in compared.values())
-        if not cell.valid and not ratios:
+        if not (cell.valid or cell.shows_numbers or ratios):
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
             yield InvalidCell(invalid_reason(cell), advice)
             return
         for level in self.levels:
-            score = level_score(cell, level) if cell.valid else ScoreCell()
+            score = level_score(cell, level) if cell.valid or cell.shows_numbers else ScoreCell()
             if level not in COMPARED:
                 yield score
                 continue
@@ -166,7 +169,8 @@ def _fold(cell: CellReport, compared: Mapping[Metric, Comparison]) -> Fold | Non
         return None
     blocks: list[Block] = []
     if not cell.valid:
-        blocks.append(Prose.of([f"No level: {invalid_reason(cell)}"]))
+        lacks = "Not all levels are known" if cell.shows_numbers else "No level"
+        blocks.append(Prose.of([f"{lacks}: {invalid_reason(cell)}"]))
     details = (*duet_details(compared.values()), *_controls(compared.values()), *_starts(compared.values()))
     blocks.append(Prose(tuple(details), listed=True))
     if cell.trials:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from redline.findings import RULES
+from redline.findings import RULES, servers_doing
 from redline.findings.failed import SERVER_DIED, trial_failed
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
@@ -187,6 +187,14 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
     passes = RULES[worst.kind].passes and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
     return worst.said(Grade.NOTE if passes else worst.grade, message)
+
+
+def has_result(cell: CellReport) -> bool:
+    """Whether anything was shown of a server: of an invalid cell some numbers, unless the server itself failed."""
+    trials: dict[int | None, list[Finding]] = {}
+    for finding in cell.findings:
+        trials.setdefault(finding.position, []).append(finding)
+    return cell.valid or (cell.shows_numbers and not any(map(servers_doing, trials.values())))
 
 
 def invalid_reason(cell: CellReport) -> str:

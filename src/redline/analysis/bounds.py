@@ -1,0 +1,122 @@
+"""What is known of each number of a load that an invalid finding touches: a bound, or only why it is not known."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from redline.analysis.percentiles import percentiles
+from redline.findings import Touch, Touched, is_late_at
+from redline.findings.arrivals import bunched_sends
+from redline.model import Bound, Finding, Histogram, Metric, Percentile
+from redline.stats import QUANTILE_OF, enough_beyond
+
+
+class HasTimes(Protocol):
+    """The traffic of a load, with its times."""
+
+    @property
+    def response(self) -> Histogram:
+        """From when each request was due."""
+
+    @property
+    def service(self) -> Histogram:
+        """From when each request was written."""
+
+    @property
+    def lateness(self) -> Histogram:
+        """From when each request was due until the engine took it up."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """The response times of loads, and what bounds them from below.
+
+    `bunched`: a late engine sent requests in bunches, which wait for each other in the server.
+    """
+
+    response: Histogram
+    service: Histogram
+    lateness: Histogram
+    bunched: bool = False
+
+    @classmethod
+    def of(cls, traffics: Iterable[HasTimes], findings: Iterable[Finding] = ()) -> "Times":
+        """The times of these loads together, with the findings about them."""
+        made = tuple(traffics)
+        return cls(
+            Histogram.merged(traffic.response for traffic in made),
+            Histogram.merged(traffic.service for traffic in made),
+            Histogram.merged(traffic.lateness for traffic in made),
+            any(finding.kind == bunched_sends.kind for finding in findings),
+        )
+
+    def left_at(self, q: float | None, touch: Touch | None) -> Touch | None:
+        """What a finding leaves of a percentile, or of the mean if `q` is None: lateness touches what it makes up.
+
+        None if the number itself is known.
+        """
+        if touch is None or touch.leaves != "at most":
+            return touch
+        return touch if is_late_at(q, self.lateness, self.response) else None
+
+    def ends_ns(self, q: float | None, touch: Touch) -> tuple[float | None, float | None]:
+        """The least and the most that a percentile, or the mean, can be.
+
+        A response took at least its service time, unless it waited for others that were late with it. A queue's
+        departures are delayed by no more than its arrivals, so a client that is late by at most M lengthens no response
+        time by more than M.
+        """
+        whole = _at(self.response, q)
+        if touch.leaves == "unknown" or not self.response.count:
+            return None, None
+        if touch.leaves == "at least":
+            return whole, None
+        is_below = not self.bunched and self.service.count >= self.response.count
+        service = _at(self.service, q) if is_below else 0.0
+        return max(service, whole - self.lateness.max_ns, 0.0), whole
+
+    def bound(self, metric: Metric, touch: Touch | None) -> Bound | None:
+        """What is known in place of the mean or a percentile; None if the number is known, or too few were measured."""
+        q = QUANTILE_OF.get(metric)
+        left = self.left_at(q, touch)
+        if left is None or not enough_beyond(self.response.count, q or 0.0):
+            return None
+        low, high = self.ends_ns(q, left)
+        return bound_by(left, metric, low, high)
+
+    def points(self, touch: Touch | None) -> tuple[Percentile, ...]:
+        """The distribution with its bounds, without what is not known."""
+        return tuple(self._points(touch))
+
+    def _points(self, touch: Touch | None) -> Iterator[Percentile]:
+        for point in percentiles(self.response):
+            left = self.left_at(point.q, touch)
+            if left is None:
+                yield point
+            elif left.leaves == "at least":
+                yield Percentile(q=point.q, ns=point.ns, bound="at least")
+            elif left.leaves == "at most":
+                low, _ = self.ends_ns(point.q, left)
+                yield Percentile(q=point.q, ns=point.ns, bound="at most", at_least_ns=round(low or 0.0))
+
+
+def _at(times: Histogram, q: float | None) -> float:
+    return times.mean_ns if q is None else float(times.quantile_ns(q))
+
+
+def load_bounds(touched: Touched, times: Times, rate_per_s: float, received_per_s: float) -> dict[Metric, Bound]:
+    """What is known in place of the numbers of a load that its findings hide."""
+    bounds = {}
+    if touch := touched.get("throughput"):
+        for metric, value in ((Metric.THROUGHPUT, rate_per_s), (Metric.RECEIVED, received_per_s)):
+            bounds[metric] = bound_by(touch, metric, value if touch.leaves == "at least" else None)
+    for metric in (Metric.MEAN, *QUANTILE_OF):
+        if bound := times.bound(metric, touched.get("response times")):
+            bounds[metric] = bound
+    return bounds
+
+
+def bound_by(touch: Touch, metric: Metric, low: float | None = None, high: float | None = None) -> Bound:
+    """A bound of a metric, with the finding that hides the number."""
+    unit, finding = metric.unit, touch.finding
+    return Bound(at_least=low, at_most=high, unit=unit, finding=finding.kind, reason=finding.message)

@@ -1,0 +1,61 @@
+"""What invalid findings leave of the numbers of a load: all, bounds, or nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from redline.findings.load import rate_missed, send_lateness
+from redline.findings.table import RULES
+from redline.model import Cell, Finding, Grade, Histogram, Numbers, Open
+from redline.model.percentile import Effect
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What is left of numbers, and the gravest finding that hides the rest."""
+
+    leaves: Effect
+    finding: Finding
+
+
+Touched = Mapping[Numbers, Touch]
+"""The numbers that are not known as they were measured; the others are."""
+
+
+def touched_by(cell: Cell, findings: Sequence[Finding]) -> Touched:
+    """What the invalid findings of a load leave of its numbers.
+
+    A rate that was missed because the client was the limit says nothing more than what limited the client.
+    """
+    grave = [finding for finding in findings if finding.grade is Grade.INVALID]
+    if any(RULES[finding.kind].blames == "client" for finding in grave):
+        grave = [finding for finding in grave if finding.kind != rate_missed.kind]
+    touches: dict[Numbers, list[Touch]] = {}
+    for finding in grave:
+        for numbers, leaves in RULES[finding.kind].touches.items():
+            left = "unknown" if leaves == "at most" and not _is_scheduled(cell) else leaves
+            touches.setdefault(numbers, []).append(Touch(left, finding))
+    return {numbers: touch for numbers, some in touches.items() if (touch := left_by_all(some))}
+
+
+def left_by_all(touches: Sequence[Touch]) -> Touch | None:
+    """What several findings leave of the same numbers: of bounds from both sides neither is sure."""
+    if not touches:
+        return None
+    gravest = next((touch for touch in touches if touch.leaves == "unknown"), touches[0])
+    return gravest if len({touch.leaves for touch in touches}) == 1 else Touch("unknown", gravest.finding)
+
+
+def _is_scheduled(cell: Cell) -> bool:
+    """Whether requests fall due by a schedule, whatever the client does.
+
+    Users who think come later if the client is late, and load the server less: their response times have no bound.
+    """
+    shape = cell.load.shape
+    return isinstance(shape, Open) or shape.pace_per_s is not None
+
+
+def is_late_at(q: float | None, lateness: Histogram, response: Histogram) -> bool:
+    """Whether so much of a percentile of the response times, or of their mean, is the engine's that it is a bound."""
+    assert send_lateness.invalid is not None
+    late, whole = ((times.mean_ns if q is None else times.quantile_ns(q)) for times in (lateness, response))
+    return late > send_lateness.invalid * whole

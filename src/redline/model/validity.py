@@ -1,0 +1,39 @@
+"""What is known of a number that a finding makes doubtful: validity belongs to each number, not to the load."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from redline.model.base import Frozen
+from redline.model.estimate import Metric
+from redline.model.finding import FindingKind
+
+Numbers = Literal["counts", "throughput", "response times", "service times", "CPU and memory"]
+"""The groups of numbers that a finding touches. Counts: outcomes and errors."""
+
+_NUMBERS: dict[Metric, Numbers] = {
+    Metric.THROUGHPUT: "throughput",
+    Metric.RECEIVED: "throughput",
+    Metric.CPU_PER_REQUEST: "CPU and memory",
+    Metric.MEMORY: "CPU and memory",
+}
+
+
+def numbers_of(metric: Metric) -> Numbers:
+    """The group of a metric; the mean and percentiles are response times."""
+    return _NUMBERS.get(metric, "response times")
+
+
+class Bound(Frozen):
+    """What is known in place of a number: the ends between which it lies; nothing where both are null."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+    unit: str
+    finding: FindingKind = Field(description="the invalid finding that hides the number itself")
+    reason: str = Field(description="its message")
+
+    @property
+    def says_something(self) -> bool:
+        """Whether either end is known."""
+        return self.at_least is not None or self.at_most is not None
