@@ -482,6 +482,7 @@ class Report(Frozen):
     skipped: tuple[Skipped, ...]
     duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
     unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
+    unread: tuple[str, ...] = omitted_if_default((), "stored files that cannot be read, or not be used, and why")
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
