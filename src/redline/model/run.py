@@ -26,7 +26,7 @@ class Manifest(Frozen):
     format: Literal["redline.run/1"] = RUN_FORMAT
     kind: Kind = omitted_if_default("run")
     name: str
-    created_unix_ns: int
+    created_unix_ns: int = Field(ge=0)
     command: str
     suite_file: str
     suite_text: str
