@@ -98,6 +98,21 @@ def open_regular(path: Path) -> BinaryIO:
     return _opened(path, path)
 
 
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """The content of a regular file of at most so many bytes. Raises OSError, also for anything else.
+
+    A pipe or a device may never end, and opening a pipe waits until somebody writes.
+    """
+    with open(path, "rb", opener=_without_waiting) as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        content = file.read(most_bytes + 1) if state.st_size <= most_bytes else None
+    if content is None or len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is longer than {most_bytes >> 20} MiB", str(path))
+    return content
+
+
 def _opened(path: Path, called: Path) -> BinaryIO:
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - a Path has no opener; the caller closes
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

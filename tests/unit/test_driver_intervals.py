@@ -1,13 +1,17 @@
 """However long a load lasts, the lab keeps a bounded number of its intervals and samples, and loses no request."""
 
 import itertools
+import json
+import tracemalloc
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.model import Interval
+from redline.model import Histogram, Interval
 from redline.plugins.drivers.intervals import MOST_INTERVALS, KeptIntervals, kept_ns
+from redline.plugins.drivers.protocol import LONGEST_INTERVAL_NS, Transcript
 from redline.plugins.hosts.parts import merged_intervals
 from redline.plugins.monitors.process_tree import MOST_SAMPLES, KeptSamples
 from tests.unit.test_hosts_parts import interval, shape
@@ -67,7 +71,7 @@ def test_samples_of_a_counter_are_bounded_and_have_both_ends(count: int) -> None
         samples.add(number, 10 * number)
     assert len(samples.values) <= MOST_SAMPLES
     assert (samples.times_unix_ns[0], samples.times_unix_ns[-1]) == (0, count - 1)
-    assert samples.values == [10 * at for at in samples.times_unix_ns]
+    assert [*samples.values] == [10 * at for at in samples.times_unix_ns]
     steps = {later - at for at, later in itertools.pairwise(samples.times_unix_ns[:-1])}
     assert len(steps) <= 1
 
@@ -80,4 +84,59 @@ def test_samples_of_a_gauge_keep_its_peak_and_its_time(count: int, data: st.Data
         samples.add(number, 7 if number == peak_at else number % 3)
     assert len(samples.values) <= MOST_SAMPLES
     assert max(zip(samples.values, samples.times_unix_ns, strict=True)) == (7, peak_at)
-    assert samples.times_unix_ns == sorted(set(samples.times_unix_ns))
+    assert [*samples.times_unix_ns] == sorted(set(samples.times_unix_ns))
+
+
+HOUR = 3600
+"""Intervals of a second."""
+
+
+def bytes_after(marks: tuple[int, ...], add: Callable[[int], object]) -> Iterator[int]:
+    """The memory that is kept of so many calls, at each mark, with what garbage there is."""
+    tracemalloc.start()
+    try:
+        before, done = tracemalloc.get_traced_memory()[0], 0
+        for mark in marks:
+            for at in range(done, mark):
+                add(at)
+            done = mark
+            yield tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+def line_of(second: int) -> str:
+    spread = Histogram.of(range(100_000, 1_100_000, 1000))
+    made = interval("measure", second * LONGEST_INTERVAL_NS, (second + 1) * LONGEST_INTERVAL_NS)
+    times = {"response": spread, "service": spread, "lateness": spread, "index": second}
+    return json.dumps({"event": "interval", **made.model_copy(update=times).model_dump(mode="json")})
+
+
+def test_an_hour_of_intervals_takes_no_more_memory_than_twenty_minutes() -> None:
+    template = line_of(0)
+    looked = list[int]()
+
+    def look(seen: Interval) -> None:
+        """As a panel does, which decodes the histograms."""
+        looked[:] = [*seen.response.quantiles_ns((0.5,)), *seen.service.quantiles_ns((0.5,)), seen.lateness.max_ns]
+
+    transcript = Transcript(on_interval=look)
+
+    def read(second: int) -> None:
+        event = json.loads(template)
+        start_ns = second * LONGEST_INTERVAL_NS
+        event |= {"index": second, "start_ns": start_ns, "end_ns": start_ns + LONGEST_INTERVAL_NS}
+        transcript.read(json.dumps(event))
+
+    full, hour = bytes_after((MOST_INTERVALS, HOUR), read)
+    assert hour < full
+    # Encoded, as they came, and the rest of the values: decoded they take 16 bytes a slot besides.
+    slots = len(Histogram.of(range(100_000, 1_100_000, 1000)).buckets()[0])
+    assert full / MOST_INTERVALS < 3 * 16 * slots
+
+
+def test_an_hour_of_samples_takes_no_more_memory_than_ten_minutes() -> None:
+    samples = KeptSamples("counter")
+    full, hour = bytes_after((MOST_SAMPLES, 6 * MOST_SAMPLES), lambda at: samples.add(10**18 + at, 1e6 + at))
+    assert full < 20 * MOST_SAMPLES
+    assert hour < 3 * full  # Python keeps some of the tuples that thin them out

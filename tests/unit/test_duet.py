@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -440,6 +440,32 @@ def test_steal_in_a_tenth_of_the_slices_moves_little(value: float, blocks: int, 
     stolen[rng.choice(len(stolen), len(stolen) // 10, replace=False)] += factor
     moved = Slices(quiet.servers, stolen, quiet.again).ratio(CONTRAST).value - quiet.ratio(CONTRAST).value
     assert abs(moved) < 0.1  # the mean of the blocks would move by up to .6 times the factor
+
+
+@given(st.integers(2, 6), st.sets(st.integers(0, 11)), st.integers(1, 2))
+def test_slices_without_answers_leave_a_ratio_or_none(servers: int, lost: set[int], blocks: int) -> None:
+    """So few may be left that two effects always come together, such as the last server and a second turn in a row."""
+    order = np.tile([*range(servers), *reversed(range(servers))], blocks)
+    again = in_a_row(order)
+    left = np.array([at for at in range(len(order)) if at not in lost], dtype=np.int64)
+    assume(set(order[left]) == set(range(servers)))
+    contrast = np.zeros(servers)
+    contrast[0], contrast[-1] = -1.0, 1.0
+    truth = 0.1 * order + 0.05 * again
+    found = Slices(order[left], truth[left], again[left]).ratio(contrast)
+    # What is told is right: neighbours whose predecessor is gone count as if it had been of another server.
+    assert found is None or math.isfinite(found.value)
+    if not lost:
+        assert found is not None
+        assert found.value == pytest.approx(0.1 * (servers - 1), abs=1e-6)
+
+
+def test_a_block_that_does_not_tell_servers_apart_gives_no_ratio() -> None:
+    """The control ran only after itself: nobody knows whether it is another server, or has warm caches."""
+    servers = np.array([0, 1, 2, 3, 4, 5, 4])
+    again = np.array([False, False, False, False, False, True, False])
+    contrast = np.array([-0.5, 1, 0, 0, 0, -0.5])
+    assert Slices(servers, np.zeros(7), again).ratio(contrast) is None
 
 
 def test_slices_that_agree_exactly_have_their_ratio() -> None:

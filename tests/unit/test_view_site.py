@@ -3,7 +3,8 @@
 import json
 import os
 import re
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 
@@ -495,3 +496,79 @@ def test_nothing_is_written_into_the_folders(nights: Path) -> None:
     for path in ("", "state", "history/", f"run/{key_of(site, 'run-00')}/"):
         get(site, path)
     assert {path: path.lstat().st_mtime_ns for path in nights.rglob("*")} == before
+
+
+def _fifo(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def _endless(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def _folder(file: Path) -> None:
+    file.mkdir()
+
+
+def _socket(file: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(file))
+
+
+def _loop(file: Path) -> None:
+    file.symlink_to(file.name)
+
+
+def _sparse(file: Path) -> None:
+    with file.open("wb") as made:
+        os.truncate(made.fileno(), 1 << 42)
+
+
+ODD = [_fifo, _endless, _folder, _socket, _loop, _sparse]
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder with a run, by a short path: that of a socket has at most 107 characters."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path("runs")
+    kept(folder / "good", simulated_run(trials=2))
+    write_run_views(RunStore(folder / "good"))
+    kept(folder / "odd", simulated_run(trials=2))
+    return folder
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.__name__)
+@pytest.mark.parametrize("name", ["run.json", "results.json"])
+def test_an_odd_file_is_one_damaged_row(short: Path, name: str, odd: Callable[[Path], None]) -> None:
+    file = short / "odd" / name
+    file.unlink(missing_ok=True)
+    odd(file)
+    site = Site([short], TOKEN)
+    good, bad = sorted(rows(text(site, "")), key=lambda row: "odd" in row)
+    assert "rust.hyper" in text(site, f"run/{key_of(site, 'good')}/")
+    assert "cannot be read" not in good
+    assert f"{name} cannot be read" in bad
+    assert get(site, f"run/{key_of(site, 'odd')}/").status is HTTPStatus.OK
+    assert get(site, "history/").status is HTTPStatus.OK
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.__name__)
+def test_an_odd_recording_leaves_the_run_its_page(short: Path, odd: Callable[[Path], None]) -> None:
+    file = min((short / "odd" / "recordings").iterdir())
+    file.unlink()
+    odd(file)
+    site = Site([short], TOKEN)
+    page = text(site, f"run/{key_of(site, 'odd')}/")
+    assert f"{file.name} cannot be read" in page
+    assert get(site, "history/").status is HTTPStatus.OK
+
+
+@pytest.mark.parametrize("began", [10**30, 1 << 63, -1])
+def test_a_time_that_no_clock_shows_is_one_damaged_row(short: Path, began: int) -> None:
+    file = short / "odd" / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "created_unix_ns": began}))
+    site = Site([short], TOKEN)
+    assert sorted("damaged" in row for row in rows(text(site, ""))) == [False, True]
+    assert "This cannot be shown" in text(site, f"run/{key_of(site, 'odd')}/")
+    assert get(site, "history/").status is HTTPStatus.OK

@@ -101,7 +101,15 @@ def build_report(run: Run, folder: str | None = "") -> Report:
         lost_starts=lost_starts(run),
         duet_timelines=duet_timelines(duets),
         unrecorded=unrecorded(run),
+        unread=(*run.unread, *_unread_recordings(run)),
     )
+
+
+def _unread_recordings(run: Run) -> Iterator[str]:
+    """Yield why starts and profiled trials cannot be used; findings say it of the trials of cells."""
+    for made in (*run.duets, *run.profiled):
+        if made.failure is not None and made.failure.kind == "unread":
+            yield made.failure.message
 
 
 def _of_other_pairs(layers: Iterable[Waterfall], steps: Iterable[Effect]) -> Iterator[Comparison]:

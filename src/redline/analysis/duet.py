@@ -1,7 +1,7 @@
 """Compare a server with its baseline over fresh starts of duets, with the reasons for doubt. Pure."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -83,6 +83,19 @@ class Duet:
             if not out and len(times) == self._servers and all(times):
                 ratios.append(StartRatio(float(contrast @ np.log(times)), None))
         return replace(over_starts(ratios), bias=self._to_come) if len(ratios) >= FEWEST_TRIALS else None
+
+    def why_unknown(self, metric: Metric) -> str:
+        """Why no start has a ratio in a metric."""
+        silent = [
+            name
+            for name, at in zip(self.names, (BASELINE, self.target), strict=True)
+            if not any(slice_.completed for start in self.counting for slice_ in _slices_of(start, at))
+        ]
+        if silent:
+            return f"{' and '.join(silent)} gave no right answer in the slices that were measured"
+        if any(self._slices.get(metric, ())):
+            return "in so few slices with answers the servers cannot be told apart from the order in which they ran"
+        return f"{metric} is not known of every server of a start"
 
     def logs(self, metric: Metric) -> LogRatios:
         """The log ratios of all starts that have the metric."""
@@ -354,7 +367,7 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
         return comparison.refuse(few)
     ratio, control = duet.ratio(comparison.metric), duet.control(comparison.metric)
     if ratio is None:
-        return comparison
+        return comparison if comparison.ratio is not None else comparison.refuse(duet.why_unknown(comparison.metric))
     contrast = ratio.contrast
 
     def judge(ratio: LogRatio) -> Verdict:
@@ -375,6 +388,12 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
         findings=duet.findings(),
     )
     return comparison.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(comparison.threshold))
+
+
+def _slices_of(start: DuetRecording, target: int) -> Iterator[DuetSlice]:
+    """Yield the measured slices of a server of a start."""
+    for block in measured(traffic_of(start)):
+        yield from (slice_ for slice_ in block.slices if slice_.target == target)
 
 
 def _slices(metric: Metric, start: DuetRecording, blocks: Sequence[DuetBlock]) -> Slices | None:

@@ -15,8 +15,10 @@ def search_order(plan: Plan) -> tuple[str, ...]:
     return tuple(trial.cell_id for trial in plan.trials if trial.round == 0)
 
 
-def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
-    """The report of a search so far, from its recordings by cell id.
+def limit_report(
+    manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]], unread: Iterable[str] = ()
+) -> LimitReport:
+    """The report of a search so far, from its recordings by cell id; `unread` says which others cannot be read.
 
     Cells with recordings, and the next cell to be searched, are in the plan's order.
     """
@@ -48,4 +50,5 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
         skipped=manifest.plan.skipped,
         suite_text=manifest.suite_text,
         unrecorded=unrecorded_of_search(manifest, first),
+        unread=tuple(unread),
     )

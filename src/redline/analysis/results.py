@@ -33,6 +33,7 @@ from redline.model import (
     Moment,
     Numbers,
     PlannedTrial,
+    Recording,
     Run,
     TrialReport,
     WatchedSeries,
@@ -210,7 +211,7 @@ def cell_results(run: Run, *, timed: bool = False) -> Iterator[tuple[str, CellRe
     ceilings: dict[tuple[str, str], float] = {}
     detail = detail_for(len(run.recordings), len(plan.cells)) if timed else Detail()
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
-        trials = [Trial(run.recordings[place]) for place in places[cell_id]]
+        trials = [_trial_of(run.recordings[place]) for place in places[cell_id]]
         key = cell.scenario.name, cell.load.name
         result = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key), detail)
         rate = _rate_per_s(result)
@@ -244,7 +245,8 @@ class GrowingRun:
         for cell_id, cell in run.manifest.plan.cells.items():
             for place in places[cell_id]:
                 if positions[place] not in self._trials:
-                    self._trials[positions[place]] = trial = _judge_trial(cell, Trial(run.recordings[place]))
+                    _, trial = _judge_trial(cell, _trial_of(run.recordings[place]))
+                    self._trials[positions[place]] = trial
                     trial.release()
             trials = tuple(self._trials[positions[place]] for place in places[cell_id])
             results[cell_id] = CellResult(
@@ -260,7 +262,8 @@ class GrowingRun:
 def _judge_cell(
     cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None, detail: Detail
 ) -> CellResult:
-    results = tuple(_judge_trial(cell, trial) for trial in trials)
+    judged = [_judge_trial(cell, trial) for trial in trials]
+    trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     valid = is_valid(len(results), len(used))
     return CellResult(
@@ -290,7 +293,32 @@ def _timelines(
             yield timeline
 
 
-def _judge_trial(cell: Cell, trial: Trial) -> TrialResult:
+_IMPOSSIBLE = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+"""What judging raises where numbers are what no measurement gives: they are whatever the disk has."""
+
+
+def _trial_of(recording: Recording) -> Trial:
+    """The trial; a failed one, which says so, if its distributions cannot be decoded."""
+    try:
+        return Trial(recording)
+    except _IMPOSSIBLE as error:
+        return _unusable(recording, error)
+
+
+def _unusable(recording: Recording, error: Exception) -> Trial:
+    return Trial(recording.unusable(f"the recording of trial {recording.position} holds what cannot be: {error}"))
+
+
+def _judge_trial(cell: Cell, trial: Trial) -> tuple[Trial, TrialResult]:
+    """The trial and its result; where its recording holds what cannot be, a failed trial, which says so."""
+    try:
+        return trial, _judged(cell, trial)
+    except _IMPOSSIBLE as error:
+        unusable = _unusable(trial.recording, error)
+        return unusable, _judged(cell, unusable)
+
+
+def _judged(cell: Cell, trial: Trial) -> TrialResult:
     findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
     failure, numbers = recording.failure, trial.numbers
     p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)

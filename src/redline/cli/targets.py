@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from redline.errors import StoreError, UsageError
-from redline.files import write_atomically
+from redline.files import read_regular, write_atomically
 from redline.model import AttachedServer, Suite
 from redline.plugins.certificates import check_certificate
 from redline.plugins.drivers.headers import headers_of, names_of
 from redline.plugins.drivers.protocol import authorization_of
 from redline.plugins.launchers.variables import offer_variables
 from redline.plugins.linux.sockets import is_this_machine
+
+_MOST_BYTES = 1 << 20
 
 
 def config_file() -> Path:
@@ -72,7 +74,7 @@ def _plain(host: str) -> str:
 
 def _known() -> set[str]:
     try:
-        lines = config_file().read_text(errors="replace").splitlines()
+        lines = read_regular(config_file(), _MOST_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return set()
     return {_plain(line) for line in lines if line.strip() and not line.startswith("#")}

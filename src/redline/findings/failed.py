@@ -59,6 +59,23 @@ SERVER_DIED = Rule(
 )
 
 
+UNREAD = Rule(
+    "recording-unread",
+    invalid=0.0,
+    touches=EVERYTHING,
+    text="""The recording of the trial cannot be read, or not be used.
+
+    Nothing is known of the trial: the file is cut short, empty, damaged, or of another trial. The others count.
+
+    Advice: Move the file away, and resume: the trial is measured again.
+    """,
+)
+
+
+def _sentence(hint: str) -> str | None:
+    return f"{hint[0].upper()}{hint[1:].rstrip('.')}." if hint else None
+
+
 @Rule("trial-failed", when="trial", invalid=0.0, blames="server", touches=EVERYTHING)
 def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     """The server could not be started, or gave no right answer.
@@ -68,10 +85,13 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     Advice: See the server's output for why.
     """
     failure, traffic = trial.recording.failure, trial.traffic
+    if failure is not None and failure.kind == "unread":
+        return Observation(1.0, f"{failure.message}.", advice=_sentence(failure.hint), rule=UNREAD)
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        advice = f"{failure.hint[0].upper()}{failure.hint[1:].rstrip('.')}." if failure.hint else None
-        return Observation(1.0, message, advice=advice, rule=SERVER_DIED if failure.kind == "died" else None)
+        return Observation(
+            1.0, message, advice=_sentence(failure.hint), rule=SERVER_DIED if failure.kind == "died" else None
+        )
     if traffic is None:
         return Observation(1.0, "The trial has no traffic and gives no reason.")
     if traffic.counts.due == 0 and traffic.seconds > 0:

@@ -96,6 +96,17 @@ class DuetTraffic(Frozen):
     paused_blocks: int = omitted_if_default(0, "blocks left out because the engine was paused meanwhile")
     targets: tuple[TargetTraffic, ...]
 
+    @model_validator(mode="after")
+    def _of_its_targets(self) -> "DuetTraffic":
+        """Check that every slice belongs to a target, and says of all targets what it says of any."""
+        known = len(self.targets)
+        for slice_ in (slice_ for block in self.blocks for slice_ in block.slices):
+            if slice_.target >= known:
+                raise ValueError(f"a slice of target {slice_.target}, and there are {known}")
+            if len(slice_.cpu_ns) not in (0, known):
+                raise ValueError(f"a slice has CPU times of {len(slice_.cpu_ns)} targets, and there are {known}")
+        return self
+
     def with_encoded(self, encoded: Sequence[tuple[str, ...]]) -> "DuetTraffic":
         """The same traffic; `encoded` says by target how its answers came before the load."""
         targets = (
@@ -169,6 +180,11 @@ class DuetRecording(Frozen):
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
+
+    def unusable(self, why: str) -> "DuetRecording":
+        """The place of this start in its run, and why nothing else of it is used."""
+        failure = Failure.of_unread(why)
+        return self.model_copy(update={"servers": (), "owners": (), "traffic": None, "failure": failure, "hosts": ()})
 
     @property
     def is_complete(self) -> bool:

@@ -69,6 +69,12 @@ class Histogram:
         if self._payload is not None:
             self._known = None
 
+    def pack(self) -> None:
+        """Keep the encoded text alone: a tenth of the memory. The slots are decoded again when needed."""
+        if self._payload is None:
+            self._payload = hdr.write(*self._filled())
+        self._known = None
+
     @classmethod
     def merged(cls, parts: Iterable["Histogram"]) -> Self:
         """The sum of the parts' counts: associative, commutative and lossless."""

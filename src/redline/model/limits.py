@@ -290,6 +290,7 @@ class LimitReport(Frozen):
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""
     unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
+    unread: tuple[str, ...] = omitted_if_default((), "stored files that cannot be read, or not be used, and why")
 
     @property
     def without_recordings(self) -> "LimitReport":

@@ -21,7 +21,7 @@ OTHERS = "other_cpu_ns:"
 """Prefix of series of other processes; the rest is the name of their command."""
 OTHER_LOAD = "other_load:"
 """Prefix of series of other labs that loaded something meanwhile; the rest is a lab's process."""
-FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
+FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine", "unread"]
 SETUP = "how long `before`, `prepare` and `after` of its servers took"
 Stage = Literal["launch", "verify", "load", "stop"]
 
@@ -162,13 +162,21 @@ class FixedWork(Frozen):
 
 
 class Failure(Frozen):
-    """Why a trial has no usable traffic, or why its server did not survive the load."""
+    """Why a trial has no usable traffic, or why its server did not survive the load.
+
+    `unread`: what was stored of it cannot be read, or not be used. Such a failure is never stored.
+    """
 
     stage: Stage
     kind: FailureKind
     message: str
     hint: str
     log_tail: str = Field(default="", description="the end of the server's output")
+
+    @classmethod
+    def of_unread(cls, why: str, hint: str = "move its file away, and --resume measures it again") -> "Failure":
+        """The failure of a trial whose recording cannot be used."""
+        return cls(stage="load", kind="unread", message=why, hint=hint)
 
 
 class Recording(Frozen):
@@ -194,6 +202,17 @@ class Recording(Frozen):
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
     attached_runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of a server not started here, if known")
     failed_monitors: dict[str, str] = omitted_if_default({}, "monitors of other packages that failed, and why")
+
+    def unusable(self, why: str) -> "Recording":
+        """The place of this recording in its run, and why nothing else of it is used."""
+        return Recording(
+            cell_id=self.cell_id,
+            round=self.round,
+            position=self.position,
+            seed=self.seed,
+            started_unix_ns=self.started_unix_ns,
+            failure=Failure.of_unread(why),
+        )
 
     def failed(self, failure: Failure, server: ServerFacts | None = None) -> "Recording":
         """The same recording of a trial that failed, of that server if it was started."""

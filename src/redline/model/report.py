@@ -461,6 +461,7 @@ class Report(Frozen):
     lost_starts: tuple[LostStarts, ...] = omitted_if_default((), "the starts of duets that give no ratio, and why")
     duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
     unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
+    unread: tuple[str, ...] = omitted_if_default((), "stored files that cannot be read, or not be used, and why")
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:

@@ -26,7 +26,7 @@ class Manifest(Frozen):
     format: Literal["redline.run/1"] = RUN_FORMAT
     kind: Kind = omitted_if_default("run")
     name: str
-    created_unix_ns: int
+    created_unix_ns: int = Field(ge=0)
     command: str
     suite_file: str
     suite_text: str
@@ -114,6 +114,7 @@ class Run(Frozen):
     repeated: tuple[int, ...] = omitted_if_default((), "positions of repeated trials and duets, once per repetition")
     lost: int = omitted_if_default(0, "trials and duets that a lost host ended and others repeated")
     calibration: tuple[DuetRecording, ...] = omitted_if_default((), "duets that compared pairs of hosts, if several")
+    unread: tuple[str, ...] = omitted_if_default((), "stored files but recordings that cannot be read, and why")
 
     @property
     def positions(self) -> tuple[int, ...]:

@@ -265,6 +265,17 @@ class Interval(Frozen):
         """An interval with these bounds and the sums of the parts: at least one part, all of the same phase."""
         return cls(phase=parts[0].phase, index=index, start_ns=start_ns, end_ns=end_ns, **sums(parts))
 
+    def pack(self) -> None:
+        """Keep its histograms encoded, as they came: decoded ones take ten times the memory."""
+        one_way, streams = self.one_way, self.streams
+        sides = (one_way.to_server, one_way.from_server) if one_way else ()
+        apart = [histogram for side in sides for histogram in (side.negative, side.positive)]
+        events = [streams.first_event, streams.gaps] if streams else []
+        own = (self.response, self.service, self.lateness, self.first_byte, self.handshake)
+        for histogram in (*own, *apart, *events):
+            if histogram is not None:
+                histogram.pack()
+
     @property
     def lasts_ns(self) -> int:
         """Its length."""

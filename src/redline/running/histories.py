@@ -16,5 +16,5 @@ def see_stored(store: RunStore, wanted: Callable[[Cell], bool]) -> SeenRun | Lef
         return see(store.run(), str(store.folder), wanted)
     except StoreError as error:
         return left_out(store.folder, error.message, store)
-    except ValueError as error:  # a histogram is decoded when it is first asked
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:  # whatever the disk has
         return left_out(store.folder, f"its recordings are damaged: {error}", store)

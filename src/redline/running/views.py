@@ -18,8 +18,11 @@ def run_report(store: RunStore) -> Report:
 
 def search_report(store: RunStore) -> LimitReport:
     """Judge a stored search. Raises StoreError."""
-    manifest = store.manifest()
-    return limit_report(manifest, {cell.id: store.probes(cell) for cell in manifest.plan.cells.values()})
+    manifest, made, unread = store.manifest(), {}, list[str]()
+    for cell in manifest.plan.cells.values():
+        made[cell.id], damaged = store.probes_said(cell)
+        unread += damaged
+    return limit_report(manifest, made, unread)
 
 
 def report_of(store: RunStore) -> AnyReport:

@@ -111,8 +111,8 @@ class Slices:
     again: Bools
 
     @cached_property
-    def _effects(self) -> Floats:
-        """The log ratio of every server to the first."""
+    def _effects(self) -> Floats | None:
+        """The log ratio of every server to the first; None if the slices do not tell it."""
         return self._effects_of(slice(None))
 
     @cached_property
@@ -120,27 +120,36 @@ class Slices:
         """The same for every batch; empty if a batch has too few slices of a server."""
         batches = np.array_split(np.arange(len(self.logs)), BATCHES)
         counts = [np.bincount(self.servers[batch], minlength=self._count) for batch in batches]
-        return tuple(map(self._effects_of, batches)) if np.min(counts) >= FEWEST_IN_BATCH else ()
+        if np.min(counts) < FEWEST_IN_BATCH:
+            return ()
+        effects = [of_batch for of_batch in map(self._effects_of, batches) if of_batch is not None]
+        return tuple(effects) if len(effects) == len(batches) else ()
 
     @property
     def _count(self) -> int:
         return int(self.servers.max()) + 1
 
-    def _effects_of(self, part: Ints | slice) -> Floats:
+    def _effects_of(self, part: Ints | slice) -> Floats | None:
         servers = self.servers[part]
         again = self.again[part].copy()
         again[0] = False  # it has no predecessor
         columns = np.column_stack((servers[:, np.newaxis] == np.arange(1, self._count), again))
         if not again.any():
             columns = columns[:, :-1]
-        effects = _huber(np.diff(columns.astype(np.float64), axis=0), np.diff(self.logs[part]))
+        differences = np.diff(columns.astype(np.float64), axis=0)
+        if np.linalg.matrix_rank(differences) < differences.shape[1]:
+            return None  # in so few slices two effects always came together
+        effects = _huber(differences, np.diff(self.logs[part]))
         return np.concatenate(([0.0], effects[: self._count - 1]))
 
-    def ratio(self, contrast: Floats) -> "StartRatio":
+    def ratio(self, contrast: Floats) -> "StartRatio | None":
         """The log ratio for a contrast of the servers, which weights their logarithms and sums to 0.
 
-        Every server must have a slice.
+        Every server must have a slice. None if there are too few slices to tell the servers apart, and from the order
+        in which they ran.
         """
+        if self._effects is None:
+            return None
         value = float(contrast @ self._effects)
         batches = [float(contrast @ batch) for batch in self._effects_of_batches]
         return StartRatio(value, float(np.std(batches, ddof=1)) / math.sqrt(BATCHES) if batches else None)

@@ -2,18 +2,20 @@
 
 import gzip
 import zlib
+from io import BytesIO
 from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from redline.errors import NotStoredError, StoreError
+from redline.files import read_regular
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.storage.earlier import todays_limit_report
 
 _MOST_BYTES = 1 << 30
-"""The limit of a decompressed file, which could be endless."""
+"""The limit of a file, and of a decompressed file, which could be endless."""
 _KINDS: dict[str, type[AnyReport]] = {"redline.report/1": Report, "redline.limit/1": LimitReport}
 _EARLY_COMPARISON = "redline.ab"
 _BEGINNINGS = (b"{", b"[")
@@ -64,14 +66,14 @@ def read_report(file: Path) -> AnyReport:
 
 def _plain(file: Path) -> bytes:
     """The content of a file, decompressed if it begins like gzip."""
-    with file.open("rb") as opened:
-        if opened.peek(2)[:2] != b"\x1f\x8b":
-            return opened.read()
-        try:
-            with gzip.open(opened) as packed:
-                content = packed.read(_MOST_BYTES + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise NotStoredError(f"{file} is damaged: {error}", hint="copy it again") from None
+    content = read_regular(file, _MOST_BYTES)
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        with gzip.open(BytesIO(content)) as packed:
+            content = packed.read(_MOST_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise NotStoredError(f"{file} is damaged: {error}", hint="copy it again") from None
     if len(content) > _MOST_BYTES:
         raise NotStoredError(f"{file} has more than 1 GiB when it is decompressed", hint=_HINT)
     return content

@@ -28,8 +28,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic import ValidationError
 
 from redline.errors import NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, open_lock, open_within, write_atomically
@@ -38,7 +37,6 @@ from redline.model import (
     Cell,
     DuetRecording,
     Enough,
-    Frozen,
     Manifest,
     Plan,
     PlannedDuet,
@@ -52,10 +50,11 @@ from redline.model import (
 )
 from redline.model.run import Kind
 from redline.model.search import ProbeRecording
-from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, Raw, todays_manifest
+from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
+from redline.storage.reading import duet_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries
 
-T = TypeVar("T", bound=Frozen)
+U = TypeVar("U")
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
 _PROBE = re.compile(r"^\d{4,}\.json$")
 _COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "limit", "load": "load"}
@@ -64,10 +63,6 @@ VIEW = "results.json"
 """The view that a directory of any kind has, with the whole report."""
 _MEASURED = ("recordings", "duets", "profiles", "probes")
 """The folders of recordings."""
-
-
-class _Stamp(BaseModel):
-    kind: Kind = "run"
 
 
 class RunStore:
@@ -80,8 +75,8 @@ class RunStore:
 
     @property
     def exists(self) -> bool:
-        """Whether the directory has a manifest."""
-        return self._manifest.is_file()
+        """Whether the directory has a manifest, be it one that cannot be read."""
+        return os.path.lexists(self._manifest)
 
     @property
     def _manifest(self) -> Path:
@@ -93,7 +88,7 @@ class RunStore:
     def kind(self) -> Kind:
         """The kind of the directory; a run if its manifest is missing or damaged."""
         try:
-            return "search" if self._manifest.name == EARLY_SEARCH else _stamped(self._manifest)
+            return "search" if self._manifest.name == EARLY_SEARCH else stamped(self._manifest)
         except (OSError, ValidationError):
             return "run"
 
@@ -158,18 +153,36 @@ class RunStore:
         """All recordings of duets so far, by position. Raises StoreError, naming the file, if one cannot be read."""
         return tuple(read_stored(file, DuetRecording) for file in self._files("duets").values())
 
+    def duets_said(self, plan: Plan) -> tuple[DuetRecording, ...]:
+        """The same; one that cannot be used has failed, and its failure says why."""
+        planned, files = {duet.position: duet for duet in plan.duets}, self._files("duets")
+        return tuple(duet_of(file, planned[position]) for position, file in files.items() if position in planned)
+
     def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
         """Write the recording of a load of a search."""
         self.write(f"probes/{cell.slug}/{made.recording.position:04d}.json", stored_json(made))
 
     def probes(self, cell: Cell) -> tuple[ProbeRecording, ...]:
         """The recordings of a search's loads on a cell so far, in their order. Raises StoreError, naming the file."""
+        return tuple(read_stored(file, ProbeRecording) for file in self._probe_files(cell))
+
+    def probes_said(self, cell: Cell) -> tuple[tuple[ProbeRecording, ...], tuple[str, ...]]:
+        """The recordings that can be read of a search's loads on a cell, and why the others cannot."""
+        made, unread = list[ProbeRecording](), list[str]()
+        for file in self._probe_files(cell):
+            try:
+                made.append(read_stored(file, ProbeRecording))
+            except StoreError as error:
+                unread.append(error.message)
+        return tuple(made), tuple(unread)
+
+    def _probe_files(self, cell: Cell) -> list[Path]:
         folder = self.folder / "probes" / cell.slug
         if not folder.is_dir():
-            return ()
+            return []
         with as_store_error(folder):
             files = [file for file in folder.iterdir() if _PROBE.match(file.name)]
-        return tuple(read_stored(file, ProbeRecording) for file in sorted(files, key=lambda file: int(file.stem)))
+        return sorted(files, key=lambda file: int(file.stem))
 
     def _files(self, folder: str) -> dict[int, Path]:
         """The recordings in a folder by position, in order."""
@@ -282,25 +295,40 @@ class RunStore:
         return frozenset(position for folder in ("recordings", "duets", "profiles") for position in self._files(folder))
 
     def run(self) -> Run:
-        """The run so far; its recordings are read on access, and may then raise StoreError."""
+        """The run so far; its recordings are read on access. Raises StoreError only if its manifest cannot be read.
+
+        A recording that cannot be used has failed, and its failure says why. `unread` names what else cannot be read.
+        """
         self.check_parts()
         manifest, files = self.manifest(), self._files("recordings")
-        recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
+        plan, unread = manifest.plan, [*self._unplanned(manifest.plan)]
+        planned = {trial.position: trial for trial in plan.trials}
+        kept = tuple(position for position in files if position in planned)
         return Run(
             manifest=manifest,
-            recordings=recordings,
-            duets=self.duets(),
-            profiled=self.profiled(),
-            profiles=StoredProfiles(self.stacks, lambda: load_libraries(*_catalogues_of(manifest.plan))),
-            enough=self.enough(),
+            recordings=StoredRecordings(kept, lambda position: trial_of(files[position], planned[position])),
+            duets=self.duets_said(plan),
+            profiled=self.profiled(plan),
+            profiles=StoredProfiles(self.stacks, lambda: load_libraries(*_catalogues_of(plan))),
+            enough=_if_readable(self.enough, unread, None),
             repeated=self.repeated(),
-            calibration=self.calibration(),
+            calibration=_if_readable(self.calibration, unread, ()),
             lost=len(self._files("lost")),
+            unread=tuple(unread),
         )
 
-    def profiled(self) -> tuple[Recording, ...]:
-        """The recordings of trials with a profiler, by position. Raises StoreError as `recordings`."""
-        return tuple(read_stored(file, Recording) for file in self._files("profiles").values())
+    def _unplanned(self, plan: Plan) -> Iterator[str]:
+        """Yield what is said of files that are named like recordings of the plan, and are none."""
+        for name, planned in (("recordings", plan.trials), ("duets", plan.duets), ("profiles", plan.profiled)):
+            known = {step.position for step in planned}
+            for position, file in self._files(name).items():
+                if position not in known:
+                    yield f"{file} is of no trial of the plan"
+
+    def profiled(self, plan: Plan) -> tuple[Recording, ...]:
+        """The recordings of trials with a profiler, by position. One that cannot be used has failed."""
+        planned, files = {trial.position: trial for trial in plan.profiled}, self._files("profiles")
+        return tuple(trial_of(file, planned[position]) for position, file in files.items() if position in planned)
 
     def stacks(self, name: str) -> Stacks:
         """The stacks in a file that a profiler left, by its name in a recording. Raises StoreError."""
@@ -314,7 +342,7 @@ class RunStore:
     def enough(self) -> Enough | None:
         """Why the run stopped; None while it goes on. Raises StoreError when it cannot be read."""
         file = self.folder / "enough.json"
-        return read_stored(file, Enough) if file.is_file() else None
+        return read_stored(file, Enough) if os.path.lexists(file) else None
 
     def forget_enough(self) -> None:
         """Allow further rounds."""
@@ -328,7 +356,7 @@ class RunStore:
     def calibration(self) -> tuple[DuetRecording, ...]:
         """The duets that compared pairs of hosts. Raises StoreError if they cannot be read."""
         file = self.folder / "calibration.json"
-        return read_stored(file, Calibration).duets if file.is_file() else ()
+        return read_stored(file, Calibration).duets if os.path.lexists(file) else ()
 
     def save_calibration(self, duets: tuple[DuetRecording, ...]) -> None:
         """Store the duets that compared pairs of hosts."""
@@ -377,47 +405,15 @@ def _stem(position: int, slug: str) -> str:
     return f"{position:04d}-{slug}"
 
 
+def _if_readable(read: Callable[[], U], unread: list[str], otherwise: U) -> U:
+    """What is read, or else this; why it cannot be read is added to `unread`."""
+    try:
+        return read()
+    except StoreError as error:
+        unread.append(error.message)
+        return otherwise
+
+
 def resuming(folder: Path, kind: Kind) -> str:
     """The command that resumes a directory of this kind."""
     return f"redline {_COMMANDS[kind]} --resume {folder}"
-
-
-def stored_json(value: Frozen) -> bytes:
-    """A value as JSON for a run directory."""
-    return (value.model_dump_json(indent=1) + "\n").encode()
-
-
-def _stamped(file: Path) -> Kind:
-    return _Stamp.model_validate_json(file.read_bytes()).kind
-
-
-def read_stored(
-    file: Path,
-    kind: type[T],
-    without_it: str = "move it away, and --resume makes it again",
-    todays: Callable[[Raw], Raw] | None = None,
-) -> T:
-    """Read a file of a run directory. Raises StoreError, naming the file, if it cannot be read.
-
-    `without_it` is a hint for a damaged file. `todays` makes today's form of what an earlier version stored.
-    """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        hint = "see whether it is there, who may read it, and the disk"
-        raise StoreError(f"{file} cannot be read: {error.strerror}", hint=hint) from error
-    try:
-        return kind.model_validate_json(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        what = first["msg"]
-        if todays is not None and first["type"] != "json_invalid":
-            with contextlib.suppress(ValidationError, ValueError, AttributeError):
-                return kind.model_validate_json(to_json(todays(from_json(content))))
-    if not content.strip():
-        raise StoreError(f"{file} is empty", hint=without_it)
-    if first["type"] == "json_invalid":
-        state = "cut off" if "EOF" in what else "damaged"
-        raise StoreError(f"{file} is {state}: {what[0].lower()}{what[1:]}", hint=without_it)
-    where = ".".join(str(part) for part in first["loc"]) or "the file"
-    raise StoreError(f"{file}: {where}: {what}", hint=f"it is damaged or of a later version; if damaged, {without_it}")

@@ -13,12 +13,14 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError
 
 from redline.errors import RedlineError
+from redline.files import read_regular
 from redline.model.limits import AnyReport
 from redline.model.run import Kind
 from redline.report import format as fmt
 from redline.report.document import line
 from redline.report.sections.listing import Answered, ListedRun, outcome
 from redline.storage.archive import stores_below
+from redline.storage.reading import MOST_BYTES, too_large
 from redline.storage.reports import read_report
 from redline.storage.runs import VIEW, RunStore, capacity_store
 
@@ -117,7 +119,7 @@ class Folders:
         stamp, known = self._outcomes.get(place.key, ("", None))
         if stamp == place.stamp and known is not None and not place.going:
             return _with(row, known)
-        if place.going or not (place.store.folder / VIEW).is_file():
+        if place.going or not os.path.lexists(place.store.folder / VIEW):
             return _with(row, _progress(place, glance))
         if time.monotonic() >= until_s:
             return _with(row, Answered(line(("reading …", "dim")), 0, ()))
@@ -167,11 +169,14 @@ def _read_glance(store: RunStore) -> Glance | str:
     """The manifest at a glance, or why it cannot be read."""
     file = store.folder / store.manifest_file
     try:
-        return Glance.model_validate_json(file.read_bytes())
+        content = read_regular(file, MOST_BYTES)
+        glance = Glance.model_validate_json(content)
     except OSError as error:
         return f"{file.name} cannot be read: {error.strerror or error}"
     except ValidationError:
         return f"{file.name} is damaged, or of a later version"
+    large = too_large(content)
+    return f"{file.name} is damaged: {large}" if large else glance
 
 
 def _stored_outcome(store: RunStore) -> Answered:

@@ -16,6 +16,7 @@ from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file, suite_or_project
 from redline.cli.show import Terminal, write_json
+from redline.files import read_regular
 from redline.model import AutoTrials, Cell, Plan, Report
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.machine import plan_placement
@@ -24,6 +25,7 @@ from redline.report.format import count, label
 from redline.report.format import duration as shown
 from redline.running.parallel import check_cores
 from redline.stats.factorial import coded, resolution
+from redline.storage.reading import MOST_BYTES
 from redline.suite import (
     capacity_loads,
     expected_length_ns,
@@ -62,7 +64,7 @@ def last_run(plan: Plan) -> tuple[Path, tuple[ShownDifference, ...]]:
     newest = sorted(places.RUNS.glob("*/results.json"), reverse=True)[:_MOST_RUNS]
     for file in newest:
         try:
-            report = Report.model_validate_json(file.read_bytes())
+            report = Report.model_validate_json(read_regular(file, MOST_BYTES))
         except (OSError, ValidationError):
             continue  # `redline report` says what is wrong with it
         if report.environment.hostname == socket.gethostname() and (shows := forecast(plan, report)):

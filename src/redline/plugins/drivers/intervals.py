@@ -40,7 +40,9 @@ class KeptIntervals:
     def _append(self, interval: Interval) -> None:
         last = self._kept[-1] if self._kept and self._kept_ns > self._interval_ns else None
         if last and last.phase == interval.phase == "measure" and self._place(last) == self._place(interval):
-            self._kept[-1] = Interval.merged([last, interval], last.index, last.start_ns, interval.end_ns)
+            self._kept[-1] = merged = Interval.merged([last, interval], last.index, last.start_ns, interval.end_ns)
+            for each in (merged, last, interval):  # merging decoded them
+                each.pack()
         elif interval.index != len(self._kept):
             self._kept.append(Interval.merged([interval], len(self._kept), interval.start_ns, interval.end_ns))
         else:

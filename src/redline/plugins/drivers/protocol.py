@@ -370,6 +370,7 @@ class Transcript:
                     interval = Interval.model_validate(event)
                     self._intervals.add(interval)
                     self._on_interval(interval)
+                    interval.pack()  # whoever looked at it decoded it
                     return interval
                 case "block":
                     self._blocks.append(DuetBlock.model_validate(event))

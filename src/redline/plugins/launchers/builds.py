@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from redline.errors import BuildError, LaunchError
-from redline.files import open_anew, open_lock, write_atomically
+from redline.files import open_anew, open_lock, read_regular, write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import lines_of, locked, started
@@ -34,6 +34,7 @@ _SHOWN_LINES = 15
 _READ_LINES = 200  # searched for the line that names the error
 _DENIED = re.compile(r"permission denied", re.IGNORECASE)
 _NAMED_INPUTS = 3
+_MOST_OF_STAMP = 64 << 20
 
 
 class OutputMark(Frozen):
@@ -64,7 +65,7 @@ def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
 def read_stamp(file: Path) -> BuildStamp | None:
     """Read the stamp; None if it is missing or damaged, so that the server has to be built."""
     try:
-        return BuildStamp.model_validate_json(file.read_bytes())
+        return BuildStamp.model_validate_json(read_regular(file, _MOST_OF_STAMP))
     except (OSError, ValidationError):
         return None
 

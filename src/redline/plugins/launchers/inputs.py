@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.errors import BuildError
-from redline.files import mend, write_atomically
+from redline.files import mend, read_regular, write_atomically
 from redline.model import ServerEntry, Tool
 from redline.plugins import decisive
 from redline.plugins.launchers.executable import why_missing
@@ -19,6 +19,7 @@ from redline.plugins.launchers.executable import why_missing
 _SETTLED_NS = 1_000_000_000
 """A file written less than this ago may be rewritten with the same time."""
 _VERSION_WITHIN_S = 60.0
+_MOST_OF_MEMORY = 1 << 20
 
 
 @contextmanager
@@ -117,8 +118,8 @@ class ToolVersions:
             return self._versions[key]
         identity = _identity(tool.version[0])
         try:
-            memory = json.loads(self._memory.read_text())
-        except (OSError, ValueError):
+            memory = json.loads(read_regular(self._memory, _MOST_OF_MEMORY))
+        except (OSError, ValueError, RecursionError):
             memory = {}
         remembered: dict[str, object] = memory if isinstance(memory, dict) else {}
         known = remembered.get(key)

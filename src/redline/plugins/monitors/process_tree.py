@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
@@ -162,8 +163,8 @@ class KeptSamples:
     """
 
     kind: Literal["counter", "gauge"]
-    times_unix_ns: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    times_unix_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
     _stride: int = field(default=1, init=False)
     _in_last: int = field(default=1, init=False)
 
@@ -185,8 +186,8 @@ class KeptSamples:
         samples = list(zip(self.times_unix_ns, self.values, strict=True))
         pairs = zip(samples[1::2], samples[2::2], strict=True)
         kept = [later if self.kind == "counter" or later[1] >= earlier[1] else earlier for earlier, later in pairs]
-        self.times_unix_ns = [samples[0][0], *(at for at, _ in kept)]
-        self.values = [samples[0][1], *(value for _, value in kept)]
+        self.times_unix_ns = array("q", (samples[0][0], *(at for at, _ in kept)))
+        self.values = array("d", (samples[0][1], *(value for _, value in kept)))
         self._stride *= 2
 
 

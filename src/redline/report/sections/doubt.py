@@ -53,12 +53,14 @@ def _spoilt(report: LimitReport) -> str:
 
 
 def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyReport) -> Section:
-    """Yield three lines, and a fourth of an earlier version; a terminal has only those that say something."""
+    """Three lines, and others of damaged files and earlier versions; a terminal has only those that say something."""
     texts = {
         "What limits precision": (limits, "nothing was found"),
         "What biases, and which way": (biases, "nothing was found"),
         "What was left out": (left_out, f"nothing: all of {all_of} count"),
     }
+    if report.unread:
+        texts["What cannot be read"] = ("; ".join(report.unread), "")
     if report.unrecorded:
         texts["What a version before 0.1.0 did not record"] = ("; ".join(report.unrecorded), "")
     everything = tuple(line((f"{name}:", "strong"), f" {text or none}") for name, (text, none) in texts.items())

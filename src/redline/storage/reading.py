@@ -1,0 +1,173 @@
+"""Read what is stored: regular files of a bounded size, each of which may be cut short, damaged or somebody else's.
+
+No recording ends a report. In place of one that cannot be used stands its place in the plan, with the reason as its
+failure.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
+
+from redline.errors import StoreError
+from redline.files import read_regular
+from redline.model import DuetRecording, DuetSlice, Frozen, Histogram, PlannedDuet, PlannedTrial, Recording
+from redline.model.recording import Failure
+from redline.model.run import Kind
+from redline.storage.earlier import Raw
+
+T = TypeVar("T", bound=Frozen)
+MOST_BYTES = 256 << 20
+"""The longest file that is read: hundreds of times the recording of an hour."""
+_LONG_NUMBER = re.compile(rb"\d{19}|[eE]\+?\d{2}")
+"""What every number of 10^19 and more has, and hardly anything else."""
+_LARGEST = 1 << 63
+"""Nanoseconds up to the year 2262, and more than any counter reaches."""
+
+
+class _Stamp(BaseModel):
+    kind: Kind = "run"
+
+
+def stored_json(value: Frozen) -> bytes:
+    """A value as JSON for a run directory."""
+    return (value.model_dump_json(indent=1) + "\n").encode()
+
+
+def stamped(file: Path) -> Kind:
+    """The kind in a manifest. Raises OSError and ValidationError."""
+    return _Stamp.model_validate_json(read_regular(file, MOST_BYTES)).kind
+
+
+def too_large(content: bytes) -> str:
+    """The first number in JSON that is larger than any measurement, with its place; empty for none."""
+    if not _LONG_NUMBER.search(content):
+        return ""
+    with contextlib.suppress(ValueError):
+        return _larger(from_json(content), "")
+    return ""
+
+
+def _larger(value: object, place: str) -> str:
+    if isinstance(value, int | float) and not abs(value) < _LARGEST:
+        return f"{place or 'the file'}: {value:.6g} is larger than any measurement"
+    if isinstance(value, dict):
+        return next(filter(None, (_larger(own, f"{place}.{key}".lstrip(".")) for key, own in value.items())), "")
+    if isinstance(value, list):
+        return next(filter(None, (_larger(own, f"{place}.{at}") for at, own in enumerate(value))), "")
+    return ""
+
+
+def read_stored(
+    file: Path,
+    kind: type[T],
+    without_it: str = "move it away, and --resume makes it again",
+    todays: Callable[[Raw], Raw] | None = None,
+) -> T:
+    """Read a file of a run directory. Raises StoreError, naming the file, if it cannot be read.
+
+    `without_it` is a hint for a damaged file. `todays` makes today's form of what an earlier version stored.
+    """
+    try:
+        content = read_regular(file, MOST_BYTES)
+    except OSError as error:
+        hint = "see whether it is there, who may read it, and the disk"
+        raise StoreError(f"{file} cannot be read: {error.strerror}", hint=hint) from error
+    if large := too_large(content):
+        raise StoreError(f"{file}: {large}", hint=f"it is damaged: {without_it}")
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = first["msg"]
+        if todays is not None and first["type"] != "json_invalid":
+            with contextlib.suppress(ValidationError, ValueError, AttributeError):
+                return kind.model_validate_json(to_json(todays(from_json(content))))
+    if not content.strip():
+        raise StoreError(f"{file} is empty", hint=without_it)
+    if first["type"] == "json_invalid":
+        state = "cut off" if "EOF" in what else "damaged"
+        raise StoreError(f"{file} is {state}: {what[0].lower()}{what[1:]}", hint=without_it)
+    where = ".".join(str(part) for part in first["loc"]) or "the file"
+    raise StoreError(f"{file}: {where}: {what}", hint=f"it is damaged or of a later version; if damaged, {without_it}")
+
+
+def trial_of(file: Path, planned: PlannedTrial) -> Recording:
+    """The recording of a planned trial; with a failure in place of all that it holds where that cannot be used."""
+    try:
+        recording = read_stored(file, Recording)
+    except StoreError as error:
+        return _lost_trial(planned, error.message, error.hint)
+    if (recording.position, recording.cell_id) != (planned.position, planned.cell_id):
+        return _lost_trial(planned, f"{file} holds the recording of another trial, {recording.position}", _ANOTHER)
+    return recording
+
+
+def duet_of(file: Path, planned: PlannedDuet) -> DuetRecording:
+    """The recording of a planned duet, as `trial_of`."""
+    try:
+        recording = read_stored(file, DuetRecording)
+    except StoreError as error:
+        return _lost_duet(planned, error.message, error.hint)
+    if (recording.position, recording.cell_ids[:-1]) != (planned.position, planned.cell_ids):
+        return _lost_duet(planned, f"{file} holds the recording of another duet, {recording.position}", _ANOTHER)
+    if why := _impossible(recording):
+        return _lost_duet(planned, f"{file}: {why}", _AGAIN)
+    return recording
+
+
+_AGAIN = "it is damaged: move it away, and --resume measures it again"
+_ANOTHER = "it was copied or renamed: move it away, and --resume measures the right one"
+
+
+def _impossible(recording: DuetRecording) -> str:
+    """What no engine says in it, such as distributions that cannot be decoded; empty for nothing."""
+    if recording.traffic is None:
+        return ""
+    targets, everyone = recording.traffic.targets, set(range(len(recording.cell_ids)))
+    for block in recording.traffic.blocks:
+        if {slice_.target for slice_ in block.slices} != everyone:
+            return f"block {block.index} has no slice of one of the {len(everyone)} servers"
+        for of in block.slices:
+            if min(of.measured_ns, of.measured, of.completed, of.failed, of.end_ns - of.start_ns, *_known(of)) < 0:
+                return f"block {block.index} has a number below 0"
+    if not targets or len(targets) != len(recording.cell_ids):
+        return f"it has {len(targets)} targets for {len(recording.cell_ids)} servers"
+    try:
+        for target in targets:
+            Histogram.decode_all((target.response, target.service, target.lateness))
+            Histogram.decode_all(request.response for request in target.requests)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _known(of: DuetSlice) -> list[int]:
+    return [ns for ns in of.cpu_ns if ns is not None]
+
+
+def _lost_trial(planned: PlannedTrial, why: str, hint: str) -> Recording:
+    return Recording(
+        cell_id=planned.cell_id,
+        round=planned.round,
+        position=planned.position,
+        seed=planned.seed,
+        started_unix_ns=0,
+        failure=Failure.of_unread(why, hint),
+    )
+
+
+def _lost_duet(planned: PlannedDuet, why: str, hint: str) -> DuetRecording:
+    return DuetRecording(
+        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+        round=planned.round,
+        position=planned.position,
+        seed=planned.seed,
+        started_unix_ns=0,
+        places=planned.places,
+        failure=Failure.of_unread(why, hint),
+    )
