@@ -124,7 +124,7 @@ def launcher(nothing_left: ContainerEngine, tmp_path: Path) -> Iterator[ImageLau
 def of_image(name: str, port: int | None = None, within: str = "20s", **env: str) -> Variant:
     ready = ReadySchema.model_validate({"within": within})
     own = Own(image=OwnImage(name=name, port=port), setup=SetupSchema(env=env), ready=ready)
-    return Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
+    return Variant(entry=own.entry("shop", (Scenario(name="root", request=Request()),)))
 
 
 def of_service(
@@ -134,7 +134,7 @@ def of_service(
     file.write_text(text)
     ready = ReadySchema.model_validate({"within": within})
     own = Own(compose=ComposeService(file=str(file), service=service, port=8080, fresh=fresh), ready=ready)
-    return Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
+    return Variant(entry=own.entry("shop", (Scenario(name="root", request=Request()),)))
 
 
 def compose_text(db: str = "sleep 0.5; touch /tmp/up; exec sleep 600", check: str = "/tmp/up") -> str:
@@ -392,7 +392,7 @@ def test_an_image_has_the_limits_that_are_written(
     shop: str, launcher: ImageLauncher, redline: Redline, tmp_path: Path
 ) -> None:
     own = Own(image=OwnImage(name=shop, cpus=0.5, memory_bytes=64 << 20))
-    variant = Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
+    variant = Variant(entry=own.entry("shop", (Scenario(name="root", request=Request()),)))
     with launcher.running(Launch(variant, ONE_CORE, tmp_path / "log")) as running:
         limits = read_limits(pid=running.facts.pid)
         assert (limits.cores, limits.memory_bytes) == (0.5, 64 << 20)

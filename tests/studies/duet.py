@@ -46,7 +46,8 @@ def main(seeds: int) -> None:
                 widths = []
                 for seed in range(seeds):
                     rng = np.random.default_rng(seed)
-                    ratio = over_starts([start(rng, each, truth, stolen).ratio(CONTRAST) for _ in range(starts)])
+                    made = (start(rng, each, truth, stolen).ratio(CONTRAST) for _ in range(starts))
+                    ratio = over_starts([ratio for ratio in made if ratio is not None])
                     low, high = ratio.interval
                     holds += low <= truth <= high
                     found += not low <= 0 <= high

@@ -33,7 +33,10 @@ def _intervals(seed: int, starts: int, blocks: int, stolen: float, most: float) 
     rng = np.random.default_rng(seed)
     good = [start(rng, blocks, TRUTH, 0.0).ratio(CONTRAST) for _ in range(starts)]
     hit = start(rng, blocks, TRUTH, stolen, most).ratio(CONTRAST)
-    return [over_starts(ratios).interval for ratios in ([*good[:-1], hit], good, good[:-1], [*good, hit])]
+    return [
+        over_starts([ratio for ratio in ratios if ratio]).interval
+        for ratios in ([*good[:-1], hit], good, good[:-1], [*good, hit])
+    ]
 
 
 def _text(intervals: list[tuple[float, float]]) -> str:

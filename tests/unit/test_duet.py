@@ -432,13 +432,20 @@ def in_a_row(servers: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.concatenate(([False], servers[1:] == servers[:-1]))
 
 
+def known(measured: Slices) -> StartRatio:
+    """The ratio of slices that can tell it."""
+    ratio = measured.ratio(CONTRAST)
+    assert ratio is not None
+    return ratio
+
+
 @given(st.floats(-1, 1), st.integers(20, 100), st.floats(1, 9), st.integers(0, 2**32))
 def test_steal_in_a_tenth_of_the_slices_moves_little(value: float, blocks: int, factor: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     quiet = slices(rng, blocks, value)
     stolen = quiet.logs.copy()
     stolen[rng.choice(len(stolen), len(stolen) // 10, replace=False)] += factor
-    moved = Slices(quiet.servers, stolen, quiet.again).ratio(CONTRAST).value - quiet.ratio(CONTRAST).value
+    moved = known(Slices(quiet.servers, stolen, quiet.again)).value - known(quiet).value
     assert abs(moved) < 0.1  # the mean of the blocks would move by up to .6 times the factor
 
 
@@ -470,7 +477,7 @@ def test_a_block_that_does_not_tell_servers_apart_gives_no_ratio() -> None:
 
 def test_slices_that_agree_exactly_have_their_ratio() -> None:
     servers = np.tile([0, 1, 2, 2, 1, 0], 20)
-    found = Slices(servers, np.where(servers == 1, 0.5, 0.0), in_a_row(servers)).ratio(CONTRAST)
+    found = known(Slices(servers, np.where(servers == 1, 0.5, 0.0), in_a_row(servers)))
     assert found.value == pytest.approx(0.5)
     assert found.standard_error == pytest.approx(0, abs=1e-9)
 
@@ -480,7 +487,7 @@ def test_which_server_was_loaded_twice_in_a_row_does_not_matter(seed: int, ratio
     """A server that was loaded just before has its code and data in the caches."""
     plain = slices(np.random.default_rng(seed), 20, ratio)
     cached = replace(plain, logs=plain.logs + again * plain.again)
-    assert cached.ratio(CONTRAST).value == pytest.approx(plain.ratio(CONTRAST).value, abs=1e-5)
+    assert known(cached).value == pytest.approx(known(plain).value, abs=1e-5)
 
 
 def test_neighbours_say_more_than_blocks() -> None:
@@ -488,7 +495,7 @@ def test_neighbours_say_more_than_blocks() -> None:
     fitted, averaged = [], []
     for _ in range(200):
         start = slices(rng, 30, 0.0)
-        fitted.append(start.ratio(CONTRAST).value)
+        fitted.append(known(start).value)
         by_block = start.logs.reshape(30, 6), start.servers.reshape(30, 6)
         averaged.append(
             np.mean([logs[of == 1].mean() - logs[of != 1].mean() for logs, of in zip(*by_block, strict=True)])
@@ -498,14 +505,14 @@ def test_neighbours_say_more_than_blocks() -> None:
 
 def test_the_standard_error_is_that_of_the_ratio() -> None:
     rng = np.random.default_rng(6)
-    found = [slices(rng, 40, 0.1).ratio(CONTRAST) for _ in range(200)]
+    found = [known(slices(rng, 40, 0.1)) for _ in range(200)]
     errors = [each.standard_error for each in found]
     assert None not in errors
     assert np.std([each.value for each in found]) == pytest.approx(np.median(errors), rel=0.2)  # type: ignore[arg-type]
 
 
 def test_one_start_without_enough_slices_has_no_interval() -> None:
-    start = slices(np.random.default_rng(1), 8, 0.1).ratio(CONTRAST)
+    start = known(slices(np.random.default_rng(1), 8, 0.1))
     assert start.standard_error is None
     found = over_starts([start])
     assert found.interval == (-math.inf, math.inf)
@@ -514,7 +521,7 @@ def test_one_start_without_enough_slices_has_no_interval() -> None:
 
 def test_scatter_is_split_only_where_that_within_starts_is_known() -> None:
     rng = np.random.default_rng(3)
-    few, many = ([slices(rng, blocks, 0.0).ratio(CONTRAST) for _ in range(6)] for blocks in (5, 200))
+    few, many = ([known(slices(rng, blocks, 0.0)) for _ in range(6)] for blocks in (5, 200))
     assert over_starts(few).starts_sd is not None
     assert over_starts(few).between_sd is None
     found = over_starts(many)

@@ -136,6 +136,7 @@ def test_numbers_stay_as_they_are_written_in_the_suite_that_a_command_writes() -
     text = "a: [1.10, -0, 1E400, 0.1000000000000000055511151231257827, 1.5]\n"
     again = parse_document(as_yaml(parse_document(text, "f").value), "f").value
     assert isinstance(again, dict)
+    assert isinstance(again["a"], list)
     assert [getattr(number, "text", str(number)) for number in again["a"]] == [
         "1.10", "-0", "1E400", "0.1000000000000000055511151231257827", "1.5"
     ]  # fmt: skip

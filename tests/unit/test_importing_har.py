@@ -29,7 +29,9 @@ def entry(url: str = "http://h.example/a", method: str = "GET", **more: Any) -> 
         request["bodySize"] = more["size"]
     got = [{"name": name, "value": value} for name, value in more.get("got", {}).items()]
     response = {"status": more.get("status", 200), "headers": got, "content": more.get("content", {"size": 0})}
-    return {"startedDateTime": TIME, "time": 3, "request": request, "response": response} | more.get("over", {})
+    entry: dict[str, Any] = {"startedDateTime": TIME, "time": 3, "request": request, "response": response}
+    entry.update(more.get("over", {}))
+    return entry
 
 
 def listed(*entries: Any, times: bool = False) -> tuple[list[dict[str, Any]], dict[str, int]]:

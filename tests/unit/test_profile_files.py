@@ -76,7 +76,7 @@ def test_collapsed_stacks_have_all_samples_and_no_slices(run: RunStore, tmp_path
         assert len(weights) == len(lines)
         recorded = [
             store_stacks
-            for recording in run.profiled()
+            for recording in run.profiled(run.manifest().plan)
             if recording.profile and recording.profile.stacks and ("tapir" in recording.cell_id) == tapir
             for store_stacks in [run.stacks(recording.profile.stacks)]
         ]

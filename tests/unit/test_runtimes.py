@@ -154,7 +154,7 @@ def test_what_runs_is_recognised_whatever_starts_it(command: str, runtimes: set[
         command=command.replace("{script}", str(script)),
         folder=str(tmp_path),
         ready=ReadySchema.model_validate({"within": "60s"}),
-    ).entry("app", Scenario(name="ready", request=Request(path=READY.path)))
+    ).entry("app", (Scenario(name="ready", request=Request(path=READY.path)),))
     entry = entry.model_copy(update={"ready": READY})
     with CommandLauncher().running(Launch(Variant(entry=entry), Placement(), tmp_path / "log")) as running:
         assert running.runtimes == runtimes

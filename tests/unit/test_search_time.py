@@ -46,7 +46,7 @@ def timed(folder: Path, lasts_s: float, clock: Clock, *, starts: bool, servers: 
         clock.wait(start_s)
         return running(launch)
 
-    bench.driver.drive = driven  # type: ignore[method-assign]
+    bench.driver.drive = driven  # type: ignore[method-assign, assignment]
     bench.launcher.running = launched  # type: ignore[method-assign]
     bench.made = replace(bench.made, left_s=lambda: lasts_s - clock.now_s, now=lambda: clock.now_s, pause=clock.wait)
     return bench

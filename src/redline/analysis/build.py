@@ -27,10 +27,12 @@ from redline.findings import host_mode
 from redline.model import (
     CellReport,
     Comparison,
+    DuetRecording,
     Effect,
     Finding,
     Plan,
     ProfileReport,
+    Recording,
     Report,
     RequestRatio,
     Run,
@@ -107,7 +109,8 @@ def build_report(run: Run, folder: str | None = "") -> Report:
 
 def _unread_recordings(run: Run) -> Iterator[str]:
     """Yield why starts and profiled trials cannot be used; findings say it of the trials of cells."""
-    for made in (*run.duets, *run.profiled):
+    stored: list[DuetRecording | Recording] = [*run.duets, *run.profiled]
+    for made in stored:
         if made.failure is not None and made.failure.kind == "unread":
             yield made.failure.message
 

@@ -180,6 +180,8 @@ def sent_text(sent: RequestsSent) -> str:
     check = [f"{integer(sent.check)} to check the {answers}"] if sent.check else []
     warm_up = [f"{integer(sent.warm_up)} in {duration(sent.warm_up_ns)} of warm-up"] if sent.warm_up_ns else []
     return f"requests  {', '.join([*check, *warm_up, f'{integer(sent.measured)} measured'])}"
+
+
 def _touched(cell: Cell, traffic: Traffic, findings: Sequence[Finding]) -> Touched:
     """What findings leave of a load's numbers. What was measured until a user ended it is known, however short."""
     was_ended = traffic.ended in ("interrupted", "aborted") and traffic.seconds > 0

@@ -312,7 +312,7 @@ class RunStore:
             profiles=StoredProfiles(self.stacks, lambda: load_libraries(*_catalogues_of(plan))),
             enough=_if_readable(self.enough, unread, None),
             repeated=self.repeated(),
-            calibration=_if_readable(self.calibration, unread, ()),
+            calibration=_if_readable(self.calibration, unread, tuple[DuetRecording, ...]()),
             lost=len(self._files("lost")),
             unread=tuple(unread),
         )
