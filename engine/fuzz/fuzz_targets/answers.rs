@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use redline_wire::{
-    Answer, EventKind, Expect, Field, Heads, KeptFields, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser, Pointer,
-    ReadOptions, Stands, Timestamp, Unit,
+    Answer, EventKind, Expect, Field, Heads, KeptBody, KeptFields, MOST_HEAD_BYTES, MOST_KEPT_BODY, Malformed, Parser,
+    Pointer, ReadOptions, Stands, Timestamp, Unit,
 };
 
 /// The result of a connection: answers with the heads and the bodies that were kept, how its bytes were used, and perhaps an
@@ -34,8 +34,7 @@ impl<'a> Input<'a> {
         let read_options = |bits: u8| ReadOptions {
             head: bits & 1 != 0,
             hash: bits & 2 != 0,
-            keep: bits & 4 != 0,
-            cut: false,
+            keep: [KeptBody::None, KeptBody::Whole, KeptBody::None, KeptBody::Beginning][usize::from(bits >> 2) % 4],
             events: events[usize::from(cuts >> 4) % 4],
             fields: [KeptFields::None, KeptFields::SetCookie, KeptFields::All][usize::from(cuts >> 6) % 3],
         };

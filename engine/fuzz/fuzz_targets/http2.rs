@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use redline_http2::{BodyOptions, Event, Session};
-use redline_wire::{EventKind, KeptFields};
+use redline_wire::{EventKind, KeptBody, KeptFields};
 
 /// Requests open at first; another is opened after each piece, while there is room.
 const OPEN: u32 = 4;
@@ -24,7 +24,12 @@ fn open(session: &mut Session, token: u32) {
         [(b":method", method), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/")];
     let body = (token % 4 == 2).then(|| Arc::from(vec![7; BODY]));
     let events = [None, Some(EventKind::Sse), Some(EventKind::Chunks)][token as usize % 3];
-    let options = BodyOptions { hash: token % 2 == 0, keep: token % 3 == 0, cut: false, fields: KeptFields::None, events };
+    let options = BodyOptions {
+        hash: token % 2 == 0,
+        keep: [KeptBody::Whole, KeptBody::None, KeptBody::Beginning][token as usize % 3],
+        fields: KeptFields::None,
+        events,
+    };
     session.open(&fields, body, options, token).expect("there is room");
 }
 

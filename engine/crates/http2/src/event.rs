@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redline_wire::{EventKind, KeptFields, StreamSoFar};
+use redline_wire::{EventKind, KeptBody, KeptFields, StreamSoFar};
 
 use crate::rule::{Rule, violation};
 
@@ -11,10 +11,9 @@ use crate::rule::{Rule, violation};
 pub struct BodyOptions {
     /// Hash the body.
     pub hash: bool,
-    /// Keep the body, up to [`crate::MOST_KEPT_BYTES`]. A longer body resets the stream and is [`Event::Malformed`].
-    pub keep: bool,
-    /// Of a body that is too long to be kept, keep the beginning.
-    pub cut: bool,
+    /// How much of the body is kept, up to [`crate::MOST_KEPT_BYTES`]. A longer body that has to be kept whole resets the
+    /// stream and is [`Event::Malformed`].
+    pub keep: KeptBody,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
     /// The fields of the head that are kept.

@@ -14,6 +14,7 @@ mod streams;
 mod watch;
 
 pub use event::{BodyOptions, Error, Event};
+pub use redline_wire::KeptBody;
 pub use rule::{Rule, code_name};
 pub use session::Session;
 

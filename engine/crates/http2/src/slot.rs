@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redline_wire::StreamSoFar;
+use redline_wire::{KeptBody, StreamSoFar};
 use sha2::{Digest, Sha256};
 
 use crate::MOST_KEPT_BYTES;
@@ -31,9 +31,18 @@ pub struct Slot {
 impl Slot {
     pub fn new(token: u32, head_only: bool, body: Option<Arc<[u8]>>, options: BodyOptions) -> Self {
         let hash = options.hash.then(Sha256::new);
-        let kept = options.keep.then(Vec::new);
+        let kept = options.keep.any().then(Vec::new);
         let message = Message::new(head_only);
-        Self { token, message, hash, kept, cut: options.cut, watch: Watch::of(options), body, ..Self::default() }
+        Self {
+            token,
+            message,
+            hash,
+            kept,
+            cut: options.keep == KeptBody::Beginning,
+            watch: Watch::of(options),
+            body,
+            ..Self::default()
+        }
     }
 
     /// The token, if an outcome may still be reported.

@@ -7,14 +7,14 @@ use peer::{
     frames, go_away, headers, met, open, plain, request, reset, written,
 };
 use redline_http2::{BodyOptions, Error, Event, Rule, Session, code_name};
-use redline_wire::{EventKind, KeptFields};
+use redline_wire::{EventKind, KeptBody, KeptFields};
 
 /// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
-const HASH: BodyOptions = BodyOptions { hash: true, keep: false, cut: false, fields: KeptFields::None, events: None };
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, cut: false, fields: KeptFields::None, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, cut: false, fields: KeptFields::None, events: None };
+const HASH: BodyOptions = BodyOptions { hash: true, keep: KeptBody::None, fields: KeptFields::None, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: KeptBody::Whole, fields: KeptFields::None, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None };
 
 #[test]
 fn the_preface_comes_first_and_settings_are_answered() {

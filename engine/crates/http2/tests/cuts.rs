@@ -5,10 +5,10 @@ mod peer;
 use peer::{DATA, END_STREAM, answer, frame, go_away, headers, met, open, request, reset, written};
 use proptest::prelude::*;
 use redline_http2::{BodyOptions, Event, Session};
-use redline_wire::{EventKind, KeptFields};
+use redline_wire::{EventKind, KeptBody, KeptFields};
 
 const ALL: BodyOptions =
-    BodyOptions { hash: true, keep: true, cut: false, fields: KeptFields::None, events: Some(EventKind::Chunks) };
+    BodyOptions { hash: true, keep: KeptBody::Whole, fields: KeptFields::None, events: Some(EventKind::Chunks) };
 
 /// A conversation with every kind of event.
 fn conversation() -> Vec<u8> {

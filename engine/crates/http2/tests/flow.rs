@@ -9,13 +9,13 @@ use peer::{
     frame, frames, headers, met, open, plain, request, written,
 };
 use redline_http2::{BodyOptions, Error, Event, MOST_FIELDS, Rule};
-use redline_wire::KeptFields;
+use redline_wire::{KeptBody, KeptFields};
 
 /// An error code (RFC 9113, section 7).
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-const KEEP: BodyOptions = BodyOptions { hash: false, keep: true, cut: false, fields: KeptFields::None, events: None };
-const COUNT: BodyOptions = BodyOptions { hash: false, keep: false, cut: false, fields: KeptFields::None, events: None };
+const KEEP: BodyOptions = BodyOptions { hash: false, keep: KeptBody::Whole, fields: KeptFields::None, events: None };
+const COUNT: BodyOptions = BodyOptions { hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None };
 
 #[test]
 fn a_long_body_keeps_to_small_windows() {
@@ -140,7 +140,7 @@ fn a_body_past_what_is_kept_is_malformed() {
 #[test]
 fn the_beginning_of_a_long_body_is_kept_where_that_is_enough() {
     let mut session = met(&[]);
-    open(&mut session, 1, BodyOptions { cut: true, ..KEEP });
+    open(&mut session, 1, BodyOptions { keep: KeptBody::Beginning, ..KEEP });
     written(&mut session);
     let mut events = feed(&mut session, &headers(1, &[(":status", "200")], 0)).unwrap();
     for last in (0..65).rev() {

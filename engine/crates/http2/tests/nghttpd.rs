@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use peer::request;
 use redline_http2::{BodyOptions, Event, Session};
-use redline_wire::KeptFields;
+use redline_wire::{KeptBody, KeptFields};
 
 const REQUESTS: u32 = 1000;
 const STREAMS: u32 = 16;
@@ -59,7 +59,7 @@ fn a_thousand_requests_on_sixteen_streams() {
                 .open(
                     &fields,
                     None,
-                    BodyOptions { hash: true, keep: true, cut: false, fields: KeptFields::None, events: None },
+                    BodyOptions { hash: true, keep: KeptBody::Whole, fields: KeptFields::None, events: None },
                     opened,
                 )
                 .unwrap();

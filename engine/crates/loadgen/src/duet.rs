@@ -123,7 +123,7 @@ impl DuetRun<'_> {
         for group in &self.groups {
             let first = all.len();
             for _ in &group.workers {
-                let WorkerReport::Connected(results, backend) = self.receive(group)? else {
+                let WorkerReport::Connected(results, backend) = receive(group)? else {
                     continue;
                 };
                 name = backend;
@@ -209,7 +209,7 @@ impl DuetRun<'_> {
         for (number, mut group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
             let workers = std::mem::take(&mut group.workers).len();
             for _ in 0..workers {
-                if let WorkerReport::Totals(of_worker) = self.receive(&group)? {
+                if let WorkerReport::Totals(of_worker) = receive(&group)? {
                     for (total, of_target) in totals[number..].iter_mut().zip(of_worker) {
                         total.slice.add(&of_target.slice);
                         total.failures.merge(of_target.failures.since(self.epoch_ns));
@@ -259,7 +259,7 @@ impl DuetRun<'_> {
             let group = self.workers_of(number).0;
             let mut of_workers = Vec::with_capacity(group.workers.len());
             while of_workers.len() < group.workers.len() {
-                if let WorkerReport::Ended(result) = self.receive(group)? {
+                if let WorkerReport::Ended(result) = receive(group)? {
                     of_workers.push(result);
                 }
             }
@@ -306,13 +306,14 @@ impl DuetRun<'_> {
     fn workers_of(&self, target: usize) -> (&TargetWorkers, usize) {
         if self.duet.parallel { (&self.groups[target], 0) } else { (&self.groups[0], target) }
     }
+}
 
-    fn receive(&self, group: &TargetWorkers) -> Result<WorkerReport, EngineError> {
-        match group.inbox.recv() {
-            Ok(WorkerReport::Failed(error)) => Err(error),
-            Ok(report) => Ok(report),
-            Err(error) => Err(internal(&std::io::Error::other(error))),
-        }
+/// The next report of the workers of a target.
+fn receive(group: &TargetWorkers) -> Result<WorkerReport, EngineError> {
+    match group.inbox.recv() {
+        Ok(WorkerReport::Failed(error)) => Err(error),
+        Ok(report) => Ok(report),
+        Err(error) => Err(internal(&std::io::Error::other(error))),
     }
 }
 

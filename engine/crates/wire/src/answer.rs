@@ -9,14 +9,33 @@ pub struct ReadOptions {
     pub head: bool,
     /// Hash the body.
     pub hash: bool,
-    /// Keep the body, so that it can be checked.
-    pub keep: bool,
-    /// Of a body that is too long to be kept, keep the beginning; otherwise it is malformed.
-    pub cut: bool,
+    /// How much of the body is kept.
+    pub keep: KeptBody,
     /// Count the events of the body, if it is a stream of them.
     pub events: Option<EventKind>,
     /// The fields of the head that are kept.
     pub fields: KeptFields,
+}
+
+/// How much of a body is kept, so that it can be checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeptBody {
+    /// Nothing.
+    #[default]
+    None,
+    /// The beginning, if it is too long to be kept whole.
+    Beginning,
+    /// All of it; a body that is too long is malformed.
+    Whole,
+}
+
+impl KeptBody {
+    /// Whether anything of a body is kept.
+    #[must_use]
+    #[inline]
+    pub fn any(self) -> bool {
+        self != Self::None
+    }
 }
 
 /// Which fields of the head are kept, so that a visitor can take values and cookies from them.

@@ -3,9 +3,9 @@
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
-use crate::answer::{Answer, KeptFields, ReadOptions};
+use crate::answer::{Answer, KeptBody, KeptFields, ReadOptions};
 use crate::events::EventKind;
-use crate::json::Pointer;
+use crate::json::{NotJson, Pointer};
 
 /// What must stand at a place of the body, which is JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,8 +82,11 @@ impl Expect {
         ReadOptions {
             head,
             hash: self.body_sha256.is_some(),
-            keep: !self.json.is_empty() || self.no_errors,
-            cut: self.json.is_empty() && self.no_errors,
+            keep: match (self.json.is_empty(), self.no_errors) {
+                (false, _) => KeptBody::Whole,
+                (true, true) => KeptBody::Beginning,
+                (true, false) => KeptBody::None,
+            },
             fields: KeptFields::None,
             events,
         }
@@ -160,7 +163,7 @@ fn abridged(text: &str) -> String {
 
 impl Field {
     fn is_in(&self, body: &[u8]) -> bool {
-        let Some(found) = self.pointer.look_up(body) else {
+        let Ok(found) = self.pointer.look_up(body) else {
             return false;
         };
         match &self.stands {
@@ -183,9 +186,9 @@ impl Field {
             Stands::Empty => "nothing, null, or an empty value".to_owned(),
         };
         match self.pointer.look_up(body) {
-            Some(Some(value)) => format!("{} at {place} of the body in place of {right}", abridged(value)),
-            Some(None) => format!("a body without a JSON value at {place} in place of {right}"),
-            None => format!("a body that is not JSON, in place of {right} at {place}"),
+            Ok(Some(value)) => format!("{} at {place} of the body in place of {right}", abridged(value)),
+            Ok(None) => format!("a body without a JSON value at {place} in place of {right}"),
+            Err(NotJson) => format!("a body that is not JSON, in place of {right} at {place}"),
         }
     }
 }
@@ -208,10 +211,10 @@ fn errors(body: &[u8]) -> Option<&str> {
     memchr::memmem::find(body, b"\"errors\"")?;
     let place = Pointer::to("errors");
     if body.trim_ascii_start().first() != Some(&b'[') {
-        return place.look_up(body).flatten().filter(|text| !is_empty(text));
+        return place.find(body).filter(|text| !is_empty(text));
     }
     let items: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
-    items.into_iter().find_map(|item| place.look_up(item.get().as_bytes()).flatten().filter(|text| !is_empty(text)))
+    items.into_iter().find_map(|item| place.find(item.get().as_bytes()).filter(|text| !is_empty(text)))
 }
 
 fn equal(a: &Value, b: &Value) -> bool {

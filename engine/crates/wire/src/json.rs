@@ -10,6 +10,10 @@ use serde_json::value::RawValue;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer(Vec<String>);
 
+/// A body that is not JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotJson;
+
 impl Pointer {
     /// Parse a pointer: empty for the whole text, otherwise `/` before each step, with `~1` for `/` and `~0` for `~`. `None`
     /// when it is invalid.
@@ -39,15 +43,15 @@ impl Pointer {
 
     /// The text of the value at the pointer; `None` when there is none or `body` is not JSON.
     pub(crate) fn find<'a>(&self, body: &'a [u8]) -> Option<&'a str> {
-        self.look_up(body).flatten()
+        self.look_up(body).ok().flatten()
     }
 
-    /// The text of the value at the pointer, or that there is none; `None` when `body` is not JSON.
-    pub(crate) fn look_up<'a>(&self, body: &'a [u8]) -> Option<Option<&'a str>> {
+    /// The text of the value at the pointer; `None` when there is none.
+    pub(crate) fn look_up<'a>(&self, body: &'a [u8]) -> Result<Option<&'a str>, NotJson> {
         let mut json = serde_json::Deserializer::from_slice(body);
-        let value = Find(&self.0).deserialize(&mut json).ok()?;
-        json.end().ok()?;
-        Some(value)
+        let value = Find(&self.0).deserialize(&mut json).map_err(|_| NotJson)?;
+        json.end().map_err(|_| NotJson)?;
+        Ok(value)
     }
 }
 

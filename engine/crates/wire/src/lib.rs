@@ -24,7 +24,7 @@ mod template;
 mod text;
 mod timestamp;
 
-pub use answer::{Answer, KeptFields, ParsedAnswer, ReadOptions};
+pub use answer::{Answer, KeptBody, KeptFields, ParsedAnswer, ReadOptions};
 pub use events::{BodyKind, EventKind, EventReader};
 pub use expect::{Expect, Field, Stands, StreamExpect, Verdict, in_hex};
 pub use fields::Fields;

@@ -3,7 +3,7 @@
 use memchr::memchr;
 use sha2::{Digest, Sha256};
 
-use crate::answer::{Answer, ParsedAnswer, ReadOptions};
+use crate::answer::{Answer, KeptBody, ParsedAnswer, ReadOptions};
 use crate::chunked::{Chunked, Piece};
 use crate::events::EventReader;
 use crate::head::{self, Framing, Head};
@@ -318,7 +318,8 @@ impl Parser {
             Framing::UntilClose => State::UntilClose,
         };
         let has_body = |extra: &Extra| !extra.body.is_empty() || extra.events.is_some();
-        if options.hash || options.keep || options.events.is_some() || self.extra.as_deref().is_some_and(has_body) {
+        if options.hash || options.keep.any() || options.events.is_some() || self.extra.as_deref().is_some_and(has_body)
+        {
             self.prepare(&head, options);
         }
         Ok(())
@@ -341,7 +342,7 @@ impl Parser {
     fn data(&mut self, data: &[u8], at: usize, ends: bool, options: ReadOptions) -> Result<(), Malformed> {
         // Nobody sends 2^64 bytes.
         self.body_length = self.body_length.saturating_add(data.len() as u64);
-        if options.hash || options.keep || options.events.is_some() {
+        if options.hash || options.keep.any() || options.events.is_some() {
             self.look_at(data, at, ends, options)?;
         }
         Ok(())
@@ -358,9 +359,9 @@ impl Parser {
         if let Some(record) = &mut extra.record {
             record.data(data);
         }
-        if options.keep {
+        if options.keep.any() {
             let room = MOST_KEPT_BODY - extra.body.len();
-            if data.len() > room && options.cut {
+            if data.len() > room && options.keep == KeptBody::Beginning {
                 extra.body.extend_from_slice(&data[..room]);
                 return Ok(());
             }

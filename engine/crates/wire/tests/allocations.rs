@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use redline_wire::{Body, BodyEscape, Fields, Heads, Names, Parser, ReadOptions, Spec, Template, Values};
+use redline_wire::{Body, BodyEscape, Fields, Heads, KeptBody, Names, Parser, ReadOptions, Spec, Template, Values};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -57,7 +57,7 @@ fn answers_are_read_without_allocating() {
     const LENGTH: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let plain = ReadOptions::default();
-    let looked_into = ReadOptions { hash: true, keep: true, ..plain };
+    let looked_into = ReadOptions { hash: true, keep: KeptBody::Whole, ..plain };
     for (options, cut) in [(plain, 0), (plain, 20), (plain, 40), (looked_into, 0), (looked_into, 20), (looked_into, 40)]
     {
         let (mut parser, mut heads) = (Parser::new(), Heads::new());

@@ -1,12 +1,12 @@
 //! The cases of RFC 9112, and the limits.
 
 use redline_wire::{
-    Answer, Heads, KeptFields, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser,
-    ReadOptions, Rule,
+    Answer, Heads, KeptBody, KeptFields, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer,
+    Parser, ReadOptions, Rule,
 };
 
 const GET: ReadOptions =
-    ReadOptions { head: false, hash: false, keep: false, cut: false, fields: KeptFields::None, events: None };
+    ReadOptions { head: false, hash: false, keep: KeptBody::None, fields: KeptFields::None, events: None };
 
 fn give(parser: &mut Parser, text: &str) -> Result<Option<ParsedAnswer>, Malformed> {
     parser.feed(text.as_bytes(), GET, &mut Heads::new())
@@ -250,11 +250,11 @@ fn a_parser_forgets_when_it_is_told_to() {
 #[test]
 fn a_body_is_kept_on_request() {
     let (mut parser, mut heads) = (Parser::new(), Heads::new());
-    let keep = ReadOptions { keep: true, ..GET };
+    let keep = ReadOptions { keep: KeptBody::Whole, ..GET };
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
     for options in [keep, GET, keep] {
         assert!(parser.feed(chunked, options, &mut heads).unwrap().is_some());
-        assert_eq!(parser.body(), if options.keep { b"hello".as_slice() } else { b"" });
+        assert_eq!(parser.body(), if options.keep.any() { b"hello".as_slice() } else { b"" });
     }
     for (length, error) in [(MOST_KEPT_BODY, None), (MOST_KEPT_BODY + 1, Some(Rule::BodyTooLong))] {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "a".repeat(length));
@@ -262,7 +262,7 @@ fn a_body_is_kept_on_request() {
             let mut parser = Parser::new();
             let malformed = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, keep, &mut heads).err());
             assert_eq!(malformed.map(|why| why.rule), error);
-            let (mut parser, cut) = (Parser::new(), ReadOptions { cut: true, ..keep });
+            let (mut parser, cut) = (Parser::new(), ReadOptions { keep: KeptBody::Beginning, ..keep });
             let mut fed = text.as_bytes().chunks(piece).map(|piece| parser.feed(piece, cut, &mut heads).unwrap());
             assert_eq!(fed.find_map(|parsed| parsed).unwrap().answer.body_length, length as u64);
             assert_eq!(parser.body().len(), MOST_KEPT_BODY);

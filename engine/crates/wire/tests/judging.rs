@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use redline_wire::{
-    Answer, EventKind, Expect, Field, Pointer, ReadOptions, Stands, StreamExpect, Timestamp, Unit, Verdict,
+    Answer, EventKind, Expect, Field, KeptBody, Pointer, ReadOptions, Stands, StreamExpect, Timestamp, Unit, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn only_what_is_needed_is_requested() {
     let json = vec![Field { pointer: pointer(""), stands: Stands::Equal(json!(1)) }];
     assert_eq!(
         Expect { json, ..right() }.read_options(false),
-        ReadOptions { hash: true, keep: true, ..ReadOptions::default() }
+        ReadOptions { hash: true, keep: KeptBody::Whole, ..ReadOptions::default() }
     );
 }
 
@@ -73,7 +73,7 @@ fn stands(at: &str, stands: Stands, body: &str) -> bool {
 #[test]
 fn what_stands_there_or_not_is_told_apart() {
     for (value, [present, absent, empty]) in [
-        (r#"{}"#, [false, true, true]),
+        ("{}", [false, true, true]),
         (r#"{"e": null}"#, [true, false, true]),
         (r#"{"e": [ ]}"#, [true, false, true]),
         (r#"{"e": {}}"#, [true, false, true]),
@@ -95,7 +95,7 @@ fn what_stands_there_or_not_is_told_apart() {
 #[test]
 fn errors_at_the_top_are_seen() {
     let expect = Expect { status: 200, no_errors: true, ..Expect::default() };
-    assert_eq!(expect.read_options(false), ReadOptions { keep: true, cut: true, ..ReadOptions::default() });
+    assert_eq!(expect.read_options(false), ReadOptions { keep: KeptBody::Beginning, ..ReadOptions::default() });
     for (body, is_right) in [
         (r#"{"data": {"a": 1}}"#, true),
         (r#"{"errors": [{"message": "no"}], "data": null}"#, false),

@@ -1,7 +1,7 @@
 //! A response gives the same answer however it is cut into pieces, and no bytes break the parser.
 
 use proptest::prelude::*;
-use redline_wire::{Answer, EventKind, EventReader, Heads, KeptFields, Malformed, Parser, ReadOptions};
+use redline_wire::{Answer, EventKind, EventReader, Heads, KeptBody, KeptFields, Malformed, Parser, ReadOptions};
 use sha2::{Digest, Sha256};
 
 /// The result of a connection: complete answers, with the bodies that were kept, and perhaps an error.
@@ -48,11 +48,11 @@ fn see(options: &[ReadOptions], pieces: &[&[u8]]) -> Seen {
 
 fn read_options() -> impl Strategy<Value = ReadOptions> {
     let events = prop::option::of(Just(EventKind::Chunks));
-    (any::<bool>(), any::<bool>(), any::<bool>(), events).prop_map(|(head, hash, keep, events)| ReadOptions {
+    let kept = prop::sample::select(vec![KeptBody::None, KeptBody::Beginning, KeptBody::Whole]);
+    (any::<bool>(), any::<bool>(), kept, events).prop_map(|(head, hash, keep, events)| ReadOptions {
         head,
         hash,
         keep,
-        cut: false,
         fields: KeptFields::None,
         events,
     })
@@ -178,7 +178,7 @@ impl Response {
             events: options.events.and_then(|_| self.chunks(options)),
             keep_alive: !self.close && !self.until_close(options),
         };
-        (answer, if options.keep { body.to_vec() } else { Vec::new() })
+        (answer, if options.keep.any() { body.to_vec() } else { Vec::new() })
     }
 }
 

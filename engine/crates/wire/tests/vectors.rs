@@ -1,6 +1,6 @@
 //! Raw responses with the verdict of the RFCs, cut into pieces in many ways: the cuts change nothing.
 
-use redline_wire::{Answer, Heads, Malformed, Parser, ReadOptions};
+use redline_wire::{Answer, Heads, KeptBody, Malformed, Parser, ReadOptions};
 
 const VECTORS: &str = include_str!("vectors/responses.txt");
 
@@ -46,7 +46,7 @@ fn unescaped(text: &str) -> Vec<u8> {
 
 /// The result of a connection that ends after these pieces: a single answer with all bytes used, or an error.
 fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Answer>, Malformed> {
-    let options = ReadOptions { keep: true, ..ReadOptions::default() };
+    let options = ReadOptions { keep: KeptBody::Whole, ..ReadOptions::default() };
     let (mut parser, mut heads) = (Parser::new(), Heads::new());
     let mut answer = None;
     for piece in pieces {

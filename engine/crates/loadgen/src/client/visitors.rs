@@ -203,7 +203,7 @@ impl Visitors {
     /// What else may be why a step failed: the cookies of its user that were dropped.
     pub fn dropped(&self, due: &DueRequest) -> String {
         let dropped = self.all.get(due.user as usize).map_or(&[][..], |visitor| visitor.jar.dropped());
-        dropped.iter().map(|dropped| format!("; {dropped}")).collect()
+        dropped.iter().flat_map(|dropped| ["; ".to_owned(), dropped.to_string()]).collect()
     }
 
     /// The values that a step has taken, by their names.

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use redline_pacing::Weights;
 use redline_traffic::EngineError;
 use redline_wire::{
-    Body, BodyEscape, EventKind, Expect, Field, Names, Part, Pointer, ReadOptions, Spec, Stands, StreamExpect,
-    Template, Timestamp, Unit,
+    Body, BodyEscape, EventKind, Expect, Field, KeptBody, Names, Part, Pointer, ReadOptions, Spec, Stands,
+    StreamExpect, Template, Timestamp, Unit,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -329,9 +329,8 @@ impl RawRequest {
         };
         let options = expect.read_options(is_head);
         let keeps = journey.map_or_else(Keeps::default, |journey| journey.keeps(number));
-        let keep = options.keep || timestamp.is_some() || keeps.body;
-        let cut = options.cut && timestamp.is_none() && !keeps.body;
-        let options = ReadOptions { keep, cut, fields: keeps.fields, ..options };
+        let keep = if timestamp.is_some() || keeps.body { KeptBody::Whole } else { options.keep };
+        let options = ReadOptions { keep, fields: keeps.fields, ..options };
         Ok(Request { template, expect, timestamp, stream, expect_continue_ns, options })
     }
 }

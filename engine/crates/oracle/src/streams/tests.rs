@@ -1,4 +1,4 @@
-use redline_http2::{BodyOptions, Event, Session};
+use redline_http2::{BodyOptions, Event, KeptBody, Session};
 
 use crate::agenda::Due;
 use crate::conversation::{Conversation, Release, Respondent};
@@ -70,7 +70,7 @@ impl Pair {
             (b"cookie", b"sid=s1"),
             (b"x-token", b"t"),
         ];
-        let options = BodyOptions { keep: true, ..BodyOptions::default() };
+        let options = BodyOptions { keep: KeptBody::Whole, ..BodyOptions::default() };
         self.client.open(&fields, body.map(Into::into), options, token).expect("there is room");
     }
 
