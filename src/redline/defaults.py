@@ -7,5 +7,7 @@ RUN_LENGTH = "5s"
 """How long a load of redline.yaml measures a server alone."""
 LOAD_LENGTH, LOAD_WARM_UP, LOAD_CONNECTIONS = "10s", "1s", 64
 """The measurement, the warm-up and the connections of `redline load`."""
+NO_WARM_UP = "0s"
+"""The warm-up of a load of so many requests: it sends no others, unless it is asked to."""
 SEARCH_PROBES, SEARCH_PRECISION = 12, "3%"
 """The most probes of a search, and the half width at which its interval is narrow enough."""

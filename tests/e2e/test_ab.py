@@ -78,7 +78,7 @@ def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) 
         pytest.param("elsewhere", "listens at 127.0.0.1:", marks=pytest.mark.long),
         ("taken", "B found a port in use"),
         ("dying", "B "),
-        ("turns", "requests to B failed: unexpected status"),
+        ("turns", "failed: unexpected status: "),
         ("tires", "B exited with code 1 while it was under test; its last words: out of patience"),
     ],
 )

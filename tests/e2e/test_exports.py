@@ -13,6 +13,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from redline.cli.commands.load import exit_code
 from redline.cli.contracts import LoadResult
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.lab import Lab
@@ -37,7 +38,7 @@ def test_a_stream_has_every_interval_and_then_the_result(redline: Redline) -> No
     measured = [row for row in intervals if row["phase"] != "warmup"]
     assert sum(row["due"] for row in measured) == result.counts.due
     assert sum(sum(row["outcomes"].values()) for row in measured) == result.counts.outcomes.total
-    assert done.code == (0 if result.valid else 1), done.err
+    assert done.code == exit_code(result), done.err
 
 
 def test_lines_come_while_the_load_runs_and_a_reader_may_leave(redline: Redline) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from redline.cli.commands.load import exit_code
 from redline.cli.contracts import LoadResult
 from redline.suite.urls import read_url
 from tests.e2e.conftest import Redline
@@ -24,7 +25,7 @@ def load(redline: Redline, habit: targets.Habit, *more: str) -> LoadResult:
     with targets.target(habit) as url:
         done = redline("load", url, *short, "--json", *more)
     result = LoadResult.model_validate(done.json)
-    assert done.code == (0 if result.valid else 1), done.err
+    assert done.code == exit_code(result), done.err
     assert result.counts.outcomes.total == result.counts.due
     return result
 

@@ -33,7 +33,7 @@ def test_a_broken_trial_is_left_out_and_reported() -> None:
     }
 
 
-def test_an_invalid_cell_says_why_and_is_compared_with_nothing() -> None:
+def test_an_invalid_cell_says_why_and_compares_what_its_findings_leave() -> None:
     saturated = replace(GOOD, engine_busy=0.99, server_busy=0.4)
     report = build_report(simulated_run({"rust.hyper": GOOD, "rust.axum": saturated}, loads=(SATURATE,)))
     cell = cell_of(report, "rust.axum.SimpleGet.saturate")
@@ -41,8 +41,10 @@ def test_an_invalid_cell_says_why_and_is_compared_with_nothing() -> None:
     assert any(finding.grade is Grade.INVALID for finding in cell.findings)
     refused = [made for made in report.comparisons if made.cell_id == cell.cell_id]
     assert [made.metric for made in refused] == list(COMPARED)
-    assert all(made.verdict is None and made.ratio is None for made in refused)
-    assert all("the cell is invalid" in made.refused for made in refused)
+    unknown = [made for made in refused if made.metric not in {Metric.CPU_PER_REQUEST, Metric.MEMORY}]
+    assert all(made.verdict is None and made.ratio is None for made in unknown)
+    assert all(made.refused for made in unknown)
+    assert any(made.verdict is not None for made in refused if made.metric is Metric.CPU_PER_REQUEST)
 
 
 def test_a_perturbed_cell_is_shown_but_not_compared() -> None:

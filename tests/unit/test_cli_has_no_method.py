@@ -26,7 +26,9 @@ LAYOUT = {
     "_LONGEST_WAIT_S",  # for whoever paints
     "_LOOK_S",  # how soon a question that is over gives the terminal back
     "_MOST",  # points of a course
+    "_MOST_BYTES",  # of the file of the user's hosts
     "_MOST_LINES",
+    "_NARROWEST",  # columns of a terminal
     "_UNLIMITED",  # the columns of what is piped
     "_MOST_RUNS",
     "_NAMED",

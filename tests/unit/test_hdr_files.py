@@ -144,7 +144,7 @@ def test_a_spectrum_ends_where_few_requests_are_left() -> None:
     assert rows[0][1] == "0.000000"
     assert rows[-1][1:] == ("1.000000", f"{due:,}", "")
     assert min(beyond[:-1]) >= 9
-    assert not spectrum_section(result.model_copy(update={"valid": False}), recording).blocks
+    assert not spectrum_section(result.model_copy(update={"response": ()}), recording).blocks
 
 
 def test_a_spectrum_is_for_people() -> None:

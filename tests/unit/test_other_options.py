@@ -94,5 +94,6 @@ def test_a_number_after_q_is_a_rate_elsewhere(line: str, said: str) -> None:
 @pytest.mark.parametrize(("name", "flags"), [("load", LoadFlags), ("ab", AbFlags), ("limit", LimitFlags)])
 def test_no_hint_is_about_an_option_that_the_command_has(name: str, flags: type[Flags]) -> None:
     own = {option for declared in flags.declared().values() for option in declared.param_decls or ()}
-    answered = {*" ".join(other_options._BY_COMMAND.get(name, {})).split()}
+    answered = {*" ".join(other_options._BY_COMMAND[name]).split()}
+    assert answered
     assert not own & answered

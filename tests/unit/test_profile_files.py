@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from redline.cli.command_line import app
 from redline.errors import UsageError
-from redline.model import Stack, Stacks, Thread
+from redline.model import PlannedTrial, Run, Stack, Stacks, Thread
 from redline.plugins.profilers.texts import collapsed, speedscope
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
@@ -37,13 +37,24 @@ def check_speedscope(content: str) -> dict[str, Any]:
     return document
 
 
+def with_profiled(run: Run, extra: list[PlannedTrial]) -> Run:
+    """The run, with these profiled trials in its plan."""
+    plan = run.manifest.plan.profiling(tuple(extra), ())
+    return run.model_copy(update={"manifest": run.manifest.model_copy(update={"plan": plan})})
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> RunStore:
     """Two servers with a profile of two trials each."""
     made = simulated_run({"http4s.vanilla": GOOD, "http4s.tapir": GOOD}, ceiling=None, loads=(SATURATE,), trials=1)
-    store = kept(tmp_path / "run", made)
+    cells = [*made.manifest.plan.cells.values()] * 2
+    extra = [
+        PlannedTrial(cell_id=cell.id, round=0, position=position, seed=position, profile="cpu")
+        for position, cell in enumerate(cells, 100)
+    ]
+    store = kept(tmp_path / "run", with_profiled(made, extra))
     store.create_folder("profiles")
-    for position, cell in enumerate([*made.manifest.plan.cells.values()] * 2, 100):
+    for position, cell in enumerate(cells, 100):
         recording = profiled_start(cell, position=position, seed=position)
         store.save(recording, cell, profiled=True)
         assert recording.profile is not None
@@ -93,10 +104,11 @@ def test_several_profiles_need_a_folder(run: RunStore) -> None:
 
 def test_a_run_without_profiles_says_so(tmp_path: Path) -> None:
     made = simulated_run({"rust.hyper": GOOD}, trials=1)
-    store = kept(tmp_path / "run", made)
+    cell = next(iter(made.manifest.plan.cells.values()))
+    extra = PlannedTrial(cell_id=cell.id, round=0, position=99, seed=1, profile="cpu")
+    store = kept(tmp_path / "run", with_profiled(made, [extra]))
     assert "run has no profile\n" in str(redline(store.folder, "--format", "speedscope").exception)
     store.create_folder("profiles")
-    cell = next(iter(made.manifest.plan.cells.values()))
     store.save(profiled(simulated_recording(cell, position=99), samples=0), cell, profiled=True)
     assert "run has no profile with stacks" in str(redline(store.folder, "--format", "speedscope").exception)
 

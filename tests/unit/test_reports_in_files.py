@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, monkeypatch: p
 
     file = tmp_path / "results.json"
     file.write_text("{}")
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("redline.files._without_waiting", refuse)
     with pytest.raises(StoreError, match=r"results\.json cannot be read: Permission denied"):
         read_report(file)
 

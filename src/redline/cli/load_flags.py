@@ -26,7 +26,7 @@ from redline.cli.request_flags import (
 )
 from redline.cli.show import Terminal
 from redline.cli.written import Given, read_written
-from redline.defaults import LOAD_WARM_UP
+from redline.defaults import LOAD_WARM_UP, NO_WARM_UP
 from redline.errors import UsageError
 from redline.model import Closed, Suite
 from redline.peers.like import Like, read_like
@@ -176,7 +176,7 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
 
 def _warm_up(flags: LoadFlags) -> str:
     """How long to warm up. A load of so many requests sends no others, unless it is asked to."""
-    return flags.warmup or ("0s" if flags.count is not None else LOAD_WARM_UP)
+    return flags.warmup or (NO_WARM_UP if flags.count is not None else LOAD_WARM_UP)
 
 
 def _length(flags: LoadFlags) -> str:

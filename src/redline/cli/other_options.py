@@ -37,7 +37,6 @@ _BY_COMMAND = {
     "load": {
         "--for": "use -d TIME",
         "--load": "use -c N for users, or -R RATE",
-        "--path": "write the path into the URL",
         "--port": "write the port into the URL",
         "--trials --metric --threshold --fail-on": "a load is a single trial: `redline ab` and `run` compare",
         "--on": "a load on the hosts of a cluster is a suite: `redline run SUITE --on ADDRESS`",

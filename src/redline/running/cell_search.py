@@ -287,11 +287,12 @@ class CellSearch:
 
     def _not_loaded(self, start: int, failure: Failure) -> ProbeRecording:
         """Return the recording of a start that failed before a load."""
-        made = self._without_load(start, "start")
-        return made.model_copy(update={"recording": made.recording.failed(failure)})
+        return self._without_load(start, "start", failure=failure)
 
-    def _without_load(self, start: int, phase: LoadPhase, why: str = "") -> ProbeRecording:
-        """Return a recording without a load."""
+    def _without_load(
+        self, start: int, phase: LoadPhase, why: str = "", failure: Failure | None = None
+    ) -> ProbeRecording:
+        """Return a recording without a load, which may have failed."""
         planned = PlannedTrial(cell_id=self.cell.id, round=start, position=self.state.loads, seed=self._seed)
         return ProbeRecording(
             phase=phase,
@@ -299,7 +300,7 @@ class CellSearch:
             load=self.cell.load,
             workers=self.tools.workers(self.cell.load, self.state.terms.workers),
             retries_left=0,
-            recording=new_recording(planned),
+            recording=new_recording(planned) if failure is None else new_recording(planned).failed(failure),
         )
 
     @property

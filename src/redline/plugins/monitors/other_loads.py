@@ -24,7 +24,7 @@ class OtherLoads:
         self._processes = processes
         self._has_arguments = has_arguments or _has_arguments
         self._seen: dict[int, tuple[str, int, int]] = {}
-        """By process id: the lab, and when its engine was first and last seen."""
+        """The lab, and when its engine was first and last seen, per process id."""
 
     def look(self) -> None:
         """Note the engines that run now."""
