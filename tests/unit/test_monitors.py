@@ -40,6 +40,7 @@ def found(series: tuple[Series, ...], name: str, subject: Subject = "server") ->
 def test_a_monitor_gives_every_series_at_both_ends(worker: Worker) -> None:
     with started() as other:
         monitor = ProcessTreeMonitor(period_s=60)
+        monitor._other_loads = None  # those of tests beside this one
         monitor.follow("server", worker.pid)
         monitor.follow("engine", other.pid)
         burned = worker.do("burn 30000000")
@@ -88,6 +89,7 @@ def test_a_monitor_that_never_followed_anything_has_nothing_to_report() -> None:
 
 def test_where_the_kernel_reports_nothing_there_is_no_series(worker: Worker, tmp_path: Path) -> None:
     monitor = ProcessTreeMonitor(period_s=60)
+    monitor._other_loads = None  # those of tests beside this one
     monitor._host = Host(tmp_path)
     monitor.follow("server", worker.pid)
     series = monitor.finish()
