@@ -316,7 +316,7 @@ def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, 
     assert results.name == "redline-api"
     assert (results / "junit.xml").read_text() == "junit\n"
     assert (temp / "calls").read_text().splitlines()[0] == (
-        "ab --git=HEAD^..HEAD --for 2m --threshold 2% --requests my requests.yaml --fail-on slower "
+        "ab --git=HEAD^..HEAD --threshold 2% --requests my requests.yaml --fail-on slower "
         f"--fail-on inconclusive --same-answers --load open:9 --format md -o {results}/run"
     )
 

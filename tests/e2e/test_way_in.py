@@ -92,10 +92,10 @@ def test_two_unix_sockets_are_compared(redline: Redline, tmp_path: Path) -> None
 
 
 def test_a_socket_without_a_server_is_named(redline: Redline, tmp_path: Path) -> None:
-    for path in ("none.sock", "file.sock"):
-        (tmp_path / "file.sock").touch()
+    (tmp_path / "file.sock").touch()
+    for path, code, says in (("none.sock", 1, "nothing can be reached at {}"), ("file.sock", 2, "{} is a file, not a")):
         done = redline("load", "http://localhost/", "--unix-socket", str(tmp_path / path), *SHORT)
-        done.refused(1, f"nothing can be reached at {tmp_path / path}")
+        done.refused(code, says.format(tmp_path / path))
 
 
 def test_connections_go_where_flags_say_and_the_name_stays(redline: Redline, tmp_path: Path) -> None:

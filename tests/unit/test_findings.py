@@ -140,9 +140,10 @@ def test_each_doubt_is_raised_by_its_cause_alone(cell: Cell, change: dict[str, o
     assert raised(cell, replace(GOOD, **change)) == expected  # type: ignore[arg-type]
 
 
-def test_a_trial_without_a_right_answer_has_failed() -> None:
+def test_right_answers_after_the_measurement_say_no_rate() -> None:
     found = raised(CLOSED, replace(GOOD, achieved=0.0))
-    assert found["trial-failed"] is Grade.INVALID
+    assert found["answered-late"] is Grade.INVALID
+    assert "trial-failed" not in found
 
 
 def test_the_ceiling_may_be_the_clients_own() -> None:

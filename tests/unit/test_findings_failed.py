@@ -68,7 +68,11 @@ def test_a_reason_that_is_not_known_leaves_no_trace() -> None:
 
 def test_a_trial_without_a_right_answer_says_why() -> None:
     recording = simulated_recording(CLOSED, replace(GOOD, achieved=0.0))
-    finding = found("trial-failed", with_traffic(recording, failures=(MALFORMED,)))
+    assert recording.traffic is not None
+    counts = recording.traffic.counts
+    wrong = counts.model_copy(update={"outcomes": Outcomes(malformed=counts.due)})
+    finding = found("trial-failed", with_traffic(recording, failures=(MALFORMED,), counts=wrong))
+    assert finding.grade is Grade.INVALID
     assert finding.message.endswith(f"requests were due. First {MALFORMED_TEXT}.")
 
 

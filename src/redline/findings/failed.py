@@ -85,13 +85,12 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     Advice: See the server's output for why.
     """
     failure, traffic = trial.recording.failure, trial.traffic
-    if failure is not None and failure.kind == "unread":
-        return Observation(1.0, f"{failure.message}.", advice=_sentence(failure.hint), rule=UNREAD)
     if failure is not None:
-        message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        return Observation(
-            1.0, message, advice=_sentence(failure.hint), rule=SERVER_DIED if failure.kind == "died" else None
-        )
+        is_unread = failure.kind == "unread"
+        said = failure.message.rstrip(".")
+        message = f"{said}." if is_unread else f"Failed in stage {failure.stage}: {said}."
+        rule = UNREAD if is_unread else SERVER_DIED if failure.kind == "died" else None
+        return Observation(1.0, message, advice=_sentence(failure.hint), rule=rule)
     if traffic is None:
         return Observation(1.0, "The trial has no traffic and gives no reason.")
     if traffic.counts.due == 0 and traffic.seconds > 0:
@@ -99,6 +98,8 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     if traffic.counts.completed == 0:
         due = traffic.counts.due
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
+        if late := traffic.counts.outcomes.ok:
+            return Observation(1.0, f"{message} {late:,} were answered after it.", rule=ANSWERED_LATE)
         return Observation(1.0, message, advice=_of_endless_streams(cell))
     return None
 
@@ -112,6 +113,19 @@ NOTHING_DUE = Rule(
     The rate, or the users' think time, leaves no request for so short a time. That says nothing of the server.
 
     Advice: Measure longer, at a higher rate, or with more users.
+    """,
+)
+
+
+ANSWERED_LATE = Rule(
+    "answered-late",
+    invalid=0.0,
+    touches={"throughput": "unknown", "CPU and memory": "unknown"},
+    text="""Right answers arrived only after the measurement had ended.
+
+    No rate is known from them. How long they took is: a request that was due is waited for, and counts in full.
+
+    Advice: Measure longer than an answer takes, best many times as long.
     """,
 )
 
