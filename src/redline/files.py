@@ -170,7 +170,7 @@ def _advice(error: OSError, *, begun: bool) -> str:
         case errno.ENOSPC | errno.EDQUOT if not begun:
             return "the disk is full: make room, and begin again"
         case errno.ENOSPC | errno.EDQUOT:
-            return "the disk is full: make room; what was measured is kept, and --resume goes on with all but a single load"
+            return "the disk is full: make room; what was measured is kept, and --resume goes on unless it is a load"
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return "this place cannot be written: choose another with -o DIR"
         case errno.ENOTDIR | errno.EEXIST:
