@@ -61,13 +61,24 @@ def _form_text(value: object) -> str:
 
 def _as_written(value: object, check: ValidatorFunctionWrapHandler) -> object:
     """Check that a value is JSON, and leave its numbers as they are written."""
-    check(value)
     try:
         json_text(value)
     except ValueError:
         message = "JSON has no number for infinity, and none for what is no number"
         raise WrongValueError(message, "write a number, null or a text") from None
+    except TypeError:  # it is no plain data, which the check says with its place
+        pass
+    check(_without_written(value))
     return value
+
+
+def _without_written(value: object) -> object:
+    """The value with zeros for numbers that are sent as they are written: `1E400` is an infinity to pydantic."""
+    if isinstance(value, dict):
+        return {key: _without_written(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_written(item) for item in value]
+    return 0 if isinstance(value, WrittenNumber) else value
 
 
 JsonBody = Annotated[JsonValue, WrapValidator(_as_written)]
