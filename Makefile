@@ -62,7 +62,7 @@ lint-lab: build
 
 lint-engine: build
 	cd engine && cargo fmt --all --check && cargo clippy --locked --all-targets --all-features --quiet -- -D warnings
-	cd engine/fuzz && cargo fmt --check
+	cd engine/fuzz && cargo fmt --check && cargo tree --locked --quiet >/dev/null
 
 # Clippy in place of rustc here too, with the command that builds these servers: what they depend on is compiled once.
 CATALOGUE ?= --bin hyper --bin axum
@@ -75,7 +75,7 @@ lint-catalogue: build
 CLIPPY = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 compile-engine-tests: build
 	cd engine && cargo fmt --all --check && $(CLIPPY) cargo test --locked --quiet --no-run
-	cd engine/fuzz && cargo fmt --check
+	cd engine/fuzz && cargo fmt --check && cargo tree --locked --quiet >/dev/null
 
 # With epoll, `make test` runs what drives sockets most; test-all runs everything. Most tests wait for a load to end, so
 # more of them run at a time than there are cores.
