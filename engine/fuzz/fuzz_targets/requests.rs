@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use redline_visitor::Jar;
+use redline_visitor::{Jar, Site};
 use redline_wire::{Body, BodyEscape, Fields, GivenValue, Names, Spec, Template, Values};
 
 #[derive(Arbitrary, Debug)]
@@ -43,6 +43,7 @@ struct Draws<'a> {
     taken: GivenValue,
     cell: GivenValue,
     jar: Jar,
+    site: Site,
 }
 
 impl Draws<'_> {
@@ -72,7 +73,7 @@ impl Values for Draws<'_> {
     }
     fn cookies(&mut self, path: &[u8]) -> &[u8] {
         assert!(path.starts_with(b"/"));
-        self.jar.header(path, false, 0)
+        self.jar.header(path, &self.site, 0)
     }
 }
 
@@ -93,12 +94,12 @@ impl Input {
     }
 
     fn draws(&self) -> Draws<'_> {
-        let mut jar = Jar::new();
+        let (mut jar, site) = (Jar::new(), Site::new("localhost", self.tls));
         for text in &self.jar {
-            jar.set(text, b"/a/b", false, 0);
+            jar.set(text, b"/a/b", &site, 0);
         }
         let (taken, cell) = (self.taken.clone().into(), self.cell.clone().into());
-        Draws { bytes: self.draws.iter().cycle(), seqs: 0, taken, cell, jar }
+        Draws { bytes: self.draws.iter().cycle(), seqs: 0, taken, cell, jar, site }
     }
 }
 
