@@ -9,7 +9,7 @@ import pytest
 from redline.errors import BuildError, UsageError
 from redline.model.catalogue import Revision
 from redline.plugins import revisions
-from redline.plugins.revisions import Repository, build
+from redline.plugins.revisions import WORK_TREE, Repository, build
 
 
 def git(folder: Path, *args: str) -> None:
@@ -153,3 +153,79 @@ def test_another_failure_of_a_build_does_not_blame_the_network(tmp_path: Path) -
     with pytest.raises(BuildError) as refusal:
         build("echo connection pool: undefined reference; exit 1", tmp_path, "A", tmp_path / "log", lambda _b: None)
     assert "network" not in refusal.value.hint
+
+
+@pytest.fixture
+def changed(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose work tree has a changed, a new, a removed, and an executable file since its only commit."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for name in ("changed", "removed", "same"):
+        (work / name).write_text(name)
+    git(work, "add", "--all")
+    git(work, "commit", "--quiet", "--message", "one")
+    (work / "changed").write_text("not committed")
+    (work / "new").write_text("new")
+    (work / "new").chmod(0o755)
+    (work / "removed").unlink()
+    git(work, "add", "new")
+    return work
+
+
+def said(folder: Path, *args: str) -> str:
+    return subprocess.run(["git", *args], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def objects(work: Path) -> set[Path]:
+    return {file for file in (work / ".git/objects").rglob("*") if file.is_file()}
+
+
+def test_the_work_tree_is_checked_out_and_the_repository_gets_no_object(changed: Path) -> None:
+    before, status = objects(changed), said(changed, "status", "--porcelain")
+    repository = Repository.around(changed)
+    revision = repository.revision(WORK_TREE)
+    (changed / "changed").write_text("later")
+    for again in (repository, Repository.around(changed)):
+        with again.checked_out(revision) as folder:
+            assert (folder / "changed").read_text() == "not committed"
+            assert os.access(folder / "new", os.X_OK)
+            assert not (folder / "removed").exists()
+            # What a build may ask git, as in the user's own folder.
+            assert said(folder, "rev-parse", "HEAD") == said(changed, "rev-parse", "HEAD")
+            assert said(folder, "describe", "--always", "--dirty").endswith("-dirty\n")
+            assert said(folder, "status", "--porcelain") == " M changed\n A new\n D removed\n"
+            said(folder, "diff", "HEAD")
+    assert objects(changed) == before
+    assert "dangling" not in said(changed, "fsck")
+    assert said(changed, "status", "--porcelain") == status
+
+
+def test_the_work_tree_of_a_repository_that_borrows_objects(changed: Path, tmp_path: Path) -> None:
+    clone = tmp_path / 'a "clone": with\nodd name'
+    said(tmp_path, "clone", "--quiet", "--shared", str(changed), str(clone))
+    (clone / "same").write_text("other")
+    repository = Repository.around(clone)
+    with repository.checked_out(repository.revision(WORK_TREE)) as folder:
+        assert (folder / "same").read_text() == "other"
+        assert (folder / "changed").read_text() == "changed"
+
+
+def test_a_work_tree_of_long_ago_is_no_longer_there(changed: Path, tmp_path: Path) -> None:
+    revision = Repository.around(changed).revision(WORK_TREE)
+    for file in (tmp_path / "cache").rglob("*"):
+        os.utime(file, (0, 0))
+    (changed / "changed").write_text("of today")
+    today = Repository.around(changed).revision(WORK_TREE)
+    with pytest.raises(BuildError) as caught, Repository.around(changed).checked_out(revision):
+        pass
+    assert caught.value.message == f"{revision} is no longer there"
+    assert "two weeks" in caught.value.hint
+    with Repository.around(changed).checked_out(today) as folder:
+        assert (folder / "changed").read_text() == "of today"
+
+
+def test_a_cache_that_cannot_be_written_is_named(changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc")
+    with pytest.raises(UsageError, match="the work tree cannot be kept in /proc/") as caught:
+        Repository.around(changed).revision(WORK_TREE)
+    assert "XDG_CACHE_HOME" in caught.value.hint

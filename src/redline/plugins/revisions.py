@@ -1,18 +1,21 @@
 """Check out revisions of a git repository in temporary worktrees, and build them there."""
 
 import errno
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from redline.errors import BuildError, UsageError
-from redline.files import open_anew
+from redline.files import mend, open_anew, user_cache
 from redline.model.catalogue import Revision
 from redline.plugins.commands import lines_of, started
 from redline.plugins.decisive import reason
@@ -37,6 +40,7 @@ _NO_NETWORK = re.compile(
 _OFFLINE = "it used a network that does not answer: fetch what it needs before, or build on a network"
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(.*\S)", re.MULTILINE)
 _SHOWN_LINES = 20
+_KEPT_S = 14 * 86_400
 _BY_HAND = "check it out and build it by hand, with `build` of redline.yaml"
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
@@ -86,21 +90,39 @@ class Repository:
     def _work_tree(self) -> Revision:
         """Return a commit of the tracked files as they are now; the last commit if they have not changed.
 
-        It has no name, so git removes it eventually. The index is a copy: the user's stays as it is, even if a
-        `git commit` that waits for its hook has locked it. Raises UsageError.
+        The repository does not get it: its objects are in the cache. The index is a copy: the user's stays as it is,
+        even if a `git commit` that waits for its hook has locked it. Raises UsageError.
         """
         with tempfile.TemporaryDirectory() as own:
             index = Path(own, "index")
             with suppress(FileNotFoundError):  # nothing was ever added
                 # Keep its time, by which git knows which files may have changed unseen.
                 shutil.copy2(Path(self._said("rev-parse", "--absolute-git-dir"), "index"), index)
-            env = {"GIT_INDEX_FILE": str(index), **_NOBODY}
+            apart = self._apart()
+            env = {"GIT_INDEX_FILE": str(index), **apart}
             self._said("add", "--update", env=env)
             tree = self._said("write-tree", env=env)
             commit = self._revision("HEAD").commit
             if tree != self._said("rev-parse", "HEAD^{tree}"):
-                commit = self._said("commit-tree", tree, "-p", "HEAD", "-m", WORK_TREE, env=env)
+                commit = self._said("commit-tree", tree, "-p", "HEAD", "-m", WORK_TREE, env={**apart, **_NOBODY})
         return Revision(name=WORK_TREE, commit=commit)
+
+    def _apart(self) -> dict[str, str]:
+        """Return the variables with which git writes objects into the cache, and reads those of the repository too.
+
+        A resumed comparison needs them, for two weeks at most. Raises UsageError.
+        """
+        objects = Path(self.folder, self._said("rev-parse", "--git-path", "objects")).resolve()
+        kept = user_cache() / "objects"
+        own = kept / hashlib.sha256(os.fsencode(objects)).hexdigest()[:16]
+        try:
+            (own / "info").mkdir(mode=0o700, parents=True, exist_ok=True)
+            (own / "info" / "alternates").write_bytes(_quoted(objects) + b"\n")
+            _remove_old(kept)
+        except OSError as error:
+            hint = f"{mend(error)}, or set XDG_CACHE_HOME to another folder"
+            raise UsageError(f"the work tree cannot be kept in {own}: {error.strerror}", hint=hint) from error
+        return {"GIT_OBJECT_DIRECTORY": str(own)}
 
     def _said(self, *args: str, env: Mapping[str, str] | None = None) -> str:
         """Return the output of git. Raises UsageError if it fails."""
@@ -152,16 +174,38 @@ class Repository:
             self._forget(parent)
 
     def _check_out(self, revision: Revision, folder: Path) -> None:
-        how = ("worktree", "add", "--force", "--detach", str(folder), revision.commit)
+        """Check a commit out; the work tree as changes to the commit before it, which the repository has."""
+        commit = revision.commit
+        if revision.name != WORK_TREE or _git(self.folder, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0:
+            self._add(revision, commit, folder)
+            return
+        apart = self._apart()
+        parent = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{commit}^", env=apart)
+        if parent.returncode != 0:
+            hint = "start a new comparison: the files of a work tree are kept for two weeks, in the cache"
+            raise BuildError(f"{revision} is no longer there", hint=hint)
+        self._add(revision, parent.stdout.strip(), folder)
+        # The last step leaves an index as before `git add`: a build sees the changes as in the user's own folder.
+        for args in (("read-tree", "-u", "--reset", commit), ("reset", "--quiet", "-N")):
+            done = _git(folder, *args, env=apart)
+            if done.returncode != 0:
+                self._not_checked_out(revision, done.stderr.strip(), folder)
+
+    def _add(self, revision: Revision, commit: str, folder: Path) -> None:
+        how = ("worktree", "add", "--force", "--detach", str(folder), commit)
         with started(git_command(self.folder, *how)) as process:
             said = process.communicate()[0].decode(errors="replace").strip()
         if process.returncode != 0:
-            lines = "".join(f"\n    {line}" for line in said.splitlines()[-_SHOWN_LINES:])
-            # Git removes what it has written, so only git can say whether the disk was full.
-            hint = f"`git worktree add --detach DIR {revision.commit[:9]}` does the same by hand"
-            if _FULL.search(said):
-                hint = f"make room in {folder.parent}; {elsewhere()}"
-            raise BuildError(f"git cannot check out {revision}: {reason(said)}:{lines}", hint=hint)
+            self._not_checked_out(revision, said, folder)
+
+    @staticmethod
+    def _not_checked_out(revision: Revision, said: str, folder: Path) -> NoReturn:
+        lines = "".join(f"\n    {line}" for line in said.splitlines()[-_SHOWN_LINES:])
+        # Git removes what it has written, so only git can say whether the disk was full.
+        hint = f"`git worktree add --detach DIR {revision.commit[:9]}` does the same by hand"
+        if _FULL.search(said):
+            hint = f"make room in {folder.parent}; {elsewhere()}"
+        raise BuildError(f"git cannot check out {revision}: {reason(said)}:{lines}", hint=hint)
 
     def _forget(self, parent: Path) -> None:
         """Let git forget removed worktrees below this folder, also those of killed labs."""
@@ -170,6 +214,21 @@ class Repository:
             if key == "worktree" and Path(path).is_relative_to(parent.resolve()) and not Path(path).exists():
                 # Twice: git locks a worktree that it was making when it was killed.
                 _git(self.folder, "worktree", "remove", "--force", "--force", path)
+
+
+def _quoted(path: Path) -> bytes:
+    """Return a path as git reads it, whatever characters it has."""
+    raw = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"' + raw + b'"'
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove files that nobody has written for two weeks; git touches an object when it would write it again."""
+    for above, _, names in os.walk(folder, topdown=False):
+        for path in (Path(above, name) for name in names):
+            with suppress(FileNotFoundError):
+                if path.lstat().st_mtime < time.time() - _KEPT_S:
+                    path.unlink()
 
 
 def missing_submodule(folder: Path) -> str | None:
