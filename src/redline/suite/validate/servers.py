@@ -46,16 +46,17 @@ class Names:
 
 def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
     """All variants of `servers`, after noting their problems."""
-    variants: list[Variant] = []
+    variants: dict[str, Variant] = {}
     for path, written in sheet.sound_items(ServerSchema, ("servers",)):
         for variant in _expanded(sheet, path, written, names):
-            if variant.slug in [other.slug for other in variants]:
+            slug = variant.slug
+            if slug in variants:
                 hint = "give both a `name`" if variant.is_own else "remove one"
-                sheet.wrong(path, f"`{variant.slug}` is given twice in `servers`", hint)
+                sheet.wrong(path, f"`{slug}` is given twice in `servers`", hint)
             else:
-                variants.append(variant)
+                variants[slug] = variant
     check_jvm(sheet, names.catalogue)
-    return variants
+    return list(variants.values())
 
 
 def read_ceiling(sheet: Sheet, names: Names) -> Variant | None:
