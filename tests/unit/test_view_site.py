@@ -42,7 +42,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(nights: Path) -> Site:
+def site(nights: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A site that waits until all is read, however slow the machine is."""
+    monkeypatch.setattr(site_module, "_PATIENCE_S", 60.0)
     return Site([nights], TOKEN)
 
 
