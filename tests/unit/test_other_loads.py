@@ -15,9 +15,11 @@ def process(name: bytes, parent: int) -> Stat:
 
 def seen(*looks: dict[int, Stat], ours: frozenset[int] = frozenset({OWN_ENGINE})) -> dict[str, tuple[float, ...]]:
     """The other labs that were seen in these looks at the processes of a machine."""
-    rest = iter(looks)
-    loads = OtherLoads(lambda: next(rest), lambda pid: pid == CHECKING)
-    for _ in looks:
+    now: dict[int, Stat] = {}
+    loads = OtherLoads(lambda: tuple(now), now.get, lambda pid: pid == CHECKING)
+    for running in looks:
+        now.clear()
+        now.update(running)
         loads.look()
     return {series.name: series.values for series in loads.series(ours)}
 
@@ -39,10 +41,39 @@ def test_a_lab_that_is_hidden_is_named_by_its_number() -> None:
 def test_nothing_of_the_own_lab_is_another_load() -> None:
     own = {
         OWN_ENGINE: process(b"redline-engine", 1),
-        51: process(b"redline-engine", os.getpid()),
         52: process(b"redline-engine", OWN_ENGINE),
     }
     assert seen(own) == {}
+
+
+def test_another_load_of_the_own_process_is_one_too() -> None:
+    """Two threads that load at once."""
+    own = {OWN_ENGINE: process(b"redline-engine", os.getpid()), 51: process(b"redline-engine", os.getpid())}
+    assert seen(own) == {f"other_load:another thread ({os.getpid()})": (1.0, 1.0)}
+
+
+def test_the_loads_of_another_lab_are_one_lab() -> None:
+    """Such as the probes of a search."""
+    probes = [{OTHER_LAB: LAB[OTHER_LAB], number: process(b"redline-engine", OTHER_LAB)} for number in (80, 81, 82)]
+    assert seen(*probes) == {f"other_load:redline ({OTHER_LAB})": (1.0, 1.0)}
+
+
+def test_a_process_that_becomes_an_engine_is_seen() -> None:
+    """It begins as a copy of the process that starts it."""
+    assert seen({62: process(b"redline", OTHER_LAB)}, {62: process(b"redline-engine", OTHER_LAB)}) != {}
+
+
+def test_what_is_no_engine_is_not_read_again() -> None:
+    read: list[int] = []
+
+    def stat_of(pid: int) -> Stat:
+        read.append(pid)
+        return process(b"cargo", 1)
+
+    loads = OtherLoads(lambda: range(2, 500), stat_of)
+    for _ in range(10):
+        loads.look()
+    assert len(read) == 2 * 498
 
 
 def test_the_processes_of_another_load_are_one() -> None:

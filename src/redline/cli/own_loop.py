@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from selectors import SelectorKey
 
 from redline.errors import UsageError
@@ -69,5 +70,5 @@ def _listening(fd: int) -> int | str | None:
     except OSError:
         return None
     if of.family == socket.AF_UNIX:
-        return os.path.abspath(name) if isinstance(name, str) and name else None
+        return str(Path(name).absolute()) if isinstance(name, str) and name else None
     return int(name[1]) if of.family in (socket.AF_INET, socket.AF_INET6) else None
