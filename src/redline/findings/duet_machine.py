@@ -152,7 +152,12 @@ def other_load(duet: SeenDuet) -> Observation | None:
     """Another lab loaded something."""
     watched = Watched.all(duet.starts)
     labs = tuple(dict.fromkeys(lab for one in watched for lab in machine.labs_in(one.start.series)))
-    return machine.said_labs(labs, _mean(watched, lambda one: one.others)) if labs else None
+    at_least = _mean(watched, _engines_share)
+    return machine.said_labs(labs, _mean(watched, lambda one: one.others), at_least or 0.0) if labs else None
+
+
+def _engines_share(one: Watched) -> float:
+    return machine.engines_share(one.start.series, one.increase("busy_ns", "machine"), one.window_unix_ns)
 
 
 @machine.throttled.also("duet")

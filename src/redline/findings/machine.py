@@ -268,7 +268,9 @@ def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
     --dist loadgroup`, and `@pytest.mark.xdist_group("load")`.
     """
     labs = labs_in(trial.recording.series)
-    return said_labs(labs, _others(trial, traffic)) if labs else None
+    busy_ns = trial.increase("busy_ns", "machine")
+    at_least = engines_share(trial.recording.series, busy_ns, traffic.window_unix_ns)
+    return said_labs(labs, _others(trial, traffic), at_least) if labs else None
 
 
 def labs_in(series: Iterable[Series]) -> tuple[str, ...]:
@@ -276,15 +278,31 @@ def labs_in(series: Iterable[Series]) -> tuple[str, ...]:
     return tuple(line.name.removeprefix(OTHER_LOAD) for line in series if line.name.startswith(OTHER_LOAD))
 
 
-def said_labs(labs: Sequence[str], others: float | None) -> Observation:
-    """An observation that these labs loaded something, and what others used of the CPU time, if that is known."""
+def engines_share(series: Iterable[Series], busy_ns: float | None, window_unix_ns: tuple[int, int]) -> float:
+    """The share of the machine's CPU time that the engines of other labs used at least; 0 if not known."""
+    used_ns = 0.0
+    for line in series:
+        if line.name.startswith(OTHER_LOAD):
+            first, last = line.times_unix_ns[0], line.times_unix_ns[-1]
+            within_ns = max(min(last, window_unix_ns[1]) - max(first, window_unix_ns[0]), 0)
+            used_ns += (line.values[-1] - line.values[0]) * within_ns / max(last - first, 1)
+    return min(used_ns / busy_ns, 1.0) if busy_ns else 0.0
+
+
+def said_labs(labs: Sequence[str], others: float | None, at_least: float) -> Observation:
+    """An observation that these labs loaded something, and the share of the CPU time that others used.
+
+    Where that is not known, the engines of those labs used `at_least` that much.
+    """
     more = f" and {len(labs) - 3} more" if len(labs) > 3 else ""
     message = (
         f"{len(labs)} other {'load' if len(labs) == 1 else 'loads'} of Redline ran on this machine meanwhile, of "
         f"{', '.join(labs[:3])}{more}"
     )
     used = "" if others is None else f"; processes other than server and engine used {percent(others)} of the CPU time"
-    return Observation(max(others or 0.0, _SEEN), f"{message}{used}.")
+    if others is None and at_least > 0:
+        used = f"; their engines alone used {percent(at_least)} of the CPU time"
+    return Observation(max(at_least if others is None else others, _SEEN), f"{message}{used}.")
 
 
 def named(of_recording: Iterable[Series]) -> str:

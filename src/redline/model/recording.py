@@ -20,7 +20,8 @@ _OF_ALL_PROCESSES = frozenset(
 OTHERS = "other_cpu_ns:"
 """Prefix of series of other processes; the rest is the name of their command."""
 OTHER_LOAD = "other_load:"
-"""Prefix of series of other labs that loaded something meanwhile; the rest is a lab's process."""
+"""Prefix of series of other labs that loaded something meanwhile: the CPU time of their engines; the rest is a lab's
+process."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine", "unread"]
 SETUP = "how long `before`, `prepare` and `after` of its servers took"
 Stage = Literal["launch", "verify", "load", "stop"]

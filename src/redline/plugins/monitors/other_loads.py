@@ -3,11 +3,23 @@
 import os
 import time
 from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, replace
 
 from redline.model import OTHER_LOAD, Series
 from redline.plugins.linux import procfs
 
 _ENGINE = b"redline-engine"
+
+
+@dataclass(frozen=True)
+class _Engine:
+    """An engine of a lab: when it was first and last seen, and the CPU time that it had used then."""
+
+    lab: str
+    first_unix_ns: int
+    last_unix_ns: int
+    first_cpu_ns: int
+    last_cpu_ns: int
 
 
 class OtherLoads:
@@ -27,24 +39,22 @@ class OtherLoads:
         self._has_arguments = has_arguments or _has_arguments
         self._reads: dict[int, int] = {}
         """How often each process was read that is no engine."""
-        self._seen: dict[int, tuple[str, int, int]] = {}
-        """The lab, and when its engine was first and last seen, per process id."""
+        self._seen: dict[int, _Engine] = {}
 
     def look(self) -> None:
         """Note the engines that run now."""
         now_unix_ns, running = time.time_ns(), frozenset(self._processes())
         self._reads = {pid: reads for pid, reads in self._reads.items() if pid in running}
         for pid in running:
-            if self._reads.get(pid, 0) < 2 and (lab := self._lab_of(pid)):
-                _, first_unix_ns, _ = self._seen.get(pid, ("", now_unix_ns, 0))
-                self._seen[pid] = lab, first_unix_ns, now_unix_ns
+            stat = self._stat_of(pid) if self._reads.get(pid, 0) < 2 else None
+            if stat is None or stat.name != _ENGINE:
+                self._reads[pid] = self._reads.get(pid, 0) + 1
+            elif lab := self._lab_of(pid, stat):
+                first = self._seen.setdefault(pid, _Engine(lab, now_unix_ns, now_unix_ns, stat.cpu_ns, stat.cpu_ns))
+                self._seen[pid] = replace(first, last_unix_ns=now_unix_ns, last_cpu_ns=stat.cpu_ns)
 
-    def _lab_of(self, pid: int) -> str:
-        """The lab that loads something by this process; empty if it is no engine, or only a part of one."""
-        stat = self._stat_of(pid)
-        if stat is None or stat.name != _ENGINE:
-            self._reads[pid] = self._reads.get(pid, 0) + 1
-            return ""
+    def _lab_of(self, pid: int, stat: procfs.Stat) -> str:
+        """The lab that loads something by this engine; empty if it is only a part of one, or checks answers."""
         parent = self._stat_of(stat.parent)
         is_part = parent is not None and parent.name == _ENGINE
         if is_part or self._has_arguments(pid):
@@ -54,22 +64,21 @@ class OtherLoads:
         return f"{parent.name.decode(errors='replace') if parent is not None else 'process'} ({stat.parent})"
 
     def series(self, ours: Container[int]) -> tuple[Series, ...]:
-        """When each was seen, by the lab that started it; those among `ours` are no others."""
-        of_labs: dict[str, tuple[int, int]] = {}
-        for pid, (lab, first_unix_ns, last_unix_ns) in self._seen.items():
+        """When each was seen, and CPU time of its engines, by the lab; those among `ours` are no others."""
+        of_labs: dict[str, list[_Engine]] = {}
+        for pid, engine in self._seen.items():
             if pid not in ours:
-                first, last = of_labs.get(lab, (first_unix_ns, last_unix_ns))
-                of_labs[lab] = min(first, first_unix_ns), max(last, last_unix_ns)
+                of_labs.setdefault(engine.lab, []).append(engine)
         return tuple(
             Series(
                 name=f"{OTHER_LOAD}{lab}",
-                unit="1",
+                unit="ns",
                 subject="machine",
-                kind="gauge",
-                times_unix_ns=seen,
-                values=(1.0, 1.0),
+                kind="counter",
+                times_unix_ns=(min(it.first_unix_ns for it in engines), max(it.last_unix_ns for it in engines)),
+                values=(0.0, float(sum(it.last_cpu_ns - it.first_cpu_ns for it in engines))),
             )
-            for lab, seen in of_labs.items()
+            for lab, engines in of_labs.items()
         )
 
 

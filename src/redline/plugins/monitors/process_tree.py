@@ -251,6 +251,7 @@ class ProcessTreeMonitor:
         self._other_loads = OtherLoads() if others and machine else None
         self._looking = _Paced(_SEARCH_SHARE)
         self._watched: dict[Subject, _Watched] = {}
+        self._followed: set[int] = set()
         self._kept: dict[tuple[Subject, str], KeptSamples] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -271,6 +272,7 @@ class ProcessTreeMonitor:
                     self._keep_all(self._surroundings.constants())
                     self._neighbours = Neighbours()
             self._watched[subject] = watched
+            self._followed.add(pid)  # its tree is empty once it has ended
             self._sample_cpu(subject, watched.tree)
             self._sample_tree(subject, watched)
             self._sample_surroundings(self._surroundings)
@@ -294,7 +296,7 @@ class ProcessTreeMonitor:
             self._sample_all(whole=True, last=True)
             if self._machine:
                 self._keep_all(self._surroundings.constants())
-        ours = frozenset(pid for watched in self._watched.values() for pid in watched.tree.members)
+        ours = self._followed.union(*(watched.tree.members for watched in self._watched.values()))
         counted = ("machine", "busy_ns") in self._kept
         others = self._neighbours.series(ours) if self._neighbours and counted else ()
         loads = self._other_loads.series(ours) if self._other_loads else ()
