@@ -1,7 +1,10 @@
 """What is seen of the machine in a trial is seen in a duet, and said by the same rules."""
 
 import math
+import subprocess
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -173,6 +176,13 @@ class Seen:
         del window_unix_ns, server_log
 
 
+class Here:
+    """A server of a process."""
+
+    def __init__(self, pid: int) -> None:
+        self.facts = ServerFacts(pid=pid, command=("a",), port=1, build="", ready_ns=1)
+
+
 class Starting(FakeDriver):
     """A driver whose engine is a process."""
 
@@ -195,17 +205,24 @@ def test_a_start_records_what_its_monitors_saw(tmp_path: Path) -> None:
     assert DuetRecording.model_validate_json(made.model_dump_json()) == made
 
 
-def test_one_monitor_of_a_duet_watches_the_machine() -> None:
-    class Here:
-        facts = object()
-
-    first, *others = _duet_monitors([Here(), Here(), Here()])  # type: ignore[list-item]
-    own = [monitor for (monitor,) in (first, *others)]
-    for monitor in own:
-        monitor.follow("server", 1)
-    machines = [sum(series.subject == "machine" for series in monitor.finish()) for monitor in own]
-    assert machines[0] > 0
-    assert machines[1:] == [0, 0]
+def test_one_monitor_of_a_duet_watches_the_machine_and_takes_no_server_for_a_neighbour() -> None:
+    """Servers that use a core each: the first is watched with the machine, and the others are of the same duet."""
+    busy = ["sh", "-c", "while :; do :; done"]
+    with ExitStack() as ended:
+        processes = [subprocess.Popen(busy) for _ in range(3)]
+        for process in processes:
+            ended.callback(process.wait)
+            ended.callback(process.kill)
+        servers = [Here(process.pid) for process in processes]
+        own = [monitor for (monitor,) in _duet_monitors(servers)]  # type: ignore[arg-type]
+        for monitor, server in zip(own, servers, strict=True):
+            monitor.follow("server", server.facts.pid)
+        time.sleep(0.5)
+        seen = [monitor.finish() for monitor in own]
+    of_machine = [[series.name for series in series_ if series.subject == "machine"] for series_ in seen]
+    assert "busy_ns" in of_machine[0]
+    assert f"{OTHERS}sh" not in of_machine[0]
+    assert of_machine[1:] == [[], []]
 
 
 def test_a_whole_window_is_that_of_the_measured_slices() -> None:

@@ -185,8 +185,9 @@ def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
 
 def _duet_monitors(servers: Sequence[RunningServer]) -> tuple[tuple[ProcessTreeMonitor, ...], ...]:
     peers = (server.endpoint.address for server in servers if server.facts is None)
+    known = tuple(pid for server in servers[1:] if server.facts is not None for pid in server.facts.pids)
     return (
-        (ProcessTreeMonitor(peer=next(peers, None)),),
+        (ProcessTreeMonitor(peer=next(peers, None), known=known),),
         *((ProcessTreeMonitor(machine=False),) for _ in servers[1:]),
     )
 

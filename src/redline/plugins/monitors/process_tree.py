@@ -227,7 +227,8 @@ class ProcessTreeMonitor:
 
     The network is that of the process followed first. `peer` is the host and the port that the load goes to, if
     somebody else runs the server. It says which `others` load something meanwhile, unless they are of the same lab.
-    Where another watches the `machine`, it leaves the machine out.
+    Where another watches the `machine`, it leaves the machine out. What others watch are `known` processes: they are no
+    neighbours.
     """
 
     perturbs = False
@@ -239,8 +240,9 @@ class ProcessTreeMonitor:
         *,
         others: bool = True,
         machine: bool = True,
+        known: tuple[int, ...] = (),
     ) -> None:
-        self._machine = machine
+        self._machine, self._known = machine, known
         self._period_ns = int(period_s * 1e9)
         self._peer = peer
         at = sockets.listening_for(*peer) if peer else frozenset()
@@ -296,7 +298,8 @@ class ProcessTreeMonitor:
             self._sample_all(whole=True, last=True)
             if self._machine:
                 self._keep_all(self._surroundings.constants())
-        ours = self._followed.union(*(watched.tree.members for watched in self._watched.values()))
+        known = (procfs.tree(pid) for pid in self._known)
+        ours = self._followed.union(*(watched.tree.members for watched in self._watched.values()), *known)
         counted = ("machine", "busy_ns") in self._kept
         others = self._neighbours.series(ours) if self._neighbours and counted else ()
         loads = self._other_loads.series(ours) if self._other_loads else ()
