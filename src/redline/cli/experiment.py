@@ -183,6 +183,8 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missin
     """
     if any(_was_aborted(report) for report in reports):
         return exits.MISSED
+    if reports[-1].run.same is not None:  # nothing was to be measured
+        return exits.DONE
     if any(map(_could_not_run, reports)) or any(map(_compares_nothing, reports)):
         return exits.COULD_NOT_RUN
     last = reports[-1]

@@ -33,6 +33,8 @@ def outcomes(report: AnyReport) -> tuple[Outcome, ...]:
 
 
 def _of_run(report: Report) -> Iterator[Outcome]:
+    if (same := report.run.same) is not None:
+        yield Outcome(f"{same.servers[1]} over {same.servers[0]}", "builds", "passed", f"{same.text}: {same.evidence}")
     for said in sentences(report):
         cell = said.cell
         yield Outcome(f"{cell.server} over {said.against}", f"{cell.scenario} · {cell.load}", _state(said), _text(said))

@@ -32,6 +32,8 @@ def headline(report: Report) -> Iterator[Section]:
 
 
 def _headline(report: Report) -> Line:
+    if report.run.same is not None:
+        return (Span(report.run.same.text, "strong"),)
     cells = {cell.cell_id: cell for cell in report.cells}
     several = len({cell.load for cell in report.cells}) > 1
     judged = [
