@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis import build_report
+from redline.cli.experiment import exit_code
 from redline.model import Comparison, Estimate, Report, Verdict
 from redline.report.render import RENDERERS, markdown
 from redline.report.sections.headline import headline
@@ -152,3 +153,39 @@ def test_whatever_came_out_it_is_one_line_that_fits(
         assert line.startswith("**slower: ")
     elif states == {None}:
         assert line.startswith("**unknown: ")
+
+
+OUTCOMES = {
+    "slower": ({"verdict": SLOWER, "matters": True}, "**slower: ", (0, 3, 0)),
+    "slower, by less than matters": ({"verdict": SLOWER, "matters": False}, "slower by less than matters: ", (0, 0, 0)),
+    "faster": ({"verdict": FASTER, "matters": True}, "**faster: ", (0, 0, 0)),
+    "equivalent": ({"verdict": SAME}, "**no difference of 2% in home", (0, 0, 0)),
+    "cannot be distinguished": ({"verdict": OPEN}, "**no difference found in home", (0, 0, 3)),
+    "not warm": ({"verdict": OPEN, "unsettled": "they were not warm"}, "**unknown: home** (they were not", (0, 0, 3)),
+    "nothing is known": (
+        {"verdict": None, "ratio": None, "refused": "it failed"},
+        "**unknown: home** (it fail",
+        (0, 1, 1),
+    ),
+    "aborted": ({"verdict": OPEN, "aborted_by": "errors > 5%"}, "**aborted by errors", (3, 3, 3)),
+}
+"""What is changed, how the first line begins, and the exit codes: "What is red" in docs/guide/ab-in-ci.md."""
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_only_what_is_red_fails_a_job(name: str) -> None:
+    change, begins, codes = OUTCOMES[name]
+    report = build_report(compared_run({"home": Cost()}))
+
+    def changed(comparison: Comparison) -> Comparison:
+        if not comparison.primary:
+            return comparison
+        unsettled = str(change.get("unsettled", ""))
+        duet = comparison.duet and comparison.duet.model_copy(update={"unsettled": unsettled})
+        own = {key: value for key, value in change.items() if key not in {"unsettled", "aborted_by"}}
+        return comparison.model_copy(update={"duet": duet, **own})
+
+    run = report.run.model_copy(update={"aborted_by": change.get("aborted_by", "")})
+    report = report.model_copy(update={"comparisons": tuple(map(changed, report.comparisons)), "run": run})
+    assert first_line(report).startswith(begins)
+    assert tuple(exit_code([report], fail_on) for fail_on in ((), (SLOWER,), (OPEN,))) == codes
