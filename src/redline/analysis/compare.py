@@ -340,7 +340,7 @@ def lacks_verdict(comparison: Comparison) -> bool:
 def was_not_judged(comparison: Comparison) -> bool:
     """Whether a verdict was asked for and there is none: nothing was measured, or nothing is known of the ratio.
 
-    A ratio with an interval was judged, also where servers were not warm and the interval allows for that: inconclusive.
+    A ratio with an interval was judged, also where servers were not warm: that is allowed for, and inconclusive.
     """
     return lacks_verdict(comparison) and comparison.verdict is None
 
