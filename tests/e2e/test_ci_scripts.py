@@ -108,6 +108,31 @@ def test_a_slower_change_fails_and_every_file_says_so(remote: Path, tmp_path: Pa
     assert (results / "run" / "report.html").is_file()
 
 
+@pytest.mark.parametrize(
+    ("variables", "names"),
+    [
+        ({"GITHUB_BASE_REF": "main"}, "main,this pull request"),
+        ({"GITHUB_BASE_REF": "release/1.2"}, "release/1.2,this pull request"),
+        ({"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"}, "main,this merge request"),
+        ({"REDLINE_NAMES": "v1,next", "GITHUB_BASE_REF": "main"}, "v1,next"),
+        ({"GITHUB_BASE_REF": ""}, None),
+        ({"GITHUB_BASE_REF": "main", "REDLINE_BASE": "HEAD~1"}, None),
+        ({"GITHUB_BASE_REF": "main", "REDLINE_HISTORY": "kept"}, None),
+    ],
+)
+def test_base_and_head_are_called_what_the_pull_request_calls_them(
+    remote: Path, tmp_path: Path, variables: dict[str, str], names: str | None
+) -> None:
+    """Another base has its own name, and what is kept over time goes on under the names that it has."""
+    fake = tmp_path / "redline"
+    fake.write_text(FAKE_REDLINE)
+    fake.chmod(0o755)
+    clone, calls = cloned(remote, "change"), {"RUNNER_TEMP": str(tmp_path), "REDLINE": str(fake)}
+    bash("compare", tmp_path / "results", folder=clone, **calls, **variables)
+    first = (tmp_path / "calls").read_text().splitlines()[0]
+    assert (f" --names {names} " in first) if names else ("--names" not in first)
+
+
 def test_a_branch_that_a_shallow_clone_lacks_is_fetched(remote: Path, tmp_path: Path) -> None:
     clone = cloned(remote, "change", "--depth", "1")
     done = bash("compare", tmp_path / "results", folder=clone, REDLINE_BASE="main", **FLAGS)

@@ -85,7 +85,8 @@ def _names(written: str | None) -> tuple[str, ...]:
     names = tuple(name.strip().replace("/", "-") for name in written.split(","))
     if len(names) != 2 or names[0] == names[1]:
         raise UsageError(f"--names {written} are not two names", hint="such as --names 'main,this pull request'")
-    if wrong := next((name for name in names if not re.fullmatch(OWN_NAME, name)), None):
+    wrong = next((name for name in names if not re.fullmatch(OWN_NAME, name)), None)
+    if wrong is not None:
         hint = "use letters, digits, . _ ~ and -, and single spaces between words"
         raise UsageError(f"--names: {wrong!r} is no name", hint=hint)
     return names
