@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -110,7 +111,7 @@ def test_servers_have_their_own_names_everywhere() -> None:
     assert not re.search(r"\b[AB]\b", text)
 
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=400)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=400)
 
 
 @given(
@@ -155,7 +156,7 @@ def test_whatever_came_out_it_is_one_line_that_fits(
         assert line.startswith("**unknown: ")
 
 
-OUTCOMES = {
+OUTCOMES: dict[str, tuple[dict[str, Any], str, tuple[int, int, int]]] = {
     "slower": ({"verdict": SLOWER, "matters": True}, "**slower: ", (0, 3, 0)),
     "slower, by less than matters": ({"verdict": SLOWER, "matters": False}, "slower by less than matters: ", (0, 0, 0)),
     "faster": ({"verdict": FASTER, "matters": True}, "**faster: ", (0, 0, 0)),

@@ -50,6 +50,16 @@ def roots(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
+def link_elsewhere(root: Path) -> None:
+    (root / "latest").unlink()
+    (root / "latest").symlink_to("README.md")
+
+
+def file_in_place_of_a_link(root: Path) -> None:
+    (root / "latest").unlink()
+    (root / "latest").write_text("target/server")
+
+
 def test_equal_checkouts_have_no_difference(roots: tuple[Path, Path]) -> None:
     found = differences(*roots)
     assert found is not None
@@ -68,16 +78,8 @@ CHANGES: dict[str, tuple[Callable[[Path], object], tuple[str, ...], tuple[str, .
     "a new file": (lambda root: (root / "docs" / "b.md").write_text("b"), ("docs/b.md",), ("docs",)),
     "a file that is gone": (lambda root: (root / "docs" / "a.md").unlink(), ("docs/a.md",), ("docs",)),
     "a new folder": (lambda root: (root / "new" / "in").mkdir(parents=True), ("new", "new/in"), ("",)),
-    "a link": (
-        lambda root: ((root / "latest").unlink(), (root / "latest").symlink_to("README.md")),
-        ("latest",),
-        (),
-    ),
-    "a file in place of a link": (
-        lambda root: ((root / "latest").unlink(), (root / "latest").write_text("target/server")),
-        ("latest",),
-        (),
-    ),
+    "a link": (link_elsewhere, ("latest",), ()),
+    "a file in place of a link": (file_in_place_of_a_link, ("latest",), ()),
     "a FIFO": (lambda root: os.mkfifo(root / "pipe"), ("pipe",), ("",)),
 }
 
