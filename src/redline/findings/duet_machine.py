@@ -12,14 +12,14 @@ from redline.model import DuetRecording, Series, Subject
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedStart:
     """A start whose machine was watched, in the time of its measured slices."""
 
     start: DuetRecording
     window_unix_ns: tuple[int, int]
 
     @classmethod
-    def all(cls, starts: Sequence[DuetRecording]) -> "tuple[Watched, ...]":
+    def all(cls, starts: Sequence[DuetRecording]) -> "tuple[WatchedStart, ...]":
         """Those of the starts that monitors watched; older recordings have nothing of them."""
         return tuple(
             cls(start, window) for start in starts if start.series and (window := traffic_of(start).window_unix_ns)
@@ -104,18 +104,18 @@ class Watched:
         return bool(self.start.places) or not cores or bool(cores & set(traffic_of(self.start).engine.cpus))
 
 
-def _mean(watched: Sequence[Watched], read: Callable[[Watched], float | None]) -> float | None:
+def _mean(watched: Sequence[WatchedStart], read: Callable[[WatchedStart], float | None]) -> float | None:
     """The mean over the starts of which it is known; None if of none."""
     known = [value for one in watched if (value := read(one)) is not None]
     return fmean(known) if known else None
 
 
-def _sum(watched: Sequence[Watched], read: Callable[[Watched], float | None]) -> float | None:
+def _sum(watched: Sequence[WatchedStart], read: Callable[[WatchedStart], float | None]) -> float | None:
     known = [value for one in watched if (value := read(one)) is not None]
     return sum(known) if known else None
 
 
-def _series(watched: Sequence[Watched]) -> tuple[Series, ...]:
+def _series(watched: Sequence[WatchedStart]) -> tuple[Series, ...]:
     """The series of the start whose other processes used most."""
     return max((one.start.series for one in watched), key=_used_by_others, default=())
 
@@ -127,7 +127,7 @@ def _used_by_others(series: Sequence[Series]) -> float:
 @machine.cpu_pressure.also("duet")
 def cpu_pressure(duet: SeenDuet) -> Observation | None:
     """Tasks waited for a core beside other work; at most a warning, for slices in turn share it."""
-    watched = Watched.all(duet.starts)
+    watched = WatchedStart.all(duet.starts)
     waited = _mean(watched, lambda one: _per_time(one, one.increase("cpu_pressure_ns", "machine")))
     others = _mean(watched, lambda one: one.others)
     if waited is None or others is None or others < OTHERS_BUSY:
@@ -138,7 +138,7 @@ def cpu_pressure(duet: SeenDuet) -> Observation | None:
 @machine.noisy_neighbour.also("duet")
 def noisy_neighbour(duet: SeenDuet) -> Observation | None:
     """Other work on the cores that servers and engine have to themselves."""
-    watched = [one for one in Watched.all(duet.starts) if not one.shares_cores]
+    watched = [one for one in WatchedStart.all(duet.starts) if not one.shares_cores]
     engine, servers = _mean(watched, lambda one: one.engine_held_up), _mean(watched, lambda one: one.servers_held_up)
     if engine is None and servers is None:
         return None
@@ -150,20 +150,20 @@ def noisy_neighbour(duet: SeenDuet) -> Observation | None:
 @machine.other_load.also("duet")
 def other_load(duet: SeenDuet) -> Observation | None:
     """Another lab loaded something."""
-    watched = Watched.all(duet.starts)
+    watched = WatchedStart.all(duet.starts)
     labs = tuple(dict.fromkeys(lab for one in watched for lab in machine.labs_in(one.start.series)))
     at_least = _mean(watched, _engines_share)
     return machine.said_labs(labs, _mean(watched, lambda one: one.others), at_least or 0.0) if labs else None
 
 
-def _engines_share(one: Watched) -> float:
+def _engines_share(one: WatchedStart) -> float:
     return machine.engines_share(one.start.series, one.increase("busy_ns", "machine"), one.window_unix_ns)
 
 
 @machine.throttled.also("duet")
 def throttled(duet: SeenDuet) -> Observation | None:
     """Periods of a quota in which a server or the engine had used it up."""
-    watched = Watched.all(duet.starts)
+    watched = WatchedStart.all(duet.starts)
     names: dict[int | None, str] = {None: "The engine", duet.servers - 1: f"The second {duet.names[0]}"}
     names |= {BASELINE: duet.names[0], duet.target: duet.names[1]}
     said = [
@@ -172,7 +172,7 @@ def throttled(duet: SeenDuet) -> Observation | None:
     return max(said, key=lambda one: one.value, default=None)
 
 
-def _throttled(watched: Sequence[Watched], place: int | None) -> tuple[float, float] | None:
+def _throttled(watched: Sequence[WatchedStart], place: int | None) -> tuple[float, float] | None:
     """The share of the periods in which its quota was used up, and the CPU time lost, in nanoseconds."""
     subject: Subject = "engine" if place is None else "server"
     periods, often, lost_ns = (
@@ -185,7 +185,7 @@ def _throttled(watched: Sequence[Watched], place: int | None) -> tuple[float, fl
 @network.retransmits.also("duet")
 def retransmits(duet: SeenDuet) -> Observation | None:
     """Segments that the machine sent again."""
-    watched = Watched.all(duet.starts)
+    watched = WatchedStart.all(duet.starts)
     again = _sum(watched, lambda one: one.increase("tcp_segments_retransmitted", "machine"))
     sent = _sum(watched, lambda one: one.increase("tcp_segments_sent", "machine"))
     return network.said_retransmits(again, sent) if again is not None and sent else None
@@ -194,7 +194,7 @@ def retransmits(duet: SeenDuet) -> Observation | None:
 @network.listen_overflow.also("duet")
 def listen_overflow(duet: SeenDuet) -> Iterator[Observation]:
     """Attempts to connect that the listeners of servers dropped."""
-    watched = Watched.all(duet.starts)
+    watched = WatchedStart.all(duet.starts)
     for name, places in duet.sides:
         due = sum(traffic_of(one.start).targets[place].counts.due for one in watched for place in places)
         dropped = [
@@ -212,7 +212,7 @@ def port_pressure(duet: SeenDuet) -> Observation | None:
     """Sockets that entered `TIME_WAIT`, in the start with most."""
     said = [
         network.said_ports(resting, ports, one.window_unix_ns[1], "start")
-        for one in Watched.all(duet.starts)
+        for one in WatchedStart.all(duet.starts)
         if (resting := one.find("time_wait", "machine")) and (ports := one.find("local_ports", "machine"))
     ]
     return max(said, key=lambda one: one.value, default=None)
@@ -221,7 +221,7 @@ def port_pressure(duet: SeenDuet) -> Observation | None:
 @network.network_limited.also("duet")
 def network_limited(duet: SeenDuet) -> Observation | None:
     """Use of the link to the servers."""
-    watched = Watched.all(duet.starts)
+    watched = WatchedStart.all(duet.starts)
     speeds = [speed for one in watched if (speed := one.find("link_bits_per_s", "machine"))]
     sent, received = (
         _mean(watched, lambda one, name=name: _per_time(one, one.increase(name, "machine")))  # type: ignore[misc]
@@ -232,5 +232,5 @@ def network_limited(duet: SeenDuet) -> Observation | None:
     return network.said_link(sent * 1e9, received * 1e9, speeds[0].values[-1])
 
 
-def _per_time(one: Watched, increase: float | None) -> float | None:
+def _per_time(one: WatchedStart, increase: float | None) -> float | None:
     return None if increase is None else increase / one.lasts_ns

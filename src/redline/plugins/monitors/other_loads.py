@@ -12,7 +12,7 @@ _ENGINE = b"redline-engine"
 
 
 @dataclass(frozen=True)
-class _Engine:
+class _SeenEngine:
     """An engine of a lab: when it was first and last seen, and the CPU time that it had used then."""
 
     lab: str
@@ -39,7 +39,7 @@ class OtherLoads:
         self._has_arguments = has_arguments or _has_arguments
         self._reads: dict[int, int] = {}
         """How often each process was read that is no engine."""
-        self._seen: dict[int, _Engine] = {}
+        self._seen: dict[int, _SeenEngine] = {}
 
     def look(self) -> None:
         """Note the engines that run now."""
@@ -50,7 +50,7 @@ class OtherLoads:
             if stat is None or stat.name != _ENGINE:
                 self._reads[pid] = self._reads.get(pid, 0) + 1
             elif lab := self._lab_of(pid, stat):
-                first = self._seen.setdefault(pid, _Engine(lab, now_unix_ns, now_unix_ns, stat.cpu_ns, stat.cpu_ns))
+                first = self._seen.setdefault(pid, _SeenEngine(lab, now_unix_ns, now_unix_ns, stat.cpu_ns, stat.cpu_ns))
                 self._seen[pid] = replace(first, last_unix_ns=now_unix_ns, last_cpu_ns=stat.cpu_ns)
 
     def _lab_of(self, pid: int, stat: procfs.Stat) -> str:
@@ -65,7 +65,7 @@ class OtherLoads:
 
     def series(self, ours: Container[int]) -> tuple[Series, ...]:
         """When each was seen, and CPU time of its engines, by the lab; those among `ours` are no others."""
-        of_labs: dict[str, list[_Engine]] = {}
+        of_labs: dict[str, list[_SeenEngine]] = {}
         for pid, engine in self._seen.items():
             if pid not in ours:
                 of_labs.setdefault(engine.lab, []).append(engine)
