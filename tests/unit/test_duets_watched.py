@@ -142,7 +142,7 @@ def test_what_an_older_recording_does_not_hold_is_not_judged() -> None:
 
 
 def test_cpu_time_that_is_not_known_blames_nobody() -> None:
-    """Of servers that somebody else runs, and whose processes are hidden."""
+    """Such as that of servers which somebody else runs, and whose processes are hidden."""
     around = {**QUIET, ("machine", "busy_ns"): 2.0 * PER_S, LAB: 1.0}
     starts = []
     for number in range(6):

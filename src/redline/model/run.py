@@ -37,7 +37,7 @@ class SameBuilds(Frozen):
 
     @property
     def evidence(self) -> str:
-        """By what that is known."""
+        """What shows it."""
         if not self.unopened:
             return f"all {self.files:,} files of both checkouts are equal, with what the builds left there"
         others = f" and {self.unopened - len(self.named):,} more" if self.unopened > len(self.named) else ""
