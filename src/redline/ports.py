@@ -148,13 +148,14 @@ class BuildOutcome:
     """Content hashes of builds, or failures, by name.
 
     `took_ns` is the duration of build commands, if they ran; servers built together have the same duration. `runtimes`
-    are versions as in recordings (`ServerFacts.runtime_version`).
+    are versions as in recordings (`ServerFacts.runtime_version`). `checkouts` are the folders of checked-out revisions.
     """
 
     hashes: dict[str, str] = field(default_factory=dict)
     failures: dict[str, BuildError] = field(default_factory=dict)
     took_ns: dict[str, int] = field(default_factory=dict)
     runtimes: dict[str, str] = field(default_factory=dict)
+    checkouts: dict[str, Path] = field(default_factory=dict)
 
     @property
     def unavailable(self) -> dict[str, str]:
@@ -178,7 +179,7 @@ class BuildOutcome:
         took_ns = {name: self.took_ns.get(name, 0) + other.took_ns.get(name, 0) for name in built}
         hashes = {name: text for name, text in {**other.hashes, **self.hashes}.items() if name not in failures}
         runtimes = {name: text for name, text in {**other.runtimes, **self.runtimes}.items() if name not in failures}
-        return BuildOutcome(hashes, failures, took_ns, runtimes)
+        return BuildOutcome(hashes, failures, took_ns, runtimes, {**other.checkouts, **self.checkouts})
 
     def renamed(self, names: dict[str, str]) -> "BuildOutcome":
         """The outcome by new names; `names` maps them to the old names."""

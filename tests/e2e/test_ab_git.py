@@ -94,6 +94,36 @@ def test_two_revisions_are_built_and_compared(redline: Redline, project: Project
     assert nothing_is_left(redline, project)
 
 
+def test_commits_of_documents_build_the_same_bytes_and_are_not_measured(redline: Redline, project: Project) -> None:
+    """The server reads `mode`, which the build makes, and no document; the one that it serves is measured."""
+    (project.folder / "README.md").write_text("read me")
+    (project.folder / "served.md").write_text("v3")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "--message", "documents")
+    folder = project.folder.parent / "kept"
+    gates = ("--fail-on", "slower", "--fail-on", "inconclusive")
+    done = redline("ab", "--git", "v2..HEAD", "--names", "v2,docs/new", "--json", *gates, "-o", str(folder))
+    assert done.code == 0, done.err
+    report = Report.model_validate(done.json)
+    assert report.run.same is not None
+    assert report.run.same.text == "v2 and docs-new build the same bytes: nothing to compare"
+    assert report.run.same.named == ("README.md", "served.md")
+    assert report.run.starts == 0
+    again = redline("ab", "--resume", str(folder), "--for", "4m")
+    assert again.code == 0, again.err
+    assert "v2 and docs-new build the same bytes: nothing to compare" in again.out
+    for form in ("junit", "bmf", "benchmark", "annotations", "md", "csv", "html"):
+        assert redline("report", str(folder), "--format", form).code == 0, form
+    run = (project.folder / "run.sh").read_text()
+    (project.folder / "run.sh").write_text(f"cat served.md\n{run}")
+    project.git("commit", "--quiet", "--all", "--message", "serve a document")
+    (project.folder / "served.md").write_text("v4")
+    project.git("commit", "--quiet", "--all", "--message", "change it")
+    measured = redline("ab", "--git", "HEAD^..HEAD", *SHORT, "--metric", "p50", "--json")
+    assert Report.model_validate(measured.json).run.same is None
+    assert nothing_is_left(redline, project)
+
+
 def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline, project: Project) -> None:
     project.write("30ms")
     before = project.git("status", "--porcelain")

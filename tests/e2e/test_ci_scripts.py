@@ -85,23 +85,52 @@ def test_a_slower_change_fails_and_every_file_says_so(remote: Path, tmp_path: Pa
         folder=clone,
         REDLINE_FAIL_ON="slower",
         GITHUB_ACTIONS="true",
+        GITHUB_BASE_REF="main",
         GITHUB_STEP_SUMMARY=str(summary),
         **FLAGS,
     )
     assert done.code == 3, done.err
     comment = (results / "comment.md").read_text()
-    assert comment.index("### The answer, in words\n\n- B **has ") < comment.index("### Comparisons")
-    assert "A over A" in comment
+    assert comment.startswith("**slower: ")
+    assert comment.splitlines()[0].endswith(" (p50, this pull request over main)")
+    assert comment.index("### The answer, in words\n\n- this pull request **has ") < comment.index("### Comparisons")
+    assert "main over main" in comment
+    assert not re.search(r"\b[AB]\b", comment)
     assert summary.read_text() == comment
-    assert "::warning title=B over A%2C " in done.out
+    assert "::warning title=this pull request over main%2C " in done.out
     (suite,) = ET.parse(results / "junit.xml").getroot()
     assert suite.get("failures") == "1"
-    ratios = [name for name in json.loads((results / "bmf.json").read_text()) if name.endswith(" over A")]
+    ratios = [name for name in json.loads((results / "bmf.json").read_text()) if name.endswith(" over main")]
     assert len(ratios) == 1
     assert any(
         entry["name"] == f"{ratios[0]} p50-ratio" for entry in json.loads((results / "benchmark.json").read_text())
     )
     assert (results / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("variables", "names"),
+    [
+        ({"GITHUB_BASE_REF": "main"}, "main,this pull request"),
+        ({"GITHUB_BASE_REF": "release/1.2"}, "release/1.2,this pull request"),
+        ({"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"}, "main,this merge request"),
+        ({"REDLINE_NAMES": "v1,next", "GITHUB_BASE_REF": "main"}, "v1,next"),
+        ({"GITHUB_BASE_REF": ""}, None),
+        ({"GITHUB_BASE_REF": "main", "REDLINE_BASE": "HEAD~1"}, None),
+        ({"GITHUB_BASE_REF": "main", "REDLINE_HISTORY": "kept"}, None),
+    ],
+)
+def test_base_and_head_are_called_what_the_pull_request_calls_them(
+    remote: Path, tmp_path: Path, variables: dict[str, str], names: str | None
+) -> None:
+    """Another base has its own name, and what is kept over time goes on under the names that it has."""
+    fake = tmp_path / "redline"
+    fake.write_text(FAKE_REDLINE)
+    fake.chmod(0o755)
+    clone, calls = cloned(remote, "change"), {"RUNNER_TEMP": str(tmp_path), "REDLINE": str(fake)}
+    bash("compare", tmp_path / "results", folder=clone, **calls, **variables)
+    first = (tmp_path / "calls").read_text().splitlines()[0]
+    assert (f" --names {names} " in first) if names else ("--names" not in first)
 
 
 def test_a_branch_that_a_shallow_clone_lacks_is_fetched(remote: Path, tmp_path: Path) -> None:
@@ -384,7 +413,7 @@ def test_the_first_comment_is_made_and_later_ones_replace_it(github: GitHub) -> 
     assert done.code == 0, done.err
     assert calls == ["api --silent --method POST repos/shop/api/issues/7/comments"]
     body = github.body
-    assert body.startswith("<!-- redline ab: redline -->\nCommit abc, run 41, artifact `redline`\n\n## ab\n")
+    assert body.startswith("<!-- redline ab: redline -->\n## ab\n\nCommit abc, run 41, artifact `redline`\n\nB is ")
     github.comments((1, "somebody", body), (2, "github-actions[bot]", "another"), (5, "github-actions[bot]", body))
     _, calls = github.run()
     assert calls == ["api --silent --method PATCH repos/shop/api/issues/comments/5"]
@@ -399,7 +428,7 @@ def test_a_comment_of_an_earlier_commit_does_not_stay_when_a_run_has_no_results(
     _, calls = github.run()
     assert calls == ["api --silent --method PATCH repos/shop/api/issues/comments/5"]
     assert github.body == (
-        "<!-- redline ab: redline -->\nCommit abc, run 41, artifact `redline`\n\nRun 41 compared nothing.\n"
+        "<!-- redline ab: redline -->\nRun 41 compared nothing.\n\nCommit abc, run 41, artifact `redline`\n"
     )
 
 
@@ -407,9 +436,10 @@ def test_a_comment_of_an_earlier_commit_does_not_stay_when_a_run_has_no_results(
 def test_a_comment_calls_nobody(github: GitHub, at: str) -> None:
     github.write("comment.md", f"ask {at}someone, {at}{at}&#115;omeone and ä&#65;\n")
     github.run()
-    assert github.body.endswith("\n\nask @\u2060someone, @\u2060@\u2060&#115;omeone and ä&#65;\n")
+    assert "-->\nask @\u2060someone, @\u2060@\u2060&#115;omeone and ä&#65;\n" in github.body
 
 
+ABOUT = "Commit abc, run 41, artifact `redline`"
 MORE = "\n**There is more: this is cut, the artifact has all.**\n"
 
 
@@ -429,7 +459,7 @@ def test_a_comment_is_cut_between_rows_and_closes_what_is_open(github: GitHub) -
     github.run()
     body = github.body
     assert len(body.encode()) < 65_536
-    assert "B is slower" in body
+    assert body.startswith("<!-- redline ab: redline -->\nB is slower\n")
     assert body.count("<details") == body.count("</details>") == 1
     assert body.endswith(f"\n</details>\n{MORE}")
     last = body.removesuffix(f"\n</details>\n{MORE}").splitlines()[-1]
@@ -438,10 +468,23 @@ def test_a_comment_is_cut_between_rows_and_closes_what_is_open(github: GitHub) -
 
 
 def test_a_comment_that_fits_is_whole(github: GitHub) -> None:
-    told = "## ab\n\n<details><summary>All</summary>\n\nä\n\n</details>\n"
-    github.write("comment.md", told)
+    told = "\n<details><summary>All</summary>\n\nä\n\n</details>\n"
+    github.write("comment.md", f"## ab\n{told}")
     github.run()
-    assert github.body.endswith(f"\n\n{told}")
+    assert github.body.endswith(f"-->\n## ab\n\n{ABOUT}\n{told}")
+
+
+@pytest.mark.parametrize("long", [1, 100, 20_000, 59_000, 90_000])
+@pytest.mark.parametrize("rows", [0, 10, 3_000])
+def test_the_verdict_comes_first_and_is_whole_whatever_follows(github: GitHub, long: int, rows: int) -> None:
+    """A verdict of `redline ab` has 30,000 bytes at most; a longer line is not its."""
+    verdict = f"**slower: {'x' * long} +22%** [19, 25]"
+    github.write("comment.md", f"{verdict}\n\n## ab\n\n" + "| row | +1.0% |\n" * rows)
+    github.run()
+    mark, first, _, about, *_ = github.body.splitlines()
+    assert (mark, about) == ("<!-- redline ab: redline -->", ABOUT)
+    assert first == verdict if long < 60_000 else verdict.startswith(first)
+    assert len(github.body.encode()) < 65_536
 
 
 @pytest.mark.parametrize("missing", ["comment.md", "pulls"])

@@ -61,6 +61,7 @@ def compared_run(
     interrupted: bool = False,
     load: Load = LOAD,
     first_start: int = 0,
+    names: tuple[str, str] = ("A", "B"),
 ) -> Run:
     """B over A in every scenario, by name, in starts that serve all of them; the last may be cut short.
 
@@ -71,7 +72,7 @@ def compared_run(
     first, *others = requests.values()
     mix = Scenario(name="mix", request=first, others=tuple(others))
     scenarios = tuple(Scenario(name=name, request=requests[name]) if name in requests else mix for name in costs)
-    pair = (server("A"), server("B"))
+    pair = (server(names[0]), server(names[1]))
     cells = {
         (variant.slug, scenario.name): Cell(
             variant=variant, scenario=scenario, load=load, warmup_ns=SECOND, timeout_ns=5 * SECOND
@@ -83,7 +84,7 @@ def compared_run(
     recordings: list[DuetRecording] = []
     for start in range(starts):
         for scenario in scenarios:
-            ids = (cells["A", scenario.name].id, cells["B", scenario.name].id)
+            ids = (cells[names[0], scenario.name].id, cells[names[1], scenario.name].id)
             position = len(planned)
             planned.append(PlannedDuet(cell_ids=ids, round=start, position=position, seed=1))
             cost = costs[scenario.name]
@@ -94,7 +95,7 @@ def compared_run(
     suite = Suite(
         name="compared",
         variants=pair,
-        baseline="A",
+        baseline=names[0],
         scenarios=scenarios,
         loads=(load,),
         warmup_ns=SECOND,

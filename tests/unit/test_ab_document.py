@@ -344,3 +344,30 @@ def test_that_suite_finds_the_proxy_and_its_flag_is_named() -> None:
 def test_it_is_one_server(flags: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="--route nginx compares a server with itself behind a proxy"):
         document(**{"a": A, "b": None, "route": "nginx"} | flags)
+
+
+@pytest.mark.parametrize(
+    ("written_names", "names"),
+    [
+        ("main,this pull request", ["main", "this pull request"]),
+        (" release/1.2 , this merge request", ["release-1.2", "this merge request"]),
+        ("v1.2,HEAD~1", ["v1.2", "HEAD~1"]),
+    ],
+)
+def test_the_two_have_other_names_where_they_are_given(written_names: str, names: list[str]) -> None:
+    made = document(names=written_names)
+    assert [server["name"] for server in made["servers"]] == names
+    assert made["baseline"] == names[0]
+    suite, _ = read_written(written(names=written_names), "ab", referenced(AbFlags(a=A, b=B)))
+    assert [variant.slug for variant in suite.variants] == names
+
+
+@pytest.mark.parametrize("wrong", ["main", "a,b,c", "a,a", "a/b,a-b", ",b", "a,-b", "a,b  c", "a,b\x1b", "a,b\u202e"])
+def test_names_that_are_not_two_names_are_refused(wrong: str) -> None:
+    with pytest.raises(UsageError, match="--names"):
+        written(names=wrong)
+
+
+def test_servers_with_names_of_their_own_take_no_others() -> None:
+    with pytest.raises(UsageError, match="names of their own"):
+        written(A, None, route="nginx", names="a,b")

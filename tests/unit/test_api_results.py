@@ -214,7 +214,12 @@ def test_a_result_reads_as_in_a_terminal_and_is_saved_by_its_ending(tmp_path: Pa
     page = result._repr_html_()
     assert page.startswith("<pre")
     assert "20% more CPU per request" in page
-    for name, begins in (("a.html", b"<!doctype html>"), ("a.json", b"{"), ("a.md", b"#"), ("a.xml", b"<?xml")):
+    for name, begins in (
+        ("a.html", b"<!doctype html>"),
+        ("a.json", b"{"),
+        ("a.md", b"**slower: "),
+        ("a.xml", b"<?xml"),
+    ):
         assert result.save(tmp_path / name).read_bytes().lower().startswith(begins)
     assert Report.model_validate_json((tmp_path / "a.json").read_bytes()) == published(result.report)
     assert result.save(str(tmp_path / "bare"), form="csv").is_file()

@@ -1,17 +1,28 @@
 """What calls from Python do around a measurement: a call never waits for a server that it blocks itself."""
 
 import asyncio
+import json
 import os
+import subprocess
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from inspect import signature
+from pathlib import Path
 
 import pytest
 
 import redline
-from redline.api.work import at_work
+from redline.api.results import RunResult, SearchResult
+from redline.cli.command_line import RunFlags
+from redline.cli.own_loop import refuse_to_block
 from redline.errors import DriveError, UsageError
+from redline.model import Variant
 from redline.plugins.linux.owners import Owner
+
+
+def _variants(*urls: str) -> tuple[Variant, ...]:
+    return _suite(*({"url": url} for url in urls)).resolved(RunFlags())[0].variants
 
 
 async def _closed(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -28,21 +39,100 @@ def in_a_loop(use: Callable[[str], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+OTHER = "http://127.0.0.1:9/"
+LISTED = {
+    "scenarios": [{"name": "home", "get": "/"}],
+    "loads": {"load": {"open": {"rate": 100, "connections": 8}, "for": "1s"}},
+}
+
+
+def _suite(*servers: object) -> redline.Suite:
+    return redline.Suite.from_dict({"servers": list(servers), **LISTED})
+
+
+def _in_project(url: str, then: Callable[[], object], *others: str) -> None:
+    servers = [{"name": name, "url": at} for name, at in zip(("ours", "theirs"), (url, *others), strict=False)]
+    Path("redline.yaml").write_text(json.dumps({"servers": servers, "check": {"get": "/"}}))
+    then()
+
+
+def _limit_of_a_file(url: str) -> None:
+    redline.limit(str(_suite({"url": url}).write("suite.yaml")), objective="p99 < 50ms")
+
+
+def _port(url: str) -> int:
+    return int(url.rsplit(":", 1)[1].rstrip("/"))
+
+
+CALLS: dict[str, list[Callable[[str], object]]] = {
+    "load": [
         redline.load,
-        lambda url: redline.ab(url, "http://127.0.0.1:9/"),
-        lambda url: redline.ab("http://127.0.0.1:9/", url),
-        lambda url: redline.limit(url, objective="p99 < 50ms"),
+        lambda url: _in_project(url, redline.load),
+        lambda url: redline.load("http://shop.test/", connect_to=f"shop.test:80:127.0.0.1:{_port(url)}"),
+        lambda url: redline.load("https://shop.test/", proxy=url),
+        lambda url: redline.load(url.replace("127.0.0.1", "localhost")),
     ],
-)
-def test_a_call_that_blocks_its_servers_event_loop_is_refused(call: Callable[[str], object]) -> None:
+    "ab": [
+        lambda url: redline.ab(url, OTHER),
+        lambda url: redline.ab(OTHER, url),
+        lambda url: redline.ab("./shop --port {port}", url),
+        lambda url: _in_project(url, redline.ab, OTHER),
+    ],
+    "limit": [
+        lambda url: redline.limit(url, objective="p99 < 50ms"),
+        lambda url: redline.limit(OTHER, url, objective="p99 < 50ms"),
+        _limit_of_a_file,
+        lambda url: _in_project(url, lambda: redline.limit(objective="p99 < 50ms")),
+    ],
+    "run": [
+        lambda url: redline.run(_suite({"url": url})),
+        lambda url: redline.run(_suite({"url": OTHER}, {"url": url})),
+        lambda url: redline.run(_suite({"url": url}).write("suite.yaml")),
+        lambda url: _in_project(url, redline.run),
+    ],
+}
+"""Every way in which a function of the API is told what to send requests to."""
+
+
+def test_every_function_that_measures_is_held_to_its_event_loop() -> None:
+    returned = {name: signature(getattr(redline, name)).return_annotation for name in redline.__all__}
+    assert {name for name, result in returned.items() if result in {RunResult, SearchResult}} == set(CALLS)
+
+
+@pytest.mark.parametrize("call", [call for calls in CALLS.values() for call in calls])
+def test_a_call_that_blocks_its_servers_event_loop_is_refused(
+    call: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "--quiet"], check=True)
+
     async def use(url: str) -> None:
         with pytest.raises(UsageError) as raised:
             call(url)
-        assert f"{url} runs in the event loop of this thread" in str(raised.value)
+        at = url.removeprefix("http://").rstrip("/")
+        assert "runs in the event loop of this thread" in str(raised.value)
+        assert str(_port(at)) in str(raised.value)
         assert "asyncio.to_thread" in str(raised.value)
+
+    in_a_loop(use)
+
+
+def test_a_unix_socket_of_the_event_loop_is_refused_too(tmp_path: Path) -> None:
+    file = tmp_path / "shop.sock"
+
+    async def main() -> None:
+        async with await asyncio.start_unix_server(_closed, file):
+            with pytest.raises(UsageError, match=r"unix:.*shop\.sock runs in the event loop"):
+                redline.load("http://shop.test/", unix_socket=file)
+
+    asyncio.run(main())
+
+
+def test_another_machine_with_the_port_of_a_server_in_the_loop_may_be_loaded() -> None:
+    async def use(url: str) -> None:
+        await asyncio.sleep(0)
+        with pytest.raises(UsageError, match="is another machine"):
+            redline.load(f"http://203.0.113.7:{_port(url)}/")
 
     in_a_loop(use)
 
@@ -71,8 +161,7 @@ def test_servers_elsewhere_are_measured_from_an_event_loop() -> None:
     ready.wait(30)
 
     async def main() -> None:
-        with at_work(urls[0], "./shop --port {port}", "http://127.0.0.1:9/", "http://[", None):
-            pass
+        refuse_to_block(_variants(urls[0], OTHER))
 
     try:
         asyncio.run(main())
@@ -87,7 +176,7 @@ def test_a_loop_that_hides_its_files_counts_by_the_process_that_listens(
 ) -> None:
     """As that of uvloop, which is no selector of Python's."""
     pid = os.getpid()
-    monkeypatch.setattr("redline.api.work.owner_of", lambda *_: Owner(pids=(pid if own else pid + 1,)))
-    monkeypatch.setattr("redline.api.work.asyncio.get_running_loop", object)
-    with pytest.raises(UsageError) if own else nullcontext(), at_work("http://127.0.0.1:8080/"):
-        pass
+    monkeypatch.setattr("redline.cli.own_loop.owner_of", lambda *_: Owner(pids=(pid if own else pid + 1,)))
+    monkeypatch.setattr("redline.cli.own_loop._running_loop", object)
+    with pytest.raises(UsageError) if own else nullcontext():
+        refuse_to_block(_variants("http://127.0.0.1:8080/"))

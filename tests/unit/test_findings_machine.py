@@ -55,7 +55,37 @@ def test_another_load_on_the_machine_is_named() -> None:
     )
     (finding,) = judge(CELL, recording.model_copy(update={"series": (*recording.series, other)}))
     assert (finding.kind, finding.grade) == ("other-load", Grade.NOTE)
-    assert "1 other load of Redline ran on this machine meanwhile, of redline (4711)." in finding.message
+    said = "1 other load of Redline ran on this machine meanwhile, of redline (4711); processes other than server and"
+    assert said in finding.message
+    busy = simulated_recording(CELL, replace(GOOD, others_busy=0.5))
+    found = judge(CELL, busy.model_copy(update={"series": (*busy.series, other)}))
+    assert ("other-load", Grade.WARN) in {(finding.kind, finding.grade) for finding in found}
+
+
+@pytest.mark.parametrize(("used", "grade"), [(0.0, Grade.NOTE), (0.05, Grade.NOTE), (0.5, Grade.WARN)])
+def test_the_engines_of_other_loads_count_where_the_cpu_time_of_the_server_is_not_known(
+    used: float, grade: Grade
+) -> None:
+    """A server behind a URL: what others used is not known, but for those engines."""
+    recording = simulated_recording(CELL, GOOD)
+    assert recording.traffic is not None
+    start, end = recording.traffic.window_unix_ns
+    busy_ns = recording.increase("busy_ns", "machine")
+    assert busy_ns is not None
+    other = Series(
+        name=f"{OTHER_LOAD}redline (4711)",
+        unit="ns",
+        subject="machine",
+        kind="counter",
+        times_unix_ns=(start - (end - start), end),
+        values=(0.0, 2 * used * busy_ns),
+    )
+    unknown = tuple(one for one in recording.series if (one.subject, one.name) != ("server", "cpu_ns"))
+    traffic = recording.traffic.without_server_cpu()
+    seen = recording.model_copy(update={"series": (*unknown, other), "traffic": traffic})
+    (finding,) = [one for one in judge(CELL, seen) if one.kind == "other-load"]
+    assert finding.grade is grade
+    assert ("their engines alone used" in finding.message) is (used > 0)
 
 
 @pytest.mark.parametrize(("share", "grade"), [(0.04, None), (0.07, Grade.NOTE), (0.2, Grade.WARN)])

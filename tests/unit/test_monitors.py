@@ -1,11 +1,13 @@
 """The monitor of process trees: every series covers its window, and no series without reports."""
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from redline.model import Series, Subject
+from redline.model import OTHER_LOAD, Series, Subject
 from redline.plugins.linux.host import Host
 from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from tests.fakes.servers.entries import eventually
@@ -108,3 +110,23 @@ def test_other_processes_are_named_with_their_cpu_time(worker: Worker) -> None:
         own = [each for each in quiet.finish() if each.name == other]
     assert one.values[-1] >= 0.25e9
     assert not own or own[0].values[-1] < one.values[-1]
+
+
+@pytest.mark.parametrize("followed", [True, False])
+def test_an_engine_that_has_ended_is_another_load_only_if_nobody_followed_it(
+    worker: Worker, tmp_path: Path, *, followed: bool
+) -> None:
+    """The tree of a process is empty once it has ended."""
+    engine = tmp_path / "redline-engine"
+    shutil.copy2(str(shutil.which("sleep")), engine)
+    monitor = ProcessTreeMonitor()
+    monitor.follow("server", worker.pid)
+    with subprocess.Popen([engine, "60"]) as process:
+        assert monitor._other_loads is not None
+        monitor._other_loads._has_arguments = lambda _pid: False
+        if followed:
+            monitor.follow("engine", process.pid)
+        monitor._other_loads.look()
+        process.kill()
+    named = [series.name for series in monitor.finish() if series.name.startswith(OTHER_LOAD)]
+    assert ("another thread" in "".join(named)) is not followed

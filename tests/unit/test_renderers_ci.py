@@ -102,13 +102,15 @@ def test_what_is_not_decided_is_skipped_and_says_what_would_decide_it(three: Rep
     assert "; about 5 min in place of 2 min would decide it, if the ratio stays" in (skipped.text or "")
 
 
-def test_what_could_not_be_judged_is_an_error(three: Report) -> None:
+def test_what_could_not_be_judged_is_an_error_and_what_was_not_warm_is_undecided(three: Report) -> None:
     report = as_read(three, 0.9, 1.2)
     (comparison,) = report.comparisons
     assert comparison.duet is not None
     cold = comparison.model_copy(update={"duet": comparison.duet.model_copy(update={"unsettled": "they were cold"})})
-    (error,) = suite(report.model_copy(update={"comparisons": (cold,)})).iter("error")
-    assert ": they were cold; A against itself" in (error.text or "")
+    (skipped,) = suite(report.model_copy(update={"comparisons": (cold,)})).iter("skipped")
+    assert ": they were cold; A against itself" in (skipped.text or "")
+    unknown = cold.model_copy(update={"verdict": None})
+    assert len(list(suite(report.model_copy(update={"comparisons": (unknown,)})).iter("error"))) == 1
     assert "invalid" in RENDERERS["junit"](reports.doubtful()).decode()
 
 

@@ -51,6 +51,10 @@ def build_report(run: Run, folder: str | None = "") -> Report:
     It is empty if it is not known, and None if the run is not kept.
     """
     plan = run.manifest.plan
+    if run.manifest.same is not None:
+        return Report(
+            run=_run_report(run, {}), environment=run.manifest.environment, cells=(), comparisons=(), skipped=()
+        )
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
     sliced = {} if plan.suite.alone else sliced_cells(run)
     by_id, reports = {}, {}
@@ -143,7 +147,8 @@ def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
         started_unix_ns=manifest.created_unix_ns,
         command=manifest.command,
         seed=suite.seed,
-        complete=run.complete,
+        complete=run.complete or manifest.same is not None,
+        same=manifest.same,
         trials_done=len(run.done),
         trials_planned=len(run.wanted) + len(manifest.plan.profiled),
         threshold=suite.threshold,
@@ -157,6 +162,7 @@ def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
         setup_seconds=sum(made.setup_ns for made in (*run.recordings, *run.profiled, *run.duets)) / 1e9,
         interrupted=not suite.alone
         and not aborted_by
+        and manifest.same is None
         and (not run.complete or any(duet.is_interrupted for duet in run.duets)),
         aborted_by=aborted_by,
         servers=servers_said(suite.variants),

@@ -337,6 +337,14 @@ def lacks_verdict(comparison: Comparison) -> bool:
     return comparison.primary and bool(why_no_verdict(comparison))
 
 
+def was_not_judged(comparison: Comparison) -> bool:
+    """Whether a verdict was asked for and there is none: nothing was measured, or nothing is known of the ratio.
+
+    A ratio with an interval was judged, also where servers were not warm: that is allowed for, and inconclusive.
+    """
+    return lacks_verdict(comparison) and comparison.verdict is None
+
+
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
     """Why the rates rule out a comparison of two cells in this metric; empty if they do not.
 

@@ -144,7 +144,7 @@ def load(  # noqa: PLR0913 - all but the first are named
         output=_path(keep),
     )
     names = {"connections": "connections" if is_open else "users"}
-    with in_words_of_python(LoadFlags, names, [server]), at_work(server) as stack:
+    with in_words_of_python(LoadFlags, names, [server]), at_work() as stack:
         folder = folder_for(keep, stack)
         workplace = Workplace(None, stack, places.of_suite)
         outputs = load_command.LoadOutputs(console(progress=progress))
@@ -212,7 +212,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     )
     if users is not None or rate is not None:
         flags.typed = frozenset({"load"})  # it goes before the loads of redline.yaml, also where it is the default
-    with in_words_of_python(AbFlags, {"load": "the load"}, [a, b]), at_work(a, b) as stack:
+    with in_words_of_python(AbFlags, {"load": "the load"}, [a, b]), at_work() as stack:
         workplace = Workplace(None, stack, places.of_suite)
         shown = console(progress=progress)
         session = ab_command.created(flags, folder_for(keep, stack), workplace, SessionView(shown), shown)
@@ -279,7 +279,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         seed=seed,
         output=_path(keep),
     )
-    with in_words_of_python(LimitFlags, commands=targets), at_work(*targets) as stack:
+    with in_words_of_python(LimitFlags, commands=targets), at_work() as stack:
         shown = console(progress=progress)
         view = SessionView(shown)
         session = limit_command.created(flags, Workplace(None, stack, places.of_suite), view, shown)

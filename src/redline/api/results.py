@@ -135,6 +135,8 @@ class RunResult(BaseResult[Report]):
 
         `findings` say why some are not, and `report.skipped` why it was not run.
         """
+        if self.report.run.same is not None:
+            return True
         return bool(self.cells) and not self._not_run and all(cell.valid for cell in self.cells)
 
     @property
@@ -230,7 +232,12 @@ class RunResult(BaseResult[Report]):
 
     @property
     def verdict(self) -> Verdict:
-        """What the comparison showed, B against A. Raises NotKnownError where there is none, or not one alone."""
+        """What the comparison showed, B against A: `equivalent` also where both build the same bytes.
+
+        Raises NotKnownError where there is none, or not one alone.
+        """
+        if self.report.run.same is not None:
+            return Verdict.EQUIVALENT
         return _the_only([comparison.verdict for comparison in self._judged if comparison.verdict])
 
     @property
@@ -241,7 +248,8 @@ class RunResult(BaseResult[Report]):
         """
         if unwanted(self._comparisons, (Verdict.SLOWER,)):
             return True
-        _ = self._judged  # raises where something was not judged
+        if self.report.run.same is None:
+            _ = self._judged  # raises where something was not judged
         return False
 
     @property

@@ -23,6 +23,7 @@ from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.model.variant import DIRECT
 from redline.suite.project import Project
+from redline.suite.schema.suite import OWN_NAME
 from redline.suite.urls import is_url
 
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
@@ -43,10 +44,12 @@ def ab_document(
     """
     take_recording(flags)
     loads: dict[str, object] = {"load": _load(flags, placed)}
+    if flags.names is not None and (project is not None or flags.route is not None):
+        raise UsageError("--names: these servers have names of their own", hint="leave it out")
     if project is None and flags.route is not None:
         document = compared({"A": _one_target(flags)}, flags, placed)
     elif project is None:
-        document = compared(dict(zip("AB", _targets(flags, ends), strict=True)), flags, placed)
+        document = compared(dict(zip(_names(flags.names), _targets(flags, ends), strict=True)), flags, placed)
     else:
         document = of_project(project, flags, placed)
         if flags.route is None:
@@ -73,6 +76,20 @@ def ab_document(
         document["design"] = Given("--parallel", "parallel-duet")
     document |= aborted_when(flags.abort_when) | settings(flags, "timeout", "threshold", "seed")
     return kept_alive_or_not(document, flags)
+
+
+def _names(written: str | None) -> tuple[str, ...]:
+    """What A and B are called. Names are parts of file names, so a branch's `/` becomes `-`. Raises UsageError."""
+    if written is None:
+        return "A", "B"
+    names = tuple(name.strip().replace("/", "-") for name in written.split(","))
+    if len(names) != 2 or names[0] == names[1]:
+        raise UsageError(f"--names {written} are not two names", hint="such as --names 'main,this pull request'")
+    wrong = next((name for name in names if not re.fullmatch(OWN_NAME, name)), None)
+    if wrong is not None:
+        hint = "use letters, digits, . _ ~ and -, and single spaces between words"
+        raise UsageError(f"--names: {wrong!r} is no name", hint=hint)
+    return names
 
 
 def _servers(document: Mapping[str, object]) -> list[dict[str, object]]:

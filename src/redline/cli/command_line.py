@@ -358,6 +358,7 @@ class AbFlags(RequestFlags):
     )
     b: str | None = argument("B", "What is compared with it; by default the work tree with a revision.", None)
     git: str | None = LimitFlags.git
+    names: str | None = flag("--names", "A,B", "What A and B are called in the answer; a / becomes -.")
     path: str | None = LimitFlags.path
     route: str | None = flag("--route", "PROXY", "Compare A with itself behind a proxy, such as nginx.")
     lasts: str | None = flag("--for", "TIME", "How long to measure in all.", shown="1m a request")

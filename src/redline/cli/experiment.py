@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline.analysis.compare import lacks_verdict, not_run, unwanted
+from redline.analysis.compare import not_run, unwanted, was_not_judged
 from redline.cli import exits, places, question
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
@@ -178,18 +178,20 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = (), missin
     That is an objective, or a wanted verdict.
 
     Also 1 if a verdict may fail the command and one could not be given, or cells are `missing` that should have been
-    compared: what was not compared has not passed.
+    compared: what was not compared has not passed. What was compared on servers that were not warm is inconclusive.
     Objectives are for the suite's own loads: a server whose capacity is sought gets as much load as it can take.
     """
     if any(_was_aborted(report) for report in reports):
         return exits.MISSED
+    if reports[-1].run.same is not None:  # nothing was to be measured
+        return exits.DONE
     if any(map(_could_not_run, reports)) or any(map(_compares_nothing, reports)):
         return exits.COULD_NOT_RUN
     last = reports[-1]
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
     if missed or unwanted(last.comparisons, fail_on):
         return exits.MISSED
-    return exits.COULD_NOT_RUN if fail_on and (missing or any(map(lacks_verdict, last.comparisons))) else exits.DONE
+    return exits.COULD_NOT_RUN if fail_on and (missing or any(map(was_not_judged, last.comparisons))) else exits.DONE
 
 
 def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from redline.cli.own_loop import refuse_to_block
 from redline.errors import StoreError, UsageError
 from redline.files import read_regular, write_atomically
 from redline.model import AttachedServer, Suite
@@ -29,8 +30,9 @@ def check_targets(suite: Suite, mine: Iterable[str] | None = None) -> None:
 
     The certificates that the load shows to servers have to be usable too, and the password of a proxy known. So have
     secrets in headers, by the environment or the `env_file` of a server; and requests to AWS are signed once to see
-    whether they can be.
+    whether they can be. A server that this very thread runs would never answer.
     """
+    refuse_to_block(suite.variants)
     requests = [request for scenario in suite.scenarios for request in scenario.requests]
     offer_variables(suite.variants, {name for request in requests for name in names_of(request)})
     for request in requests:

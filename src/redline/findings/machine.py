@@ -1,5 +1,7 @@
 """Findings about one trial, from what the monitors saw of engine, machine and network."""
 
+from collections.abc import Iterable, Sequence
+
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import (
     BUSY_SERVER,
@@ -11,9 +13,12 @@ from redline.findings.rules import (
     Observation,
     Rule,
 )
-from redline.model import OTHER_LOAD, OTHERS, Cell, Closed, Grade, Recording, Subject, Traffic
+from redline.model import OTHER_LOAD, OTHERS, Cell, Closed, Grade, Recording, Series, Subject, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
+
+_SEEN = 1e-6
+"""The least value of what was seen at all."""
 
 
 @Rule(
@@ -200,21 +205,28 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
 
     Advice: Stop other work on this machine, or pin it away from the server's and the engine's cores.
     """
-    waiting = trial.increase("cpu_pressure_ns", "machine")
-    busy = trial.increase("busy_ns", "machine")
-    server = _on_servers_host_ns(trial)
-    if waiting is None or busy is None or server is None or busy <= 0:
+    waiting, others = trial.increase("cpu_pressure_ns", "machine"), _others(trial, traffic)
+    if waiting is None or others is None or others < OTHERS_BUSY:
+        return None
+    return said_pressure(waiting / (traffic.seconds * 1e9), others, named(trial.recording.series))
+
+
+def said_pressure(waited: float, others: float, names: str) -> Observation:
+    """An observation of the share of the time for which tasks waited, and of the CPU time that others used."""
+    message = (
+        f"Tasks waited for a core {percent(round(min(waited, 1.0), 3))} of the time, and processes other than server "
+        f"and engine used {percent(others)} of the CPU time{names}."
+    )
+    return Observation(waited, message)
+
+
+def _others(trial: Trial, traffic: Traffic) -> float | None:
+    """The share of the machine's CPU time that processes other than server and engine used; None if not known."""
+    busy, server = trial.increase("busy_ns", "machine"), _on_servers_host_ns(trial)
+    if busy is None or server is None or busy <= 0:
         return None
     interrupts = trial.increase("interrupts_ns", "machine") or 0.0
-    others = (busy - interrupts - server - traffic.engine_cpu_ns) / busy
-    if others < OTHERS_BUSY:
-        return None
-    share = waiting / (traffic.seconds * 1e9)
-    message = (
-        f"Tasks waited for a core {percent(round(min(share, 1.0), 3))} of the time, and processes other than server "
-        f"and engine used {percent(others)} of the CPU time{_named(trial)}."
-    )
-    return Observation(share, message)
+    return (busy - interrupts - server - traffic.engine_cpu_ns) / busy
 
 
 @Rule("noisy-neighbour", when="requests", probes="all", note=0.05, warn=0.10, biases=SLOWED, scatters=True, passes=True)
@@ -231,39 +243,72 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
         return None
     engine, of_server = _engine_held_up(trial, traffic), _server_held_up(trial, traffic)
     preempted = trial.increase("preemptions", "engine")
-    often = "" if preempted is None else f" and were interrupted {preempted / traffic.seconds:,.0f} times a second"
+    often = None if preempted is None else preempted / traffic.seconds
     looked = trial.recording.find("cores_busy_ns", "server") is not None
-    held_up = f", the server waited {percent(min(of_server, 1.0))}" if looked else ""
-    waited = f"the engine's workers waited {percent(min(engine, 1.0))} of the time{often}{held_up}"
-    message = f"Other work ran on reserved cores: {waited}{_named(trial)}."
-    return Observation(max(engine, of_server), message)
+    return said_neighbour(engine, of_server if looked else None, often, named(trial.recording.series))
 
 
-@Rule("other-load", when="traffic", probes="all", note=0.0)
-def other_load(trial: Trial) -> Observation | None:
-    """Another lab of Redline loaded something on this machine at the same time: each of them names the other.
+def said_neighbour(engine: float, server: float | None, often_per_s: float | None, names: str) -> Observation:
+    """An observation of the shares of the time for which the engine's workers and the server were held up."""
+    interrupted = "" if often_per_s is None else f" and were interrupted {often_per_s:,.0f} times a second"
+    held_up = "" if server is None else f", the server waited {percent(min(server, 1.0))}"
+    waited = f"the engine's workers waited {percent(min(engine, 1.0))} of the time{interrupted}{held_up}"
+    return Observation(max(engine, server or 0.0), f"Other work ran on reserved cores: {waited}{names}.")
 
-    Two loads share cores, caches and the network. `cpu-pressure` and `noisy-neighbour` say how much that disturbed.
+
+@Rule("other-load", when="traffic", probes="all", note=0.0, warn=OTHERS_BUSY, biases=SLOWED, passes=True)
+def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
+    """CPU time of processes other than server and engine, where another lab of Redline loaded something on this machine
+    at the same time: each of them names the other.
+
+    Two loads share cores, caches and the network. Where others use less than 10% of the CPU time, the numbers are
+    hardly those of both; with more, throughput and response times are.
 
     Advice: Load one after the other. Of tests that run in parallel, keep those that load in one process: `pytest -n 4
     --dist loadgroup`, and `@pytest.mark.xdist_group("load")`.
     """
-    names = (series.name for series in trial.recording.series)
-    labs = [name.removeprefix(OTHER_LOAD) for name in names if name.startswith(OTHER_LOAD)]
-    if not labs:
-        return None
+    labs = labs_in(trial.recording.series)
+    busy_ns = trial.increase("busy_ns", "machine")
+    at_least = engines_share(trial.recording.series, busy_ns, traffic.window_unix_ns)
+    return said_labs(labs, _others(trial, traffic), at_least) if labs else None
+
+
+def labs_in(series: Iterable[Series]) -> tuple[str, ...]:
+    """The other labs that loaded something meanwhile."""
+    return tuple(line.name.removeprefix(OTHER_LOAD) for line in series if line.name.startswith(OTHER_LOAD))
+
+
+def engines_share(series: Iterable[Series], busy_ns: float | None, window_unix_ns: tuple[int, int]) -> float:
+    """The share of the machine's CPU time that the engines of other labs used at least; 0 if not known."""
+    used_ns = 0.0
+    for line in series:
+        if line.name.startswith(OTHER_LOAD):
+            first, last = line.times_unix_ns[0], line.times_unix_ns[-1]
+            within_ns = max(min(last, window_unix_ns[1]) - max(first, window_unix_ns[0]), 0)
+            used_ns += (line.values[-1] - line.values[0]) * within_ns / max(last - first, 1)
+    return min(used_ns / busy_ns, 1.0) if busy_ns else 0.0
+
+
+def said_labs(labs: Sequence[str], others: float | None, at_least: float) -> Observation:
+    """An observation that these labs loaded something, and the share of the CPU time that others used.
+
+    Where that is not known, the engines of those labs used `at_least` that much.
+    """
     more = f" and {len(labs) - 3} more" if len(labs) > 3 else ""
     message = (
         f"{len(labs)} other {'load' if len(labs) == 1 else 'loads'} of Redline ran on this machine meanwhile, of "
-        f"{', '.join(labs[:3])}{more}."
+        f"{', '.join(labs[:3])}{more}"
     )
-    return Observation(1.0, message)
+    used = "" if others is None else f"; processes other than server and engine used {percent(others)} of the CPU time"
+    if others is None and at_least > 0:
+        used = f"; their engines alone used {percent(at_least)} of the CPU time"
+    return Observation(max(at_least if others is None else others, _SEEN), f"{message}{used}.")
 
 
-def _named(trial: Trial) -> str:
+def named(of_recording: Iterable[Series]) -> str:
     """`: of one core, rustc used 83%, python 12%`: the processes that used most, where a monitor saw them."""
     used: list[str] = []
-    for series in trial.recording.series:
+    for series in of_recording:
         if series.name.startswith(OTHERS):
             share = (series.values[-1] - series.values[0]) / max(series.times_unix_ns[-1] - series.times_unix_ns[0], 1)
             used.append(f"{series.name.removeprefix(OTHERS)} {'' if used else 'used '}{percent(round(share, 2))}")
@@ -314,12 +359,16 @@ def throttled(trial: Trial) -> Observation | None:
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
     shares = {subject: _throttled_share(trial, subject) for subject in names}
     subject = max(names, key=lambda name: shares[name])
-    lost_ms = (trial.increase("throttled_ns", subject) or 0.0) / 1e6
+    return said_throttled(f"The {names[subject]}", shares[subject], trial.increase("throttled_ns", subject) or 0.0)
+
+
+def said_throttled(name: str, share: float, lost_ns: float) -> Observation:
+    """An observation of the share of a quota's periods in which it was used up, and of the CPU time lost to it."""
     message = (
-        f"The {names[subject]} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and "
-        f"lost {lost_ms:,.0f} ms of CPU time to it."
+        f"{name} had used up its CPU quota in {percent(share)} of the quota's periods, and lost "
+        f"{lost_ns / 1e6:,.0f} ms of CPU time to it."
     )
-    return Observation(shares[subject], message)
+    return Observation(share, message)
 
 
 def _throttled_share(trial: Trial, subject: Subject) -> float:

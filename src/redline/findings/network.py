@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.findings.rules import LONG_TAILS, TOO_ALIKE, Observation, Rule
-from redline.model import Grade, Traffic
+from redline.model import Grade, Series, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 
@@ -20,8 +20,11 @@ def retransmits(trial: Trial) -> Observation | None:
     """
     again = trial.increase("tcp_segments_retransmitted", "machine")
     sent = trial.increase("tcp_segments_sent", "machine")
-    if again is None or not sent:
-        return None
+    return said_retransmits(again, sent) if again is not None and sent else None
+
+
+def said_retransmits(again: float, sent: float) -> Observation:
+    """An observation of the segments that were sent again, of those sent."""
     message = (
         f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
         "those of other programs included."
@@ -45,7 +48,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
         if (drops := trial.increase("listen_drops", part)) is not None
     ]
     if any(drops for _, drops in own) or (own and not trial.increase("syn_cookies", "machine")):
-        return tuple(_dropped(name, drops, traffic) for name, drops in own)
+        return tuple(said_dropped(f"the {name}", drops, traffic.counts.due) for name, drops in own)
     dropped, full, cookies = (
         round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
     )
@@ -58,13 +61,12 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
     return Observation(share, message, at_most=Grade.NOTE)
 
 
-def _dropped(name: str, drops: float, traffic: Traffic) -> Observation:
-    share = drops / traffic.counts.due
+def said_dropped(name: str, drops: float, due: int) -> Observation:
+    """An observation of attempts to connect that a listener dropped, beside the requests due."""
     message = (
-        f"The listener of the {name} dropped {drops:,.0f} attempts to connect: {percent(share)} of "
-        f"{traffic.counts.due:,} requests."
+        f"The listener of {name} dropped {drops:,.0f} attempts to connect: {percent(drops / due)} of {due:,} requests."
     )
-    return Observation(share, message)
+    return Observation(drops / due, message)
 
 
 @Rule("port-pressure", when="requests", note=0.50, warn=0.80)
@@ -78,13 +80,16 @@ def port_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     net.ipv4.ip_local_port_range`).
     """
     resting, ports = trial.recording.find("time_wait", "machine"), trial.recording.find("local_ports", "machine")
-    if resting is None or ports is None:
-        return None
-    end = traffic.window_unix_ns[1]
-    own = _rise([count for at, count in zip(resting.times_unix_ns, resting.values, strict=True) if at <= end])
+    return said_ports(resting, ports, traffic.window_unix_ns[1], "trial") if resting and ports else None
+
+
+def said_ports(resting: Series, ports: Series, until_unix_ns: int, where: str) -> Observation:
+    """An observation of the sockets that entered TIME_WAIT in a trial or a start, and of the local ports."""
+    counts = zip(resting.times_unix_ns, resting.values, strict=True)
+    own = _rise([count for at, count in counts if at <= until_unix_ns])
     share = own / ports.values[-1]
     message = (
-        f"{own:,.0f} sockets entered TIME_WAIT in this trial, and there are {ports.values[-1]:,.0f} local ports "
+        f"{own:,.0f} sockets entered TIME_WAIT in this {where}, and there are {ports.values[-1]:,.0f} local ports "
         f"({percent(share)})."
     )
     return Observation(share, message)
@@ -113,10 +118,16 @@ def network_limited(trial: Trial, traffic: Traffic) -> Observation | None:
     received = trial.increase("link_received_bytes", "machine")
     if speed is None or sent is None or received is None:
         return None
-    per_s = 8 * max(sent, received) / traffic.seconds
-    share = per_s / speed.values[-1]
+    return said_link(sent / traffic.seconds, received / traffic.seconds, speed.values[-1])
+
+
+def said_link(sent_per_s: float, received_per_s: float, bits_per_s: float) -> Observation:
+    """An observation of the bytes that went over the link to the server, and of its speed."""
+    per_s = 8 * max(sent_per_s, received_per_s)
+    share = per_s / bits_per_s
+    way = "went out" if sent_per_s > received_per_s else "came in"
     message = (
-        f"{per_s / 1e6:,.0f} Mbit/s {'went out' if sent > received else 'came in'} over the link to the server, which "
-        f"carries {speed.values[-1] / 1e6:,.0f} Mbit/s ({percent(share)})."
+        f"{per_s / 1e6:,.0f} Mbit/s {way} over the link to the server, which carries "
+        f"{bits_per_s / 1e6:,.0f} Mbit/s ({percent(share)})."
     )
     return Observation(share, message)

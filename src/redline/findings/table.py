@@ -7,6 +7,7 @@ from redline.findings import (
     arrivals,
     cell,
     duet,
+    duet_machine,
     extensions,
     failed,
     hosts,
@@ -51,5 +52,10 @@ RULES = _Rules(
 )
 JUDGES: tuple[Judge, ...] = (
     *(Judge(rule.function, rule.when, rule.probes, rule) for rule in RULES.values() if rule.function),
-    *(judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)),
+    *(
+        judge
+        for module in (*SUBJECTS.values(), duet_machine)
+        for judge in vars(module).values()
+        if isinstance(judge, Judge)
+    ),
 )

@@ -115,7 +115,7 @@ from redline.model.report import (
     WatchedSeries,
     Waterfall,
 )
-from redline.model.run import Calibration, Enough, Manifest, Run, StoredProfiles, StoredRecordings
+from redline.model.run import Calibration, Enough, Manifest, Run, SameBuilds, StoredProfiles, StoredRecordings
 from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
 from redline.model.streams import Stream, StreamReport, StreamTraffic
 from redline.model.traffic import (

@@ -11,7 +11,7 @@ from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.journey_traffic import JourneyTraffic
 from redline.model.plan import PLACES
-from redline.model.recording import SETUP, Failure, ServerFacts
+from redline.model.recording import SETUP, Failure, Series, ServerFacts
 from redline.model.streams import STREAMS, StreamTraffic
 from redline.model.traffic import (
     BY_REQUEST,
@@ -107,6 +107,14 @@ class DuetTraffic(Frozen):
                 raise ValueError(f"a slice has CPU times of {len(slice_.cpu_ns)} targets, and there are {known}")
         return self
 
+    @property
+    def window_unix_ns(self) -> tuple[int, int] | None:
+        """Start and end of the measured slices in Unix time; None if no block was measured."""
+        slices = [slice_ for block in self.blocks if block.phase == "measure" for slice_ in block.slices]
+        if not slices:
+            return None
+        return self.epoch_unix_ns + slices[0].start_ns, self.epoch_unix_ns + max(slice_.end_ns for slice_ in slices)
+
     def with_encoded(self, encoded: Sequence[tuple[str, ...]]) -> "DuetTraffic":
         """The same traffic; `encoded` says by target how its answers came before the load."""
         targets = (
@@ -180,11 +188,16 @@ class DuetRecording(Frozen):
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
+    series: tuple[Series, ...] = omitted_if_default((), "of the machine and the engine, over the whole load")
+    server_series: tuple[tuple[Series, ...], ...] = omitted_if_default(
+        (), "of the processes of each server and of its proxies, by target; empty for one that was not started here"
+    )
 
     def unusable(self, why: str) -> "DuetRecording":
         """The place of this start in its run, and why nothing else of it is used."""
         failure = Failure.of_unread(why)
-        return self.model_copy(update={"servers": (), "owners": (), "traffic": None, "failure": failure, "hosts": ()})
+        nothing = dict.fromkeys(("servers", "owners", "hosts", "series", "server_series"), ())
+        return self.model_copy(update={**nothing, "traffic": None, "failure": failure})
 
     @property
     def is_complete(self) -> bool:

@@ -20,7 +20,8 @@ _OF_ALL_PROCESSES = frozenset(
 OTHERS = "other_cpu_ns:"
 """Prefix of series of other processes; the rest is the name of their command."""
 OTHER_LOAD = "other_load:"
-"""Prefix of series of other labs that loaded something meanwhile; the rest is a lab's process."""
+"""Prefix of series of other labs that loaded something meanwhile: the CPU time of their engines; the rest is a lab's
+process."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine", "unread"]
 SETUP = "how long `before`, `prepare` and `after` of its servers took"
 Stage = Literal["launch", "verify", "load", "stop"]
@@ -50,8 +51,9 @@ class Series(Frozen):
       `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
       `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge); of the link to another
       machine: `link_sent_bytes`, `link_received_bytes` (counters) and `link_bits_per_s` (gauge); and
-      `other_cpu_ns:NAME`, CPU time of the busiest processes but server, engine and lab that lived to the end (counter,
-      two samples);
+      `other_cpu_ns:NAME`, CPU time of the busiest processes but server, engine and lab that lived to the end, and
+      `other_load:LAB`, that of the engines of another lab, from when they were first seen to the last (counters, two
+      samples);
     - of a monitor of another package, `MONITOR.NAME`, which only reports show.
     """
 

@@ -20,7 +20,7 @@ from redline.model.journey_traffic import JourneyReport
 from redline.model.percentile import OtherTime, Percentile, TooFew
 from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
-from redline.model.run import Kind
+from redline.model.run import Kind, SameBuilds
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.streams import STREAMS, StreamReport
 from redline.model.timeline import DuetTimeline, TrialTimeline
@@ -306,6 +306,7 @@ class RunReport(Frozen):
 
     kind: Kind = omitted_if_default("run")
     alone: bool = omitted_if_default(default=True, description="servers were also measured alone, not in duets only")
+    same: SameBuilds | None = omitted_if_default(None, "why nothing was measured: both builds are the same server")
     servers: dict[str, str] = omitted_if_default({}, "the user's servers, by slug: a command, an address or a revision")
     starts: int = omitted_if_default(0, "starts of the servers of duets")
     seconds: float = omitted_if_default(0.0, "duration of these starts")

@@ -20,6 +20,34 @@ Kind = Literal["run", "comparison", "search", "load"]
 """The kind of a directory, by the command that created it: `run`, `ab`, `limit` or `load`."""
 
 
+class SameBuilds(Frozen):
+    """Why two revisions were not measured: their servers are started from the same bytes."""
+
+    servers: tuple[str, str] = Field(description="the baseline first")
+    files: int = Field(ge=0, description="files, folders and links of both checkouts, with what the builds left there")
+    unopened: int = omitted_if_default(
+        0, "those that differ, and that nobody opened while each server was started, answered, and was stopped"
+    )
+    named: tuple[str, ...] = omitted_if_default((), "the first of them")
+
+    @property
+    def text(self) -> str:
+        """`main and this pull request build the same bytes: nothing to compare`."""
+        return f"{self.servers[0]} and {self.servers[1]} build the same bytes: nothing to compare"
+
+    @property
+    def evidence(self) -> str:
+        """What shows it."""
+        if not self.unopened:
+            return f"all {self.files:,} files of both checkouts are equal, with what the builds left there"
+        others = f" and {self.unopened - len(self.named):,} more" if self.unopened > len(self.named) else ""
+        equal = f"{self.files - self.unopened:,} of {self.files:,} files of the checkouts"
+        return (
+            f"{equal} are equal, with what the builds left there; neither server opened the others, "
+            f"{', '.join(self.named)}{others}, when it started and answered"
+        )
+
+
 class Manifest(Frozen):
     """`run.json`: written once, before the first trial."""
 
@@ -35,6 +63,13 @@ class Manifest(Frozen):
     hosts: tuple[UsedHost, ...] = omitted_if_default((), "the hosts of trials; empty for this host alone")
     search: SearchTerms | None = omitted_if_default(None, "the task of a search; null for other kinds")
     earlier: bool = omitted_if_default(default=False, description="stored by a version before 0.1.0")
+    same: SameBuilds | None = omitted_if_default(
+        None, "of two revisions that are not measured: they are the same server"
+    )
+
+    def of_same_builds(self, same: SameBuilds | None) -> "Manifest":
+        """The same manifest, and why its servers are the same, if they are."""
+        return self.model_copy(update={"same": same})
 
     def with_plan(self, plan: Plan) -> "Manifest":
         """The same manifest with another plan."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from redline.analysis.compare import lacks_verdict
+from redline.analysis.compare import was_not_judged
 from redline.model import Comparison, Report, Verdict
 from redline.model.limits import AnyReport, LimitComparison, LimitReport
 from redline.report.document import Line
@@ -13,7 +13,7 @@ from redline.report.sections.parts import lost_name
 from redline.report.sections.views import has_result, invalid_reason
 
 State = Literal["passed", "failed", "undecided", "unknown"]
-"""Undecided: measured, without a sure verdict. Unknown: not measured, or measured on cold servers."""
+"""Undecided: measured, without a sure verdict. Unknown: not measured, or nothing is known of the ratio."""
 
 _STATES: dict[str, State] = {"met": "passed", "missed": "failed", "not known": "unknown"}
 
@@ -33,6 +33,8 @@ def outcomes(report: AnyReport) -> tuple[Outcome, ...]:
 
 
 def _of_run(report: Report) -> Iterator[Outcome]:
+    if (same := report.run.same) is not None:
+        yield Outcome(f"{same.servers[1]} over {same.servers[0]}", "builds", "passed", f"{same.text}: {same.evidence}")
     for said in sentences(report):
         cell = said.cell
         yield Outcome(f"{cell.server} over {said.against}", f"{cell.scenario} · {cell.load}", _state(said), _text(said))
@@ -75,7 +77,7 @@ def _state(said: Said) -> State:
     judged = _verdict(said.judged)
     if judged == "failed":
         return judged
-    return "unknown" if not said.judged or any(map(lacks_verdict, said.known)) else judged
+    return "unknown" if not said.judged or any(map(was_not_judged, said.known)) else judged
 
 
 def _verdict(comparisons: Iterable[Comparison | LimitComparison]) -> State:

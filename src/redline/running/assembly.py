@@ -1,6 +1,6 @@
 """Put the built-in plugins together: the tools for trials on this machine or other hosts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,6 +98,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
         fixed_work_ns=driver.fixed_work_ns,
         profilers=MachineProfilers(cache),
         compilers_of=lambda server: compilers_of(watch(server).pids),
+        duet_monitors=_duet_monitors,
         watch=watch,
         takes_at_once=lambda cell, server: driver.takes_at_once(cell, server.endpoint),
     )
@@ -180,6 +181,15 @@ class Workplace:
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
     peer = server.endpoint.address if server.facts is None else None
     return (ProcessTreeMonitor(peer=peer),)
+
+
+def _duet_monitors(servers: Sequence[RunningServer]) -> tuple[tuple[ProcessTreeMonitor, ...], ...]:
+    peers = (server.endpoint.address for server in servers if server.facts is None)
+    known = tuple(pid for server in servers[1:] if server.facts is not None for pid in server.facts.pids)
+    return (
+        (ProcessTreeMonitor(peer=next(peers, None), known=known),),
+        *((ProcessTreeMonitor(machine=False),) for _ in servers[1:]),
+    )
 
 
 def _environment(driver: EngineDriver, placement: Placement) -> Environment:

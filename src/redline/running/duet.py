@@ -8,18 +8,26 @@ from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth, are_warm
-from redline.model import Cell, Closed, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
+from redline.model import Cell, Closed, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, Series, ServerFacts
 from redline.model.duet import CpuOwner
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
 from redline.running.aborting import AskedDuetAbort
 from redline.running.parallel import sides
-from redline.running.record import Tools, failure_of, verify, warm_up
+from redline.running.record import Tools, failure_of, follow_server, verify, warm_up
 from redline.running.together import launched
 from redline.suite.planning import unweighted
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """The length of a slice and of its unmeasured beginning, by runtime."""
 DEFAULT_SLICE_NS, DEFAULT_GUARD_NS = 10_000_000, 2_000_000
+_AROUND = ("machine", "engine")
+_OF_SERVERS = frozenset(
+    (
+        *("cpu_ns", "run_delay_ns", "cores_busy_ns", "cores_interrupts_ns", "listen_drops"),
+        *("quota_periods", "throttled_periods", "throttled_ns"),
+    )
+)
+"""The series of servers that say what disturbed them: a duet shows no levels, such as their memory."""
 LONGEST_SLICE_NS = 50_000_000
 """The slice of slow servers; see docs/decisions/0021-neighbours.md."""
 
@@ -157,6 +165,8 @@ class _Served:
     failure: Failure | None = None
     launch_ns: int = 0
     users: int | None = None
+    series: tuple[Series, ...] = ()
+    server_series: tuple[tuple[Series, ...], ...] = ()
 
 
 def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Served], DuetRecording]:
@@ -183,6 +193,8 @@ def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Ser
             servers=seen.servers,
             owners=seen.owners,
             users=seen.users,
+            series=seen.series,
+            server_series=seen.server_series,
             traffic=seen.traffic,
             failure=seen.failure,
             hosts=hosts(),
@@ -234,7 +246,11 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
                 return _Served(servers=facts, failure=failure)
     names = [cell.variant.slug for cell in cells]
     abort = AskedDuetAbort(cells[0].abort_when, [*names[:-1], f"the second {names[-1]}"])
-    watches = _Watches(servers, tools.watch)
+    watches, monitors = _Watches(servers, tools.watch), _Monitors(servers, tools)
+
+    def started(pid: int) -> None:
+        abort.started(pid)
+        monitors.started(pid)
 
     def seen(block: DuetBlock) -> None:
         watches.look()
@@ -245,7 +261,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         options,
         workers=min(max(1, len(where[0].engine_cpus)), cells[0].load.connections),
         keep_interrupted=start.keep_interrupted,
-        on_start=abort.started,
+        on_start=started,
         on_remote=abort.started_on_hosts,
     )
     runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}.union(*(s.runtimes for s in servers))
@@ -263,12 +279,15 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     )
     traffic, failure = None, None
     try:
+        monitors.begin()
         traffic, failure = abort.ended(driver.duet(duet).with_labels(cells[0].scenario.told_apart))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
+    finally:
+        series, of_servers = monitors.finish()
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
-    return _Served(facts, owners, traffic, died or failure, users=users)
+    return _Served(facts, owners, traffic, died or failure, users=users, series=series, server_series=of_servers)
 
 
 def _taken(
@@ -309,6 +328,31 @@ class _Watches:
         unknown = frozenset(target for target, owner in enumerate(owners) if owner.unknown)
         traffic = traffic.without_cpu(unknown) if traffic and unknown else traffic
         return traffic, owners if any(owner != CpuOwner() for owner in owners) else ()
+
+
+class _Monitors:
+    """What watches the machine, the engine and each server while a duet is loaded."""
+
+    def __init__(self, servers: Sequence[RunningServer], tools: Tools) -> None:
+        self._servers, self._monitors = servers, tools.duet_monitors(servers)
+
+    def begin(self) -> None:
+        for server, monitors in zip(self._servers, self._monitors, strict=False):
+            follow_server(server, monitors)
+
+    def started(self, pid: int) -> None:
+        """Watch the engine of this process."""
+        for monitor in self._monitors[0] if self._monitors else ():
+            monitor.follow("engine", pid)
+
+    def finish(self) -> tuple[tuple[Series, ...], tuple[tuple[Series, ...], ...]]:
+        """End, and return the series of machine and engine, and those of each server."""
+        seen = [[series for monitor in monitors for series in monitor.finish()] for monitors in self._monitors]
+        around = (series for series in (seen[0] if seen else ()) if series.subject in _AROUND)
+        return tuple(around), tuple(
+            tuple(series for series in own if series.subject not in _AROUND and series.name in _OF_SERVERS)
+            for own in seen
+        )
 
 
 def _drive(

@@ -63,6 +63,10 @@ class PairTools:
             launcher=self.launcher.on(server, proxy),
             driver=self.driver,
             monitors=lambda _server: (RemoteMonitor(server, proxy), LoadHostsMonitor(self.driver)),
+            duet_monitors=lambda servers: (
+                (RemoteMonitor(server), LoadHostsMonitor(self.driver)),
+                *((RemoteMonitor(server),) for _ in servers[1:]),
+            ),
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
             hosts=self.follow,
             processes=self.processes_of,

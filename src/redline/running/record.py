@@ -57,6 +57,8 @@ class Tools:
       or waited for a core; it reads None if there are no compilers.
     - `hosts`: looks at the hosts of a remote load, and returns a function that looks again and gives their facts.
     - `on_usage`: gets what a server used until the end of each interval, and its phase, after the interval itself.
+    - `duet_monitors`: new monitors for a load on several servers: for each those that watch it; the first of them watch
+      machine and engine too.
     - `watch`: determines which CPU time is a server's in a duet.
     - `takes_at_once`: how many users a verified server surely takes at once; None for any number, or if not known.
     """
@@ -71,6 +73,7 @@ class Tools:
     compilers_of: Callable[[RunningServer], Callable[[], int | None]] = lambda _server: lambda: None
     hosts: Callable[[], Callable[[], tuple[HostFacts, ...]]] = lambda: tuple
     on_usage: Callable[[Cell, Phase, ServerUsage], None] | None = None
+    duet_monitors: Callable[[Sequence[RunningServer]], tuple[tuple[Monitor, ...], ...]] = lambda _servers: ()
     watch: Callable[[RunningServer], ServerWatch] = lambda _server: KnownProcesses(())
     takes_at_once: Callable[[Cell, RunningServer], int | None] = lambda _cell, _server: None
 
@@ -157,10 +160,7 @@ def _record(  # noqa: PLR0913 - as above
     traffic, error = None, None
     written_before = _size_of(options.server_log)
     try:
-        if server.facts is not None:
-            for subject, pid in zip(("server", *HOPS), server.facts.pids, strict=False):
-                for monitor in monitors:
-                    monitor.follow(subject, pid)
+        follow_server(server, monitors)
         traffic = tools.driver.drive(drive).with_labels(cell.scenario.told_apart)
         if traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
@@ -187,6 +187,13 @@ def _record(  # noqa: PLR0913 - as above
         log_bytes=None if written_before is None or written is None else max(written - written_before, 0),
         failed_monitors=failures_of(monitors),
     )
+
+
+def follow_server(server: RunningServer, monitors: Sequence[Monitor]) -> None:
+    """Have monitors watch a server and the proxies in front of it, if they were started here."""
+    for subject, pid in zip(("server", *HOPS), server.facts.pids if server.facts else (), strict=False):
+        for monitor in monitors:
+            monitor.follow(subject, pid)
 
 
 def _usage_of(cell: Cell, monitors: Sequence[Monitor], tools: Tools) -> Callable[[Interval], None]:

@@ -40,6 +40,7 @@ from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
 from redline.running.host_pairs import calibrate
 from redline.running.rounds import decide_by, run_trials
+from redline.running.same_builds import same_builds
 from redline.running.trial import TrialListener
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
@@ -147,7 +148,10 @@ class RunSession:
         listener.built(built)
         check_left(plan, "run", "`redline list` says what can be built here")
         name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
-        part.create(new_manifest(name, source, plan, bench), source.kept)
+        manifest = new_manifest(name, source, plan, bench)
+        if source.kind == "comparison" and not bench.pairs:
+            manifest = manifest.of_same_builds(same_builds(plan, built, bench.tools))
+        part.create(manifest, source.kept)
         return cls(store, bench, unavailable, listener)
 
     @classmethod
@@ -199,6 +203,8 @@ class RunSession:
             if not planned:
                 self._plan_second(first)
             self.listener.part(2, self.store)
+        if self.store.manifest().same is not None:
+            return SessionEnd(((self.store, write_run_views(self.store, is_kept=is_kept)),), interrupted=False)
         interrupted = self._measure(self.store, is_kept=is_kept)
         report, run = write_run_views(self.store, is_kept=is_kept), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):

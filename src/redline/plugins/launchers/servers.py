@@ -71,6 +71,7 @@ class RevisionLauncher:
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._folders: dict[tuple[Checkout, int], Path] = {}
+        self._roots: dict[Checkout, Path] = {}
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Check the revisions out and build them `builds` times; the content hash is the commit."""
@@ -82,6 +83,7 @@ class RevisionLauncher:
                     if (checkout, number) not in self._folders:
                         self._folders[checkout, number] = self._built(checkout, progress)
                 outcome.hashes[variant.slug] = checkout.revision.commit
+                outcome.checkouts[variant.slug] = self._roots[checkout]
             except BuildError as error:
                 outcome.failures[variant.slug] = error
         return outcome
@@ -101,6 +103,7 @@ class RevisionLauncher:
         repository, name = Repository(Path(checkout.repository)), str(checkout.revision)
         try:
             root = self._stack.enter_context(repository.checked_out(checkout.revision))
+            self._roots.setdefault(checkout, root)
             folder: Path = root / checkout.below
             if not folder.is_dir():
                 hint = "compare revisions that have it, or put redline.yaml above it"

@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, replace
 
 from redline.model import OTHER_LOAD, Series
 from redline.plugins.linux import procfs
@@ -10,47 +11,74 @@ from redline.plugins.linux import procfs
 _ENGINE = b"redline-engine"
 
 
+@dataclass(frozen=True)
+class _SeenEngine:
+    """An engine of a lab: when it was first and last seen, and the CPU time that it had used then."""
+
+    lab: str
+    first_unix_ns: int
+    last_unix_ns: int
+    first_cpu_ns: int
+    last_cpu_ns: int
+
+
 class OtherLoads:
     """The engines of other labs that were seen, by their process ids. `look` sees those that run at the time.
 
-    The processes of an engine, and what only checks answers, are no loads of their own.
+    The processes of an engine, and what only checks answers, are no loads of their own. A process is read twice, since
+    it may have begun as a copy of what started it, and not again: a look costs little on a machine of many processes.
     """
 
     def __init__(
         self,
-        processes: Callable[[], Mapping[int, procfs.Stat]],
+        processes: Callable[[], Iterable[int]] = procfs.process_ids,
+        stat_of: Callable[[int], procfs.Stat | None] = procfs.read_stat,
         has_arguments: Callable[[int], bool] | None = None,
     ) -> None:
-        self._processes = processes
+        self._processes, self._stat_of = processes, stat_of
         self._has_arguments = has_arguments or _has_arguments
-        self._seen: dict[int, tuple[str, int, int]] = {}
-        """The lab, and when its engine was first and last seen, per process id."""
+        self._reads: dict[int, int] = {}
+        """How often each process was read that is no engine."""
+        self._seen: dict[int, _SeenEngine] = {}
 
     def look(self) -> None:
         """Note the engines that run now."""
-        now_unix_ns, running = time.time_ns(), self._processes()
-        for pid, stat in running.items():
-            parent = running.get(stat.parent)
-            is_part = parent is not None and parent.name == _ENGINE
-            if stat.name != _ENGINE or is_part or stat.parent == os.getpid() or self._has_arguments(pid):
-                continue
-            name = parent.name.decode(errors="replace") if parent is not None else "process"
-            lab, first_unix_ns, _ = self._seen.get(pid, (f"{name} ({stat.parent})", now_unix_ns, now_unix_ns))
-            self._seen[pid] = lab, first_unix_ns, now_unix_ns
+        now_unix_ns, running = time.time_ns(), frozenset(self._processes())
+        self._reads = {pid: reads for pid, reads in self._reads.items() if pid in running}
+        for pid in running:
+            stat = self._stat_of(pid) if self._reads.get(pid, 0) < 2 else None
+            if stat is None or stat.name != _ENGINE:
+                self._reads[pid] = self._reads.get(pid, 0) + 1
+            elif lab := self._lab_of(pid, stat):
+                first = self._seen.setdefault(pid, _SeenEngine(lab, now_unix_ns, now_unix_ns, stat.cpu_ns, stat.cpu_ns))
+                self._seen[pid] = replace(first, last_unix_ns=now_unix_ns, last_cpu_ns=stat.cpu_ns)
+
+    def _lab_of(self, pid: int, stat: procfs.Stat) -> str:
+        """The lab that loads something by this engine; empty if it is only a part of one, or checks answers."""
+        parent = self._stat_of(stat.parent)
+        is_part = parent is not None and parent.name == _ENGINE
+        if is_part or self._has_arguments(pid):
+            return ""
+        if stat.parent == os.getpid():
+            return f"another thread ({stat.parent})"
+        return f"{parent.name.decode(errors='replace') if parent is not None else 'process'} ({stat.parent})"
 
     def series(self, ours: Container[int]) -> tuple[Series, ...]:
-        """When each was seen, by the lab that started it; those among `ours` are no others."""
+        """When each was seen, and CPU time of its engines, by the lab; those among `ours` are no others."""
+        of_labs: dict[str, list[_SeenEngine]] = {}
+        for pid, engine in self._seen.items():
+            if pid not in ours:
+                of_labs.setdefault(engine.lab, []).append(engine)
         return tuple(
             Series(
                 name=f"{OTHER_LOAD}{lab}",
-                unit="1",
+                unit="ns",
                 subject="machine",
-                kind="gauge",
-                times_unix_ns=(first_unix_ns, last_unix_ns),
-                values=(1.0, 1.0),
+                kind="counter",
+                times_unix_ns=(min(it.first_unix_ns for it in engines), max(it.last_unix_ns for it in engines)),
+                values=(0.0, float(sum(it.last_cpu_ns - it.first_cpu_ns for it in engines))),
             )
-            for pid, (lab, first_unix_ns, last_unix_ns) in self._seen.items()
-            if pid not in ours
+            for lab, engines in of_labs.items()
         )
 
 

@@ -227,11 +227,22 @@ class ProcessTreeMonitor:
 
     The network is that of the process followed first. `peer` is the host and the port that the load goes to, if
     somebody else runs the server. It says which `others` load something meanwhile, unless they are of the same lab.
+    Where another watches the `machine`, it leaves the machine out. What others watch are `known` processes: they are no
+    neighbours.
     """
 
     perturbs = False
 
-    def __init__(self, period_s: float = 0.1, peer: tuple[str, int] | None = None, *, others: bool = True) -> None:
+    def __init__(
+        self,
+        period_s: float = 0.1,
+        peer: tuple[str, int] | None = None,
+        *,
+        others: bool = True,
+        machine: bool = True,
+        known: tuple[int, ...] = (),
+    ) -> None:
+        self._machine, self._known = machine, known
         self._period_ns = int(period_s * 1e9)
         self._peer = peer
         at = sockets.listening_for(*peer) if peer else frozenset()
@@ -239,9 +250,10 @@ class ProcessTreeMonitor:
         self._host = Host()
         self._surroundings: Surroundings | None = None
         self._neighbours: Neighbours | None = None
-        self._other_loads = OtherLoads(_processes) if others else None
+        self._other_loads = OtherLoads() if others and machine else None
         self._looking = _Paced(_SEARCH_SHARE)
         self._watched: dict[Subject, _Watched] = {}
+        self._followed: set[int] = set()
         self._kept: dict[tuple[Subject, str], KeptSamples] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -258,9 +270,11 @@ class ProcessTreeMonitor:
             first = self._surroundings is None
             if self._surroundings is None:
                 self._surroundings = Surroundings.of(self._host, pid, self._peer[0] if self._peer else None)
-                self._keep_all(self._surroundings.constants())
-                self._neighbours = Neighbours()
+                if self._machine:
+                    self._keep_all(self._surroundings.constants())
+                    self._neighbours = Neighbours()
             self._watched[subject] = watched
+            self._followed.add(pid)  # its tree is empty once it has ended
             self._sample_cpu(subject, watched.tree)
             self._sample_tree(subject, watched)
             self._sample_surroundings(self._surroundings)
@@ -282,8 +296,10 @@ class ProcessTreeMonitor:
             self._thread.join()
         if self._surroundings is not None:
             self._sample_all(whole=True, last=True)
-            self._keep_all(self._surroundings.constants())
-        ours = frozenset(pid for watched in self._watched.values() for pid in watched.tree.members)
+            if self._machine:
+                self._keep_all(self._surroundings.constants())
+        known = (procfs.tree(pid) for pid in self._known)
+        ours = self._followed.union(*(watched.tree.members for watched in self._watched.values()), *known)
         counted = ("machine", "busy_ns") in self._kept
         others = self._neighbours.series(ours) if self._neighbours and counted else ()
         loads = self._other_loads.series(ours) if self._other_loads else ()
@@ -323,14 +339,16 @@ class ProcessTreeMonitor:
 
     def _sample_surroundings(self, surroundings: Surroundings) -> None:
         now, stat = _timed(surroundings.stat)
-        self._keep("machine", now, **surroundings.busy(stat))
+        if self._machine:
+            self._keep("machine", now, **surroundings.busy(stat))
         for subject, watched in self._watched.items():
             self._keep(subject, now, **watched.share.sample(stat))
             if watched.drops is not None:
                 self._keep(subject, time.time_ns(), **watched.drops.sample())
         if self._of_peer is not None:
             self._keep("server", time.time_ns(), **self._of_peer.sample())
-        self._keep_all(surroundings.sample())
+        if self._machine:
+            self._keep_all(surroundings.sample())
 
     def _keep_all(self, of_machine: Iterable[Values]) -> None:
         for values in of_machine:

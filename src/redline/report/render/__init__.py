@@ -10,6 +10,7 @@ from redline.report.outcomes import outcomes
 from redline.report.render import benchmarks, ci, csvfile, html, markdown
 from redline.report.sections import history_page as history_sections
 from redline.report.sections import limit, run
+from redline.report.sections.headline import headline
 from redline.visible import visible
 
 
@@ -27,6 +28,11 @@ def _text(report: AnyReport, medium: Medium) -> Iterable[Section]:
     if isinstance(report, LimitReport):
         return limit.OUTLINE.text(report, medium)
     return run.OUTLINE.text(report, medium)
+
+
+def _headline(report: AnyReport) -> Iterable[Section]:
+    """The verdict of a comparison, with which a comment on a pull request begins."""
+    return () if isinstance(report, LimitReport) else headline(report)
 
 
 def _csv(report: AnyReport) -> bytes:
@@ -47,7 +53,7 @@ RENDERERS: Mapping[str, Renderer] = {
     "html": lambda report: html.render(page(report)),
     "csv": _csv,
     "json": _json,
-    "md": lambda report: markdown.render(_text(report, Medium.MARKDOWN)),
+    "md": lambda report: markdown.render((*_headline(report), *_text(report, Medium.MARKDOWN))),
     "junit": _junit,
     "bmf": benchmarks.bmf,
     "benchmark": benchmarks.smaller_is_better,

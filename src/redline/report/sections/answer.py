@@ -75,6 +75,10 @@ class Said(NamedTuple):
 def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels if nothing is compared."""
     said: Iterable[Line] = ()
+    if (same := report.run.same) is not None:
+        told = line((same.text, "strong"), f": {same.evidence}")
+        yield Section(TITLE, (Prose((told,), listed=True),), anchor="answer")
+        return
     cpu = [*cpu_lines(report)]
     if not report.next_command:  # a screen compares nothing
         compared = any(comparison.verdict or _lacks_verdict(comparison) for comparison in report.comparisons)

@@ -24,6 +24,8 @@ _FEWEST = 3
 def caveats_section(report: Report) -> Iterator[Section]:
     """The caveats of a run."""
     run = report.run
+    if run.same is not None:  # nothing was measured
+        return
     all_of = fmt.count(sum(len(cell.trials) for cell in report.cells), "trial")
     all_of = all_of if run.alone else fmt.count(run.starts, "start")
     yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report), all_of, report)

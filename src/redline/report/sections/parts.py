@@ -139,6 +139,8 @@ def done_text(run: RunReport) -> str:
 
     The time until servers are ready is in it where it is most of the time.
     """
+    if run.same is not None:
+        return "nothing was measured"
     set_up = f", and {fmt.duration(run.setup_seconds * 1e9)} of setting up" if run.setup_seconds else ""
     if run.alone:
         return f"{run.trials_done} of {run.trials_planned} trials{set_up}"

@@ -50,7 +50,7 @@ from redline.suite.schema.types import (
 )
 from redline.suite.schema.way import TlsSchema, WaySchema
 
-OWN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._~-]*$"
+OWN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._~-]*( [A-Za-z0-9._~-]+)*$"
 PROFILES: tuple[Profile, ...] = ("cpu", "wall", "alloc", "lock", "engine")
 MOST_TRIALS = 1_000
 MOST_BUILDS = 100
