@@ -22,6 +22,8 @@ class Behaviour:
     """Sigma of the lognormal response time."""
     trend: float = 0.0
     """Relative growth of the rate (closed) or of the response time (open) over the measurement."""
+    course: tuple[float, ...] = ()
+    """The speed in equal parts of the measurement, relative to that of a steady server."""
     cold_s: float = 0.0
     """Until this long after its first request the server has another speed, `cold_share` of the later speed."""
     cold_share: float = 1.0

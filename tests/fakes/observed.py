@@ -141,6 +141,8 @@ def _rate_and_mean(
 ) -> tuple[float, float]:
     """Requests due per second and mean response time in ns, as far into the measurement as `progress` says."""
     growth = 1.0 + behaviour.trend * (progress - 0.5)
+    if behaviour.course:
+        speed *= behaviour.course[min(int(progress * len(behaviour.course)), len(behaviour.course) - 1)]
     shape = cell.load.shape
     if isinstance(shape, Closed):
         rate = behaviour.rate_per_s * growth * noise * speed

@@ -349,7 +349,7 @@ def _judged(cell: Cell, trial: Trial) -> TrialResult:
 
 def _moments(trial: Trial) -> Iterator[Moment]:
     """Every interval with traffic, at its middle."""
-    for interval, (p50, p99) in zip(trial.intervals, trial.interval_quantiles_ns, strict=True):
+    for interval, (p50, _, p99) in zip(trial.intervals, trial.interval_quantiles_ns, strict=True):
         if interval.lasts_ns > 0 and (interval.counts.completed or p99):
             yield Moment(
                 position=trial.recording.position,

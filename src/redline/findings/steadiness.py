@@ -1,4 +1,4 @@
-"""Findings about whether a trial was steady: its speed, its warm-up, and the length of its answers."""
+"""Findings about whether a trial was steady: its warm-up, and the length of its answers."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from redline.findings.rules import (
-    ALL_BUT_COUNTS,
     TIME_DEPENDENT,
     TOO_CHEAP,
     TOO_SLOW,
@@ -15,83 +14,16 @@ from redline.findings.rules import (
     Rule,
     judges,
 )
-from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
-from redline.model import Cell, Closed, Grade, Open, Traffic
+from redline.findings.warming import LEAST_S, compiler_cores, warm_up
+from redline.model import Cell, Open, Traffic
 from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.quantities import duration, percent
 from redline.stats import Trial
 from redline.stats.distributions import t_tail
-from redline.stats.series import FEWEST_FOR_TREND, trend, two_groups
+from redline.stats.series import trend, two_groups
 
 FEWEST_ANSWERS = 20
 """The fewest answers in an interval: with fewer, an answer that crosses its end weighs too much."""
-
-
-@Rule(
-    "unsteady",
-    when="answers",
-    warn=0.10,
-    invalid=0.50,
-    biases=TIME_DEPENDENT,
-    scatters=True,
-    touches=ALL_BUT_COUNTS,
-)
-def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
-    """Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a Theil-Sen
-    line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
-
-    The mean of what still moves depends on the time. 10% would pass for a difference between servers; past 50% no
-    single state is described. Open loads are invalid by `rate-missed` instead.
-
-    Advice: Warm up longer, measure longer, and look for other work on the machine.
-    """
-    profile = trial.recording.profile
-    if cell.load.changes or (profile is not None and profile.sampled):
-        return None
-    closed = isinstance(cell.load.shape, Closed)
-    values = _speeds(trial, by_rate=closed)
-    if len(values) < FEWEST_FOR_TREND:
-        return _unknown(traffic, len(values))
-    change = trend(values, TREND_P)
-    name = "rate" if closed else "p50 response time"
-    message = (
-        f"The {name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from interval "
-        f"to interval: it was not steady."
-    )
-    return Observation(abs(change), message, at_most=Grade.INVALID if closed else Grade.WARN)
-
-
-STEADINESS_UNKNOWN = Rule(
-    "steadiness-unknown",
-    unit=" intervals",
-    note=0.0,
-    text="""Fewer than seven intervals could be judged.
-
-    With six, even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test.
-
-    Advice: Measure for half a second or longer; open loads need 20 requests in each tenth of that.
-    """,
-)
-
-
-def _unknown(traffic: Traffic, seen: int) -> Observation | None:
-    if traffic.ended != "complete":
-        return None  # another finding reports that it was cut short, and this follows
-    intervals = f"{seen} interval{'' if seen == 1 else 's'}"
-    message = f"Whether it was steady is not known: {intervals} could be judged, and it takes {FEWEST_FOR_TREND}."
-    return Observation(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
-
-
-def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
-    """The rates or the p50s of the measured intervals, without a much shorter last interval."""
-    measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
-    longest = max((interval.lasts_ns for _, interval in measured), default=0)
-    whole = [(i, interval) for i, interval in measured if 0 < interval.lasts_ns >= longest / 2]
-    if by_rate:
-        # Half an answer in place of none, since zero has no logarithm.
-        return [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
-    medians = trial.interval_quantiles_ns
-    return [float(medians[i][0]) for i, interval in whole if interval.counts.outcomes.total >= FEWEST_SAMPLES]
 
 
 NEVER_STEADY = Rule(

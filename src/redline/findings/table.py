@@ -16,6 +16,7 @@ from redline.findings import (
     machine,
     memory,
     network,
+    over_time,
     server,
     steadiness,
 )
@@ -26,7 +27,8 @@ SUBJECTS: dict[str, ModuleType] = {
     "Requests and answers": failed,
     "The load": load,
     "The schedule": arrivals,
-    "Warm-up and steadiness": steadiness,
+    "The course": over_time,
+    "Warm-up and answers": steadiness,
     "The machine": machine,
     "The network": network,
     "The server": server,

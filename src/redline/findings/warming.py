@@ -142,8 +142,8 @@ class TimelineBuilder:
 def timeline_of(cell: Cell, trial: Trial) -> Timeline:
     """The timeline of a trial."""
     growing = TimelineBuilder(cell)
-    medians = [(None, None)] * len(trial.intervals) if cell.load.saturates else trial.interval_quantiles_ns
-    for interval, (p50_ns, _) in zip(trial.intervals, medians, strict=True):
+    medians = [(None, None, None)] * len(trial.intervals) if cell.load.saturates else trial.interval_quantiles_ns
+    for interval, (p50_ns, *_) in zip(trial.intervals, medians, strict=True):
         growing.add(interval, p50_ns)
     return growing.timeline()
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,19 @@ FENCE = 3.0
 
 LEAST_NOISE = 0.005
 """For logarithms: half a percent from point to point always counts as noise."""
+
+STEP_PENALTY = 15.0
+"""The penalty per change over log n, in squared noise, as Barrett et al. chose for similar series."""
+
+SHORTEST_LEVEL = 3
+"""Points of the shortest level: anything shorter is an outlier."""
+
+STEP_ERRORS = 6.0
+"""Standard errors by which neighbouring levels differ. The place of a step is the best of all places, neighbours are
+alike, and tails are long: see `tests/unit/test_stats_series.py`."""
+
+_OF_MEDIAN = 1.2533
+"""The standard error of a normal sample's median over that of its mean."""
 
 _OF_NORMAL = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
@@ -200,6 +214,64 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
     while previous[ends[0]]:
         ends.insert(0, previous[ends[0]])
     return ends
+
+
+@dataclass(frozen=True)
+class Level:
+    """Points `start` to `end` (exclusive) of a series, and their median."""
+
+    start: int
+    end: int
+    median: float
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return self.end - self.start
+
+
+def levels(values: Floats, least: float) -> list[Level]:
+    """The levels of a series in order and without gaps, which differ by at least `least`; a single one if it is steady.
+
+    A level keeps to its own side of the middle between it and its neighbour. Outliers, correlated neighbours and noise
+    make none.
+    """
+    if not len(values):
+        return []
+    smooth = clipped(values)
+    penalty = STEP_PENALTY * math.log(len(values))
+    ends = [0, *level_ends(smooth / noise(smooth), penalty, SHORTEST_LEVEL)]
+    while len(ends) > 2:
+        parts = [Level(a, b, float(np.median(values[a:b]))) for a, b in pairwise(ends)]
+        error = _error_of_a_point(values, parts)
+        weakest, at = min((_surely(values, a, b, error, least), b.start) for a, b in pairwise(parts))
+        if weakest >= STEP_ERRORS:
+            return parts
+        ends.remove(at)
+    return [Level(0, len(values), float(np.median(values)))]
+
+
+def _error_of_a_point(values: Floats, parts: Sequence[Level]) -> float:
+    """The standard deviation of a point around its level, widened as far as neighbouring points are alike."""
+    off = values - np.concatenate([np.full(part.n, part.median) for part in parts])
+    n, fitted = len(values), len(parts)
+    sigma = max(_OF_NORMAL * float(np.median(np.abs(off))) * math.sqrt(n / max(n - fitted, 1)), LEAST_NOISE)
+    off = np.clip(off, -FENCE * sigma, FENCE * sigma)
+    squares = float(off @ off)
+    alike = float(off[1:] @ off[:-1]) / squares + fitted / n if squares else 0.0
+    alike = min(max(alike, 0.0), _MOST_CORRELATION)
+    return sigma * math.sqrt((1 + alike) / (1 - alike))
+
+
+def _surely(values: Floats, before: Level, after: Level, error: float, least: float) -> float:
+    """The difference of neighbouring levels in standard errors; 0 where it is too small, or where they overlap."""
+    apart = abs(after.median - before.median)
+    middle, rises = (before.median + after.median) / 2, after.median > before.median
+    below, above = (before, after) if rises else (after, before)
+    strays = sum(values[below.start : below.end] > middle), sum(values[above.start : above.end] < middle)
+    if apart < least or any(stray > part.n // 10 for stray, part in zip(strays, (below, above), strict=True)):
+        return 0.0
+    return apart / (_OF_MEDIAN * error * math.sqrt(1 / before.n + 1 / after.n))
 
 
 @dataclass(frozen=True)

@@ -79,10 +79,10 @@ class Trial:
         return self.traffic.intervals if self.traffic else ()
 
     @cached_property
-    def interval_quantiles_ns(self) -> list[tuple[int, int]]:
-        """The p50 and p99 of the response time in every interval; 0 without a request."""
+    def interval_quantiles_ns(self) -> list[tuple[int, int, int]]:
+        """The p50, p90 and p99 of the response time in every interval; 0 without a request."""
         table = HistogramTable([interval.response for interval in self.intervals])
-        return [(p50, p99) for p50, p99 in table.quantiles_ns((0.5, 0.99)).tolist()]
+        return [(p50, p90, p99) for p50, p90, p99 in table.quantiles_ns((0.5, 0.9, 0.99)).tolist()]
 
     @cached_property
     def server_cpu_ns(self) -> float | None:

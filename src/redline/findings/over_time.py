@@ -1,0 +1,289 @@
+"""Findings about the course of a measurement: trends, levels, and times in which the server hardly answered."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from redline.findings.rules import ALL_BUT_COUNTS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
+from redline.findings.warming import FEWEST_SAMPLES
+from redline.model import Cell, Closed, Grade, Traffic
+from redline.quantities import duration, percent, rate
+from redline.stats import Trial
+from redline.stats.samples import Floats
+from redline.stats.series import FEWEST_FOR_TREND, Level, levels, noise, slope, trend
+
+LEAST_STEP = math.log1p(0.05)
+"""Levels that differ by less are the same: shared machines wander by a twentieth from second to second."""
+
+MOST_LEVELS_SAID = 4
+"""More levels are said by their range."""
+
+STALL = math.log(2.0)
+"""At a stall the server has at most half of its usual speed."""
+
+STALL_NOISE = 6.0
+"""Standard deviations of the noise from point to point by which a stall is slower as well."""
+
+FEWEST_FOR_PERIOD = 4
+"""Fewer stalls may be equally far from each other by chance."""
+
+SAME_DISTANCE = 0.1
+"""Regular stalls are this share of their mean distance, or one interval, from equal distances, at most."""
+
+RATE, MEDIAN, TAIL = "rate", "p50 response time", "p90 response time"
+
+
+@dataclass(frozen=True)
+class Course:
+    """The log of the server's speed in each measured interval: its rate, or 1 / a quantile of response times.
+
+    Starts and ends are seconds since the measurement began.
+    """
+
+    name: str
+    starts_s: tuple[float, ...]
+    ends_s: tuple[float, ...]
+    speeds: Floats
+    requests: tuple[int, ...]
+
+    def written(self, speed: float) -> str:
+        """A speed, as readers know it."""
+        return rate(math.exp(speed)) if self.name == RATE else duration(math.exp(-speed))
+
+
+def course(trial: Trial, traffic: Traffic, name: str) -> Course:
+    """The course of the rate, or of a quantile of response times, without a much shorter last interval."""
+    measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
+    longest = max((interval.lasts_ns for _, interval in measured), default=0)
+    whole = [(i, interval) for i, interval in measured if 0 < interval.lasts_ns >= longest / 2]
+    if name == RATE:
+        # Half an answer in place of none, since zero has no logarithm.
+        speeds = [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
+    else:
+        whole = [(i, interval) for i, interval in whole if interval.counts.outcomes.total >= FEWEST_SAMPLES]
+        column = 0 if name == MEDIAN else 1
+        speeds = [1.0 / max(trial.interval_quantiles_ns[i][column], 1) for i, _ in whole]
+    since_ns = traffic.measure_start_ns
+    return Course(
+        name,
+        tuple((interval.start_ns - since_ns) / 1e9 for _, interval in whole),
+        tuple((interval.end_ns - since_ns) / 1e9 for _, interval in whole),
+        np.log(speeds),
+        tuple(interval.counts.outcomes.total for _, interval in whole),
+    )
+
+
+UNSTEADY = Rule(
+    "unsteady",
+    warn=0.10,
+    invalid=0.50,
+    biases=TIME_DEPENDENT,
+    scatters=True,
+    touches=ALL_BUT_COUNTS,
+    text="""Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a
+    Theil-Sen line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
+
+    The mean of what still moves depends on the time. 10% would pass for a difference between servers; past 50% no
+    single state is described. Open loads are invalid by `rate-missed` instead.
+
+    Advice: Warm up longer, measure longer, and look for other work on the machine.
+    """,
+)
+
+_LEVELS = """A level is a stretch of at least three intervals; its neighbours are six standard errors and 5% away. A
+    steady server with noise of 10% has two levels once in 1,000 times.
+
+    Advice: Each level is a result of its own. See what happened at that time: on the timeline, in the server's log, its
+    memory and its collector, and other work on the machine. Then measure one of them.
+    """
+
+RATE_CHANGED = Rule(
+    "rate-changed",
+    note=0.05,
+    warn=0.10,
+    invalid=0.50,
+    biases=TIME_DEPENDENT,
+    scatters=True,
+    touches=ALL_BUT_COUNTS,
+    text=f"""*Closed loads.* The rate had one level and then another; how far the highest is above the lowest.
+
+    {_LEVELS}""",
+)
+
+LATENCY_CHANGED = Rule(
+    "latency-changed",
+    note=0.05,
+    warn=0.10,
+    invalid=0.50,
+    biases=TIME_DEPENDENT,
+    scatters=True,
+    touches={"response times": "unknown", "service times": "unknown"},
+    text=f"""*Open loads.* The p50 had one level and then another; how far the highest is above the lowest. A percentile
+    of both together is a time that hardly any request took.
+
+    {_LEVELS}""",
+)
+
+STALLED = Rule(
+    "stalled",
+    note=0.002,
+    warn=0.05,
+    biases=TIME_DEPENDENT,
+    scatters=True,
+    text="""Intervals with at most half of the usual rate (closed loads), or with twice the usual p90 (open loads), six
+    standard deviations of the noise away: the share of the answers that it cost, or of the requests that it delayed.
+
+    The numbers include it, and another measurement would have another share of it.
+
+    Advice: See what happened at these times: a collector, a flush to the disk, a timer, other work on the machine.
+    Measure over many of them, or compare without them.
+    """,
+)
+
+STEADINESS_UNKNOWN = Rule(
+    "steadiness-unknown",
+    unit=" intervals",
+    note=0.0,
+    text="""Fewer than seven intervals could be judged.
+
+    With six, even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test.
+
+    Advice: Measure for half a second or longer; open loads need 20 requests in each tenth of that.
+    """,
+)
+
+
+@judges("answers")
+def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation]:
+    """Findings about levels, a trend and stalls; none about a load that changes by design."""
+    profile = trial.recording.profile
+    if cell.load.changes or (profile is not None and profile.sampled):
+        return
+    closed = isinstance(cell.load.shape, Closed)
+    seen = course(trial, traffic, RATE if closed else MEDIAN)
+    if len(seen.speeds) < FEWEST_FOR_TREND:
+        if traffic.ended == "complete":  # otherwise another finding reports that it was cut short, and this follows
+            yield _unknown(len(seen.speeds))
+        return
+    found = levels(seen.speeds, LEAST_STEP)
+    if len(found) > 1 and explains(found, seen.speeds):
+        yield _levels(seen, found)
+    elif change := trend(np.exp(seen.speeds) if closed else np.exp(-seen.speeds), TREND_P):
+        message = (
+            f"The {seen.name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from "
+            f"interval to interval: it was not steady."
+        )
+        at_most = Grade.INVALID if closed else Grade.WARN
+        yield Observation(abs(change), message, rule=UNSTEADY, at_most=at_most)
+    yield from _stalls(seen if closed else course(trial, traffic, TAIL))
+
+
+def _unknown(seen: int) -> Observation:
+    intervals = f"{seen} interval{'' if seen == 1 else 's'}"
+    message = f"Whether it was steady is not known: {intervals} could be judged, and it takes {FEWEST_FOR_TREND}."
+    return Observation(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
+
+
+def explains(found: Sequence[Level], speeds: Floats) -> bool:
+    """Whether levels describe a series better than a straight line does, by Schwarz's criterion."""
+    n, at = len(speeds), np.arange(len(speeds))
+    stepped = speeds - np.concatenate([np.full(level.n, level.median) for level in found])
+    sloping = speeds - slope(range(n), speeds) * at
+    sloping -= np.median(sloping)
+
+    def criterion(off: Floats, parameters: int) -> float:
+        return n * math.log(max(float(np.mean(np.abs(off))), 1e-9)) * 2 + parameters * math.log(n)
+
+    return criterion(stepped, 2 * len(found) - 1) < criterion(sloping, 2)
+
+
+def _levels(seen: Course, found: Sequence[Level]) -> Observation:
+    speeds = [level.median for level in found]
+    apart = math.expm1(max(speeds) - min(speeds))
+    first = f"The {seen.name} was {seen.written(speeds[0])} until {_at(seen.ends_s[found[0].end - 1])}"
+    if len(found) <= MOST_LEVELS_SAID:
+        between = (f"{seen.written(level.median)} until {_at(seen.ends_s[level.end - 1])}" for level in found[1:-1])
+        said = ", then ".join((first, *between, seen.written(speeds[-1])))
+    else:
+        low, high = sorted((min(speeds), max(speeds)), reverse=seen.name != RATE)
+        said = f"{first}, and changed {len(found) - 2} more times between {seen.written(low)} and {seen.written(high)}"
+    rule = RATE_CHANGED if seen.name == RATE else LATENCY_CHANGED
+    return Observation(apart, f"{said}: it was not steady.", rule=rule)
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Intervals in which the server had at most half of its usual speed, and the slowest of them."""
+
+    start_s: float
+    end_s: float
+    speed: float
+
+
+def stalls(seen: Course) -> list[Stall]:
+    """The stalls of a course, in order. What lasts for at least three intervals, and a quarter of all, is a level."""
+    speeds = seen.speeds
+    usual = _usual(speeds)
+    slow = usual - speeds > max(STALL, STALL_NOISE * noise(speeds))
+    made: list[Stall] = []
+    for i in np.flatnonzero(slow).tolist():
+        start_s, end_s, speed = seen.starts_s[i], seen.ends_s[i], float(speeds[i])
+        if made and i and slow[i - 1]:
+            start_s, speed = made[-1].start_s, min(made.pop().speed, speed)
+        made.append(Stall(start_s, end_s, speed))
+    return made
+
+
+def _usual(speeds: Floats) -> Floats:
+    """The level at each interval: of levels that are shorter than a quarter of the measurement, that before them."""
+    usual = np.empty(len(speeds))
+    last = max(levels(speeds, LEAST_STEP), key=lambda level: level.n).median
+    for level in levels(speeds, LEAST_STEP):
+        last = level.median if level.n >= len(speeds) / 4 else last
+        usual[level.start : level.end] = last
+    return usual
+
+
+def _stalls(seen: Course) -> Iterator[Observation]:
+    if len(seen.speeds) < FEWEST_FOR_TREND or not (made := stalls(seen)):
+        return
+    during = [any(stall.start_s <= at < stall.end_s for stall in made) for at in seen.starts_s]
+    usual = float(np.median(seen.speeds[~np.array(during)]))
+    requests = np.array(seen.requests, dtype=float)
+    if seen.name == RATE:
+        missing = sum(1 - math.exp(speed - usual) for speed, slow in zip(seen.speeds, during, strict=True) if slow)
+        cost, costs = missing / len(during), "of the answers are missing"
+    else:
+        cost, costs = float(requests[during].sum() / requests.sum()), "of the requests fell into it"
+    slowest = seen.written(min(stall.speed for stall in made))
+    moved = f"the {seen.name} {'fell' if seen.name == RATE else 'rose'} from {seen.written(usual)} to {slowest}"
+    message = f"{_when(made, seen)}, {moved}: {percent(cost)} {costs}."
+    yield Observation(cost, message, rule=STALLED)
+
+
+def _when(made: Sequence[Stall], seen: Course) -> str:
+    longest = duration(max(stall.end_s - stall.start_s for stall in made) * 1e9)
+    first = _at(made[0].start_s)
+    if len(made) == 1:
+        return f"For {longest} from {first} on"
+    if period := regular(made, seen.ends_s[0] - seen.starts_s[0]):
+        return f"Every {duration(period * 1e9)} from {first} on, {len(made)} times, for {longest} at most"
+    return f"{len(made)} times, first at {first} and last at {_at(made[-1].start_s)}, for {longest} at most"
+
+
+def regular(made: Sequence[Stall], step_s: float) -> float | None:
+    """The time from stall to stall in seconds, if all are equally far from the next; None otherwise."""
+    if len(made) < FEWEST_FOR_PERIOD:
+        return None
+    middles = [(stall.start_s + stall.end_s) / 2 for stall in made]
+    period = (middles[-1] - middles[0]) / (len(made) - 1)
+    off = max(abs(b - a - period) for a, b in pairwise(middles))
+    # Two steps at least: two in a row are no pattern.
+    return period if off <= max(SAME_DISTANCE * period, step_s) and period >= 3 * step_s else None
+
+
+def _at(seconds: float) -> str:
+    return duration(seconds * 1e9) if seconds else "its beginning"
