@@ -21,5 +21,13 @@ from redline.findings.trial import (
     servers_doing,
     usable,
 )
-from redline.findings.validity import Touch, Touched, is_late_at, left_by_all, touched_by
+from redline.findings.validity import (
+    Touch,
+    Touched,
+    ends_early,
+    is_late_at,
+    left_by_all,
+    touched_by,
+    until_cut,
+)
 from redline.findings.warming import warm_up

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.findings.load import rate_missed, send_lateness
+from redline.findings.load import cut_short, rate_missed, send_lateness
 from redline.findings.table import RULES
 from redline.model import Cell, Finding, Grade, Histogram, Numbers, Open
 from redline.model.percentile import Effect
@@ -35,6 +35,16 @@ def touched_by(cell: Cell, findings: Sequence[Finding]) -> Touched:
             left = "unknown" if leaves == "at most" and not _is_scheduled(cell) else leaves
             touches.setdefault(numbers, []).append(Touch(left, finding))
     return {numbers: touch for numbers, some in touches.items() if (touch := left_by_all(some))}
+
+
+def ends_early(findings: Sequence[Finding]) -> bool:
+    """Whether a trial was not measured to its end: it failed, or was cut short."""
+    return any(finding.grade is Grade.INVALID and RULES[finding.kind].ends for finding in findings)
+
+
+def until_cut(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings that touch what was measured until the load was cut short, for the trial by itself."""
+    return tuple(finding for finding in findings if finding.kind != cut_short.kind)
 
 
 def left_by_all(touches: Sequence[Touch]) -> Touch | None:

@@ -438,7 +438,7 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
 def level(cell: CellReport) -> str:
     """`hyper answers 96.0 k/s ±0.7%, p99 1.38 ms ±2.5%, CPU per request 17.7 µs ±0.9%`."""
     known = {metric: fmt.with_spread(estimate) for metric, estimate in cell.known.items()}
-    known |= {metric: fmt.bound_words(bound) for metric, bound in cell.bounds.items()}
+    known |= {metric: bound.words for metric, bound in cell.bounds.items()}
     parts = [
         f"{'answers' if metric is Metric.THROUGHPUT else fmt.label(metric)} {known[metric]}"
         for metric in (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)

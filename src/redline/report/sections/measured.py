@@ -108,7 +108,7 @@ def _amounts(
     for metric in metrics:
         estimate = estimates.get(metric)
         if bound := bounds.get(metric):
-            yield fmt.bound_words(bound)
+            yield bound.words
             continue
         yield (
             TextCell((line(fmt.amount(estimate.value, estimate.unit), (f" {fmt.interval(estimate)}", "dim")),))

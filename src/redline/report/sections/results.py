@@ -136,9 +136,7 @@ def _bounded(bound: Bound) -> ScoreCell:
     """What is known in place of a metric: `≤ 12.0 ms (≥ 3.10 ms)`."""
     ends = [end for end in (bound.at_most, bound.at_least) if end is not None]
     least = f"(≥ {fmt.amount(ends[1], bound.unit)})" if len(ends) == 2 and ends[1] else ""
-    return ScoreCell(
-        fmt.bound_sign(bound), least, fmt.bound_words(bound), place=next(iter(ends), None), why=bound.reason
-    )
+    return ScoreCell(fmt.bound_sign(bound), least, bound.words, place=next(iter(ends), None), why=bound.reason)
 
 
 def ranks_of(report: Report) -> dict[str, str]:
