@@ -66,18 +66,20 @@ def test_the_laws_of_ranks(found: dict[str, Estimate], higher: bool) -> None:
     assert {place.cell_id for place in ranked} == set(found)
     assert [place.rank for place in ranked] == sorted(place.rank for place in ranked)
     assert not ranked or ranked[0].rank == 1
-    values = [place.estimate.value for place in ranked]
+    levels = [place.estimate for place in ranked if place.estimate]
+    assert len(levels) == len(ranked)
+    values = [level.value for level in levels]
     assert values == sorted(values, reverse=higher)
     for position, place in enumerate(ranked, start=1):
-        leader = ranked[place.rank - 1].estimate
+        leader, own = levels[place.rank - 1], levels[position - 1]
         assert place.rank <= position
         assert ranked[place.rank - 1].rank == place.rank
         assert leader.low is not None
         assert leader.high is not None
-        assert place.estimate.low is not None
-        assert place.estimate.high is not None
-        assert place.estimate.low <= leader.high
-        assert leader.low <= place.estimate.high
+        assert own.low is not None
+        assert own.high is not None
+        assert own.low <= leader.high
+        assert leader.low <= own.high
 
 
 def compared(cell: str, baseline: str, low: float, high: float, verdict: Verdict | None = None) -> Comparison:

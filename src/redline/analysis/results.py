@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 
 from redline.analysis.bounds import Times, bound_by, load_bounds
 from redline.analysis.memory import memory_report
@@ -94,6 +95,7 @@ class CellResult:
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _merged: dict[tuple[int, ...], Merged] = field(default_factory=dict, compare=False, repr=False)
     _bounds: dict[Metric, Bound | None] = field(default_factory=dict, compare=False, repr=False)
+    _reaches: dict[Metric, tuple[float, float] | None] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -154,6 +156,24 @@ class CellResult:
         if metric not in self._bounds:
             self._bounds[metric] = None if self.valid or self.having(metric) else self._bound(metric)
         return self._bounds[metric]
+
+    def reach(self, metric: Metric) -> tuple[float, float] | None:
+        """Where a metric lies that is only bounded: up to the end of what was measured, with its interval, or from it.
+
+        None without a bound from one side, or without an interval.
+        """
+        if metric not in self._reaches:
+            self._reaches[metric] = self._reach(metric)
+        return self._reaches[metric]
+
+    def _reach(self, metric: Metric) -> tuple[float, float] | None:
+        left, bound = left_by_all([touch for trial in self.whole if (touch := trial.touch(metric))]), self.bound(metric)
+        if left is None or bound is None or not bound.says_something:
+            return None
+        measured = estimate(sample_of([trial.numbers for trial in self.whole], metric), metric).interval
+        if measured is None:
+            return None
+        return (0.0, measured[1]) if left.leaves == "at most" else (measured[0], inf)
 
     def _bound(self, metric: Metric) -> Bound | None:
         """A bound by all whole trials, if all of them are known or bounded from the same side."""
@@ -233,6 +253,7 @@ def cell_results(run: Run, *, timed: bool = False) -> Iterator[tuple[str, CellRe
         rate = _rate_per_s(result)
         if cell.role == "ceiling" and rate:
             ceilings[key] = rate
+        result.reach(cell.load.primary_metric)  # while its histograms are decoded
         yield cell_id, result
         result.release()
 
@@ -395,11 +416,10 @@ def _bounds_of(traffic: Traffic | None, touched: Touched, findings: Sequence[Fin
     if traffic is None:
         return {}
     known = load_bounds(touched, Times.of([traffic], findings), traffic.rate_per_s, 0.0)
-    return {
-        metric: known[metric]
-        for metric in (Metric.THROUGHPUT, Metric.P50, Metric.P99)
-        if metric in known and known[metric].says_something
-    }
+    if touch := touched.get("CPU and memory"):
+        known[Metric.CPU_PER_REQUEST] = bound_by(touch, Metric.CPU_PER_REQUEST)
+    by_trial = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
+    return {metric: known[metric] for metric in by_trial if metric in known}
 
 
 def _moments(trial: Trial, *, timed: bool) -> Iterator[Moment]:

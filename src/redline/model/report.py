@@ -415,7 +415,8 @@ class Place(Frozen):
 
     rank: int = Field(ge=1)
     cell_id: str
-    estimate: Estimate = Field(description="by trials of the server alone")
+    estimate: Estimate | None = Field(description="by trials of the server alone; null if only a bound is known")
+    bound: Bound | None = omitted_if_default(None, "what is known in place of the estimate, which decides the place")
     ratio: Estimate | None = omitted_if_default(None, "to its baseline; it determines the place")
     in_duets: bool = omitted_if_default(default=False, description="whether that ratio is from duets")
 
@@ -423,7 +424,7 @@ class Place(Frozen):
 class Ranking(Frozen):
     """The subjects of a scenario and load with the same setting, best first in the load's primary metric.
 
-    Only valid cells with an interval are ranked.
+    Ranked are cells whose number has an interval, or a bound that decides its place.
     """
 
     scenario: str
@@ -431,6 +432,7 @@ class Ranking(Frozen):
     setting: str = Field(description="such as `interceptor=off`; empty if no shared option varies")
     metric: Metric
     places: tuple[Place, ...]
+    without: dict[str, str] = omitted_if_default({}, "why other cells are not ranked, by their ids")
 
 
 class PairSpeed(Frozen):

@@ -45,7 +45,7 @@ class Bound(Frozen):
 
     @property
     def unknown(self) -> str:
-        """`not known: it is at most 12.0 ms. At p99 the engine …`"""
+        """`not known: it is at most 12.0 ms. At p99 the engine …`."""
         said = f"it is {self.words}. " if self.says_something else ""
         return f"not known: {said}{self.reason}"
 
