@@ -55,9 +55,16 @@ from tests.fakes.recordings import (
 TOUCHED = "a.layer"
 CHAIN = {"a.layer": "a.base", "a.top": "a.layer"}
 LATE = replace(GOOD, lateness_ns=150_000.0)
-KINDS: tuple[FindingKind, ...] = tuple(
-    kind for kind, rule in RULES.items() if rule.invalid is not None and rule.touches
-)
+TOUCHING = tuple(rule for rule in RULES.values() if rule.invalid is not None and rule.touches)
+
+
+def _way(rule: Rule) -> tuple[object, ...]:
+    """All that consumers ask of a rule."""
+    return frozenset(rule.touches.items()), rule.blames == "server", rule.ends
+
+
+KINDS: tuple[FindingKind, ...] = tuple({_way(rule): rule.kind for rule in TOUCHING}.values())
+"""A rule for each way in which rules touch numbers."""
 METRICS = tuple(SHOWN)
 Left = Mapping[Metric, Effect | None]
 
