@@ -57,7 +57,7 @@ def test_the_numbers_of_whole_trials_stay_with_their_number(ending: str) -> None
     why = next(f.message for f in cell.findings if f.position == cell.trials[1].position and f.grade is Grade.INVALID)
     texts = (str(RunResult(report, None)), *(RENDERERS[name](report).decode() for name in ("md", "html")))
     for text in (" ".join(text.split()) for text in texts):
-        assert "rust.hyper: its numbers rest on 1 of 2 trials; the others ended early." in text
+        assert "rust.hyper: its numbers rest on 1 of 2 trials; the others failed, or were cut short." in text
         assert "has no valid result" not in text
     assert f"trial 2: {why}" in " ".join(texts[0].split())
 
@@ -70,7 +70,7 @@ def test_a_trial_that_was_cut_keeps_its_own_numbers() -> None:
     assert trial.outcomes
     assert trial.seconds == pytest.approx(0.3, rel=0.2)
     text = " ".join(str(RunResult(report_of(CUT), None)).split())
-    assert f"Until then: {trial.outcomes.ok:,} ok in " in text
+    assert f"It measured {trial.outcomes.ok:,} ok in " in text
 
 
 def test_a_server_that_died_has_counts_and_no_speed_of_that_trial() -> None:

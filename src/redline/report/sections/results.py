@@ -247,21 +247,24 @@ def _ended_early(cell: CellReport) -> Iterator[str]:
     others = () if cell.valid else cell.ended_early
     if others and cell.known:
         rest, every = len(cell.trials) - len(others), fmt.count(len(cell.trials), "trial")
-        yield f"{cell.server}: its numbers rest on {rest} of {every}; the others ended early."
+        yield f"{cell.server}: its numbers rest on {rest} of {every}; the others failed, or were cut short."
+    elif not any(trial.rate_per_s for trial in others):
+        return  # the row says why nothing is known
     for trial in others:
         grave = (f for f in cell.findings if f.position == trial.position and f.grade is Grade.INVALID)
         why = next((finding.message for finding in grave), trial.failure)
-        known = f" Until then: {_until_then(trial)}." if trial.seconds and trial.outcomes else ""
-        yield f"{cell.server}, trial {trial.round + 1}: {why}{known}"
+        yield f"{cell.server}, trial {trial.round + 1}: {why}{_own(trial)}"
 
 
-def _until_then(trial: TrialReport) -> str:
-    """`5,234 ok, 12 in flight in 600 ms, 8.72 k/s, p50 1.02 ms`: what was measured of a trial until it ended."""
+def _own(trial: TrialReport) -> str:
+    """` It measured 5,234 ok, 12 in flight in 600 ms, 8.72 k/s, p50 1.02 ms.`; empty if it counted nothing."""
     ended = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in trial.outcomes or () if n]
-    said = [f"{', '.join(ended) or 'no request'} in {fmt.duration((trial.seconds or 0.0) * 1e9)}"]
+    if not ended or not trial.seconds:
+        return ""
+    said = [f" It measured {', '.join(ended)} in {fmt.duration(trial.seconds * 1e9)}"]
     said += [fmt.rate(trial.rate_per_s)] if trial.rate_per_s is not None else []
     times = {"p50": trial.p50_ns, "p99": trial.p99_ns}
-    return ", ".join((*said, *(f"{name} {fmt.duration(ns)}" for name, ns in times.items() if ns is not None)))
+    return ", ".join((*said, *(f"{name} {fmt.duration(ns)}" for name, ns in times.items() if ns is not None))) + "."
 
 
 def row_notes(group: Group) -> Iterator[str]:
