@@ -14,8 +14,10 @@ import pytest
 from redline.analysis import build_report, results
 from redline.analysis.capacity import capacities
 from redline.analysis.history import see
+from redline.analysis.objectives import objective_results
 from redline.api.amounts import BoundedAmount
 from redline.api.levels import level_of
+from redline.cli import load_view
 from redline.errors import NotKnownError
 from redline.findings import RULES, Rule
 from redline.findings.trial import judge_trial
@@ -42,6 +44,7 @@ from redline.report.sections.answer import level
 from redline.report.sections.curves import distribution, has_curves
 from redline.report.sections.results import level_score
 from redline.stats import Trial
+from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import (
     SATURATE,
@@ -66,6 +69,7 @@ def _way(rule: Rule) -> tuple[object, ...]:
 KINDS: tuple[FindingKind, ...] = tuple({_way(rule): rule.kind for rule in TOUCHING}.values())
 """A rule for each way in which rules touch numbers."""
 METRICS = tuple(SHOWN)
+OBJECTIVES = parse_objectives("p99 < 1s") + parse_objectives("p99 < 1us")
 Left = Mapping[Metric, Effect | None]
 
 
@@ -96,7 +100,7 @@ def chain_run(late: bool) -> Run:
     servers = {"a.base": GOOD, TOUCHED: LATE if late else GOOD, "a.top": replace(GOOD, rate_per_s=12_000.0)}
     run = simulated_run(servers, trials=4, loads=(SATURATE, STEADY), baseline=None, ceiling=None)
     plan = run.manifest.plan
-    suite = plan.suite.model_copy(update={"baselines": CHAIN})
+    suite = plan.suite.model_copy(update={"baselines": CHAIN, "objectives": OBJECTIVES})
     manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"suite": suite})})
     return run.model_copy(update={"manifest": manifest})
 
@@ -284,6 +288,57 @@ def test_capacities_and_histories(kind: FindingKind) -> None:
     assert known or kind in found.missing[slug]
     (sight,) = (sight for sight in seen.cells.values() if sight.slug == slug)
     assert isinstance(sight.levels[Metric.THROUGHPUT], str) is not known
+
+
+@every_rule
+def test_objectives_of_runs_are_decided_by_bounds_alone(kind: FindingKind) -> None:
+    cell, rule = touched_cell(kind, "steady"), RULES[kind]
+    far, near = (result.state for result in cell.objectives)
+    leaves = left_of(rule, "steady")[Metric.P99]
+    if rule.blames == "server":
+        assert {far, near} == {"missed"}  # by the trials that it lost
+    elif leaves is None:
+        assert (far, near) == ("met", "missed")
+    elif leaves == "at most":
+        bound = cell.bounds[Metric.P99]
+        assert bound.at_most is not None
+        assert bound.at_least is not None
+        assert 1e3 < bound.at_least <= bound.at_most < 1e9
+        assert (far, near) == ("met", "missed")
+        middle = OBJECTIVES[0].model_copy(update={"limit": (bound.at_least + bound.at_most) / 2})
+        run = chain_run(late=True)
+        with patch.object(results, "judge_trial", _injecting(kind, "steady")):
+            (result,) = objective_results(results.judge_run(run)[cell.cell_id], [middle])
+        assert result.state == "not known"
+        assert "the engine was late" in result.reason
+    else:
+        assert {far, near} == {"not known"}
+    for result in cell.objectives:
+        assert result.state != "not known" or result.reason
+
+
+@every_rule
+def test_loads_python_and_objectives_agree(kind: FindingKind) -> None:
+    cell, rule = simulated_cell(load=STEADY), RULES[kind]
+    recording = simulated_recording(cell, _behaviour(kind))
+    made = Finding(kind=kind, grade=Grade.INVALID, message=f"Because of {kind}.", advice="Mend it.", cell_id=cell.id)
+    with patch.object(load_view, "judge", lambda _cell, _recording: (made,)):
+        result = load_view.load_result("http://127.0.0.1/", cell, recording, OBJECTIVES)
+    leaves = left_of(rule, "steady")[Metric.P99]
+    states = [one.state for one in result.objectives]
+    if rule.blames == "server":
+        assert set(states) == {"missed"}
+    elif leaves == "at most":
+        assert (states[0], states[1]) == ("met", "missed")
+        p99 = BoundedAmount(
+            "p99", "ns", (result.bounds[Metric.P99].at_least, result.bounds[Metric.P99].at_most), ("", "")
+        )
+        assert p99 < "1s"
+        assert not p99 < "1us"
+    elif leaves is None:
+        assert (states[0], states[1]) == ("met", "missed")
+    else:
+        assert set(states) == {"not known"}
 
 
 def _variants() -> Iterable[Variant]:
