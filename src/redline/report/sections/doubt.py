@@ -118,7 +118,7 @@ def scatter(cell: CellReport) -> float | None:
     """The standard deviation of its trials relative to their mean, in the metric that a server can improve."""
     metric = Metric.P99 if is_open(cell.load_text) else Metric.THROUGHPUT
     values = list(dots.by_round(cell, metric).values())
-    return stdev(values) / mean(values) if len(values) >= _FEWEST else None
+    return stdev(values) / mean(values) if cell.shows_numbers and len(values) >= _FEWEST else None
 
 
 def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
