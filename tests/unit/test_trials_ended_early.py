@@ -28,7 +28,7 @@ P99 = Objective(metric="p99", below=True, limit=1e9, text="p99 < 1s")
 
 
 def report_of(behaviour: Behaviour, trials: int = 2, ended: int = 1, load: Load = SATURATE) -> Report:
-    """Of so many trials of a server, the last ones ended early."""
+    """A report of two servers; the last of the first one's trials ended early."""
     run = simulated_run(
         {"rust.hyper": GOOD, "rust.axum": GOOD}, trials=trials, loads=(load,), ceiling=None, objectives=(P99,)
     )

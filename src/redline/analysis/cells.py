@@ -125,7 +125,7 @@ def _trials(result: CellResult) -> Iterator[TrialReport]:
     for trial in result.trials:
         report = trial.report
         partly = not report.used and report.position in some
-        yield report.model_copy(update={"partly": True}) if partly else report
+        yield report.counted_in_part() if partly else report
 
 
 def _timeline(result: CellResult) -> Iterator[Moment]:

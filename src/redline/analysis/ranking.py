@@ -93,7 +93,7 @@ def with_bounds(ranked: tuple[Place, ...], bounded: Sequence[Bounded], *, higher
     if not ends and max((c.reach[1] for c in below), default=math.inf) >= min((c.reach[0] for c in above), default=0.0):
         return ranked  # no number, and bounds that do not tell any of them apart
     first, last = (above, below) if higher_is_better else (below, above)
-    moved = [place.model_copy(update={"rank": place.rank + len(first)}) for place in ranked]
+    moved = [place.after(len(first)) for place in ranked]
     after = len(first) + len(moved) + 1
     return (
         *(Place(rank=1, cell_id=cell.cell_id, estimate=None, bound=cell.bound) for cell in first),

@@ -103,6 +103,10 @@ class TrialReport(Frozen):
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
+    def counted_in_part(self) -> "TrialReport":
+        """The same trial, on which some of the estimates of its cell rest."""
+        return self.model_copy(update={"partly": True})
+
 
 class PartReport(Frozen):
     """CPU cost of the server alone, or of a proxy in front of it."""
@@ -189,9 +193,7 @@ class CellReport(Frozen):
     trials_planned: int
     trials: tuple[TrialReport, ...]
     estimates: dict[Metric, Estimate]
-    bounds: dict[Metric, Bound] = omitted_if_default(
-        {}, "of an invalid cell: what is known in place of numbers that its findings hide; absent in earlier reports"
-    )
+    bounds: dict[Metric, Bound] = omitted_if_default({}, "what is known in place of numbers that findings hide")
     counts: Counts = Field(description="sums over the used trials; of an invalid cell over all of them")
     answers: dict[str, int] = omitted_if_default(
         {}, "complete answers over the used trials by status: `200` where all requests expect it, else `5xx`"
@@ -419,6 +421,10 @@ class Place(Frozen):
     bound: Bound | None = omitted_if_default(None, "what is known in place of the estimate, which decides the place")
     ratio: Estimate | None = omitted_if_default(None, "to its baseline; it determines the place")
     in_duets: bool = omitted_if_default(default=False, description="whether that ratio is from duets")
+
+    def after(self, others: int) -> "Place":
+        """The same place behind so many others."""
+        return self.model_copy(update={"rank": self.rank + others})
 
 
 class Ranking(Frozen):

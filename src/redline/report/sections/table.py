@@ -214,6 +214,7 @@ def _trial(trial: TrialReport) -> Iterator[TableCell]:
 def _rate(trial: TrialReport) -> str:
     if trial.rate_per_s is not None:
         return fmt.rate(trial.rate_per_s)
-    if bound := trial.bounds.get(Metric.THROUGHPUT):
+    answered = trial.outcomes is None or trial.outcomes.ok
+    if answered and (bound := trial.bounds.get(Metric.THROUGHPUT)):
         return fmt.bound_sign(bound)
     return "" if trial.failure else fmt.NO_ANSWERS
