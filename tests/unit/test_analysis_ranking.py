@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis import build_report
-from redline.analysis.ranking import places
-from redline.model import Closed, Comparison, Estimate, Metric, Open, Option, Place, Run, Share, Think, Verdict
+from redline.analysis.ranking import Bounded, places, with_bounds
+from redline.model import Bound, Closed, Comparison, Estimate, Metric, Open, Option, Place, Run, Share, Think, Verdict
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
@@ -66,18 +66,20 @@ def test_the_laws_of_ranks(found: dict[str, Estimate], higher: bool) -> None:
     assert {place.cell_id for place in ranked} == set(found)
     assert [place.rank for place in ranked] == sorted(place.rank for place in ranked)
     assert not ranked or ranked[0].rank == 1
-    values = [place.estimate.value for place in ranked]
+    levels = [place.estimate for place in ranked if place.estimate]
+    assert len(levels) == len(ranked)
+    values = [level.value for level in levels]
     assert values == sorted(values, reverse=higher)
     for position, place in enumerate(ranked, start=1):
-        leader = ranked[place.rank - 1].estimate
+        leader, own = levels[place.rank - 1], levels[position - 1]
         assert place.rank <= position
         assert ranked[place.rank - 1].rank == place.rank
         assert leader.low is not None
         assert leader.high is not None
-        assert place.estimate.low is not None
-        assert place.estimate.high is not None
-        assert place.estimate.low <= leader.high
-        assert leader.low <= place.estimate.high
+        assert own.low is not None
+        assert own.high is not None
+        assert own.low <= leader.high
+        assert leader.low <= own.high
 
 
 def compared(cell: str, baseline: str, low: float, high: float, verdict: Verdict | None = None) -> Comparison:
@@ -251,3 +253,34 @@ def test_loads_whose_rate_is_not_the_same_for_all_are_not_ranked(run: Run) -> No
     manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
     report = build_report(run.model_copy(update={"manifest": manifest}))
     assert [ranking.load for ranking in report.rankings] == ["saturate"]
+
+
+def bounded(name: str, low: float, high: float) -> Bounded:
+    open_end = high == float("inf")
+    ends = {"at_least": low} if open_end else {"at_most": high}
+    return Bounded(name, Bound(**ends, unit="1/s", finding="send-lateness", reason="Late."), (low, high))
+
+
+@pytest.mark.parametrize(
+    ("reach", "higher", "expected"),
+    [
+        ((0.0, 69.0), False, [("x", 1), ("d", 2), ("c", 2), ("b", 2), ("a", 5)]),
+        ((0.0, 69.0), True, [("a", 1), ("b", 1), ("c", 3), ("d", 3), ("x", 5)]),
+        ((111.0, float("inf")), True, [("x", 1), ("a", 2), ("b", 2), ("c", 4), ("d", 4)]),
+        ((0.0, 71.0), False, [("d", 1), ("c", 1), ("b", 1), ("a", 4)]),
+        ((100.0, float("inf")), True, [("a", 1), ("b", 1), ("c", 3), ("d", 3)]),
+    ],
+    ids=["at most, first", "at most, last", "at least, first", "at most, undecided", "at least, undecided"],
+)
+def test_a_bound_is_ranked_only_where_it_decides(
+    reach: tuple[float, float], higher: bool, expected: list[tuple[str, int]]
+) -> None:
+    ranked = places(FOUR, higher_is_better=higher)
+    assert ranks(with_bounds(ranked, [bounded("x", *reach)], higher_is_better=higher)) == expected
+
+
+def test_bounds_alone_are_ranked_where_at_most_and_at_least_are_apart() -> None:
+    below, above, over = bounded("x", 0.0, 5.0), bounded("y", 6.0, float("inf")), bounded("z", 4.0, float("inf"))
+    assert ranks(with_bounds((), [above, below], higher_is_better=False)) == [("x", 1), ("y", 2)]
+    assert with_bounds((), [over, below], higher_is_better=False) == ()
+    assert with_bounds((), [below, below], higher_is_better=False) == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.findings import judge
+from redline.findings import at_each_time, judge, touched_by
 from redline.findings.over_time import LEAST_STEP, Course, explains, regular, stalls
 from redline.model import Cell, Finding, Grade, Load, Open
 from redline.stats.samples import Floats
@@ -170,3 +170,9 @@ def test_neighbouring_intervals_are_one_stall() -> None:
 )
 def test_a_period_needs_four_stalls_at_equal_distances(slow: tuple[int, ...], period: float | None) -> None:
     assert regular(stalls(flat(*slow)), 1.0) == period
+
+
+def test_what_changes_is_drawn_as_it_changed() -> None:
+    found = [said(CLOSED, 1.0, 0.4)["rate-changed"]]
+    assert "throughput" in touched_by(CLOSED, found)
+    assert not touched_by(CLOSED, at_each_time(found))

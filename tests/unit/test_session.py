@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
-from redline.errors import UsageError
-from redline.model import AutoTrials, DuetRecording, Enough, PlannedDuet, PlannedTrial, Recording, Run
+from redline.cli import exits
+from redline.cli.experiment import exit_code
+from redline.errors import DriveError, UsageError
+from redline.model import AutoTrials, DuetRecording, Enough, Failure, PlannedDuet, PlannedTrial, Recording, Run
 from redline.running.rounds import run_trials
 from redline.running.session import extend
 from redline.storage.runs import RunStore
+from tests.fakes.compared import compared_run, with_a_further_duet
 from tests.fakes.plugins import QuietListener
 from tests.fakes.recordings import simulated_run
 
@@ -259,3 +262,44 @@ def test_a_session_cut_off_before_it_repeats_does_so_when_it_is_resumed(tmp_path
     listener = QuietListener()
     run_trials(PLAN, store, ReplayExecutor(RUN), listener, never)
     assert stolen in listener.again
+
+
+def compared_with_two(*failing: str) -> Run:
+    """A compared with B and with C, in duets of their own; these servers end under every load."""
+    run = with_a_further_duet(compared_run(starts=3))
+    ended = {"traffic": None, "failure": Failure(stage="load", kind="died", message="it exited with code 3", hint="")}
+    slugs = {cell.id: cell.variant.slug for cell in run.manifest.plan.cells.values()}
+    duets = tuple(
+        duet.model_copy(update=ended) if {slugs[cell_id] for cell_id in duet.cell_ids} & {*failing} else duet
+        for duet in run.duets
+    )
+    plan = run.manifest.plan
+    servers = {cell.variant.slug: cell.variant for cell in plan.cells.values()}
+    suite = plan.suite.model_copy(update={"variants": tuple(servers.values())})
+    return run.model_copy(
+        update={"duets": duets, "manifest": run.manifest.with_plan(plan.model_copy(update={"suite": suite}))}
+    )
+
+
+def test_a_server_that_fails_keeps_no_duet_of_other_servers_from_being_made(tmp_path: Path) -> None:
+    run, store = compared_with_two("C"), RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    executor = ReplayExecutor(run)
+    run_trials(run.manifest.plan, store, executor, QuietListener(), never)
+    assert len(executor.asked) == 6
+    report = build_report(store.run())
+    servers = {cell.cell_id: cell.server for cell in report.cells}
+    assert {servers[made.cell_id] for made in report.comparisons if made.ratio} == {"B"}
+    assert all("it exited with code 3" in made.refused for made in report.comparisons if servers[made.cell_id] == "C")
+    (lost,) = report.lost_starts
+    assert (lost.lost, lost.made) == (3, 3)
+    assert exit_code([report]) == exits.COULD_NOT_RUN
+
+
+def test_a_comparison_ends_with_the_failure_when_no_other_servers_are_left(tmp_path: Path) -> None:
+    run, store = compared_with_two("B", "C"), RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    executor = ReplayExecutor(run)
+    with pytest.raises(DriveError, match="it exited with code 3"):
+        run_trials(run.manifest.plan, store, executor, QuietListener(), never)
+    assert executor.asked == [0, 1, 2, 3]  # those with B, then the first with C

@@ -55,7 +55,7 @@ def with_stage(about: str, run: Run) -> str:
 
 
 def _throughput(cell: CellResult) -> float | None:
-    """Right answers per second; None if the cell is not valid."""
-    if not cell.valid or not cell.having(Metric.THROUGHPUT):
+    """Right answers per second; None if they are not known, or the server failed."""
+    if not cell.comparable or not cell.having(Metric.THROUGHPUT):
         return None
     return cell.sample(Metric.THROUGHPUT).value or None

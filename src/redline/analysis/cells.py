@@ -25,6 +25,7 @@ from redline.model import (
     Histogram,
     JourneyReport,
     Metric,
+    Moment,
     Numbers,
     OneWay,
     OtherTime,
@@ -32,15 +33,19 @@ from redline.model import (
     Percentile,
     RequestReport,
     Signed,
+    StreamReport,
     Suite,
     TooFew,
+    TrialReport,
 )
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
 from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
-from redline.stats.trials import MeasuredTraffic
+from redline.stats.trials import MeasuredTraffic, TrialNumbers
 from redline.suite.load_text import load_text, warmed_by
+
+_SERVICE: Numbers = "service times"
 
 
 def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], sliced: SlicedCell | None) -> CellReport:
@@ -49,13 +54,15 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
     `sliced`: the cell was measured only in duets, so it has no trials, and its levels are those of slices.
     """
     cell = result.cell
-    used = sliced.traffic if sliced else [trial.traffic for trial in result.used if trial.traffic]
+    timed = sliced.traffic if sliced else _traffic(result.leaving("response times"))
+    served = sliced.traffic if sliced else _traffic(result.leaving("service times"))
     loaded = [trial.numbers.traffic for trial in result.trials if trial.numbers.traffic]
     loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in result.trials]
     agreed = [load.traffic.tls for load in loads if load.traffic]
     sent = [traffic.threads for traffic in loaded]
-    response = Histogram.merged(traffic.response for traffic in used)
-    counts = Counts.merged(traffic.counts for traffic in (used if sliced else _counted(result)))
+    response = Histogram.merged(traffic.response for traffic in timed)
+    counted = sliced.traffic if sliced else _counted(result)
+    counts = Counts.merged(traffic.counts for traffic in counted)
     return CellReport(
         cell_id=result.id,
         slug=cell.slug,
@@ -70,15 +77,15 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
         valid=bool(sliced.made) if sliced else result.valid,
         trials_planned=result.planned,
-        trials=tuple(trial.report for trial in result.trials),
+        trials=tuple(_trials(result)),
         estimates=sliced.estimates() if sliced else _estimates(result),
         bounds={} if sliced else _bounds(result),
         counts=counts,
         answers=counts.by_status(cell.scenario.statuses),
         response=response,
-        response_percentiles=percentiles(response) if sliced or result.valid else _bounded_percentiles(result),
-        service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used))
-        if sliced or result.valid
+        response_percentiles=percentiles(response) if timed else _bounded_percentiles(result),
+        service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in served))
+        if served
         else _bounded_service(result),
         requests=_requests(result, sliced),
         journeys=_journeys(result, sliced),
@@ -86,29 +93,56 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         service_curve=service_curve(result, sliced),
         too_few=too_few(response),
         other_times=other_times(
-            earlier_first_byte(used),
-            sliced.handshakes if sliced else (trial.traffic.handshakes for trial in result.used if trial.traffic),
-            (traffic.one_way for traffic in used),
+            earlier_first_byte(timed),
+            sliced.handshakes if sliced else (traffic.handshakes for traffic in _traffic(result.leaving(_SERVICE))),
+            (traffic.one_way for traffic in served),
             cell.scenario.clock_resolution_ns,
-            clock_bound_ns(sliced.clock_bounds if sliced else [trial.clock_bound_ns for trial in result.used]),
+            clock_bound_ns(sliced.clock_bounds if sliced else [t.clock_bound_ns for t in result.leaving(_SERVICE)]),
         ),
-        streams=stream_report(
-            (traffic.streams for traffic in used),
-            None if sliced else sum(trial.traffic.seconds for trial in result.used if trial.traffic),
-        ),
+        streams=_streams(result, sliced),
         full_slug=cell.full_slug(sliced.threads if sliced else sent),
         tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),
-        encoded=tuple(dict.fromkeys(line for traffic in used for line in traffic.encoded)),
+        encoded=tuple(dict.fromkeys(line for traffic in counted for line in traffic.encoded)),
         route=cell.variant.route.text if cell.variant.route else "",
         settings=settings,
         parts=tuple(_parts(result)),
         memory=result.memory,
         watched=result.watched,
-        timeline=tuple(moment for trial in result.trials for moment in trial.timeline),
+        timeline=tuple(_timeline(result)),
         findings=tuple(sliced.findings()) if sliced else result.findings,
         objectives=() if sliced else objective_results(result, suite.objectives),
         trial_timelines=result.timelines,
     )
+
+
+def _traffic(trials: Iterable[TrialNumbers]) -> list[MeasuredTraffic]:
+    return [trial.traffic for trial in trials if trial.traffic]
+
+
+def _trials(result: CellResult) -> Iterator[TrialReport]:
+    """Its trials, each with whether some of the estimates of an invalid cell rest on it."""
+    some = {trial.position for metric in Metric for trial in result.having(metric)} if not result.valid else set[int]()
+    for trial in result.trials:
+        report = trial.report
+        partly = not report.used and report.position in some
+        yield report.counted_in_part() if partly else report
+
+
+def _timeline(result: CellResult) -> Iterator[Moment]:
+    """The course of the trials on which its throughput rests."""
+    shown = {trial.position for trial in result.leaving("throughput")}
+    for trial in result.trials:
+        yield from trial.timeline if trial.report.position in shown else ()
+
+
+def _streams(result: CellResult, sliced: SlicedCell | None) -> StreamReport | None:
+    """What was seen of streams in the trials that leave the times between events."""
+    if sliced:
+        return stream_report((traffic.streams for traffic in sliced.traffic), None)
+    served, left = _traffic(result.leaving(_SERVICE)), _left(result, "response times")
+    rated = result.valid or _left(result, "throughput") is None
+    made = stream_report((load.streams for load in served), sum(load.seconds for load in served) if rated else None)
+    return made if made is None or result.valid else made.bounded(left.leaves if left else None, None)
 
 
 def _requests(result: CellResult, sliced: SlicedCell | None) -> tuple[RequestReport, ...]:
@@ -117,25 +151,25 @@ def _requests(result: CellResult, sliced: SlicedCell | None) -> tuple[RequestRep
     if sliced:
         loads = [LoadedRequests(target.requests, 0, 0.0) for target in sliced.traffic]
         return request_reports(scenario, loads, has_rates=False)
-    loads = [LoadedRequests(load.requests, load.in_window, load.seconds) for load in _counted(result)]
+    loads = [LoadedRequests(load.requests, load.in_window, load.seconds) for load in _traffic(result.resting)]
     made = request_reports(scenario, loads)
     if result.valid:
         return made
-    left, rated = _left(result, "response times"), _left(result, "throughput") is None
-    return tuple(request.bounded(left.leaves if left else None, rated=rated) for request in made)
+    response, service = (left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE))
+    rated = _left(result, "throughput") is None
+    return tuple(request.bounded(response, service, rated=rated) for request in made)
 
 
 def _counted(result: CellResult) -> list[MeasuredTraffic]:
     """The traffic of the used trials, of an invalid cell of all of them."""
-    trials = result.used if result.valid else [trial.numbers for trial in result.trials]
-    return [trial.traffic for trial in trials if trial.traffic]
+    return _traffic(result.used if result.valid else [trial.numbers for trial in result.trials])
 
 
 def _journeys(result: CellResult, sliced: SlicedCell | None) -> JourneyReport | None:
     """What became of journeys over the used trials, or over the starts of duets, which give no rates."""
     if sliced:
         return journey_report(result.cell.scenario, [target.journeys for target in sliced.traffic], None)
-    counted = _counted(result)
+    counted = _traffic(result.resting)
     seconds = sum(load.seconds for load in counted)
     made = journey_report(result.cell.scenario, [load.journeys for load in counted], seconds)
     left = None if result.valid else _left(result, "response times")
@@ -167,32 +201,31 @@ def _bounds(result: CellResult) -> dict[Metric, Bound]:
 
 def _bounded_percentiles(result: CellResult) -> tuple[Percentile, ...]:
     """The response times of all trials of an invalid cell, with bounds; empty if nothing of them is known."""
-    made = _counted(result)
-    if len(made) < len(result.trials):
+    made = _traffic(result.resting)
+    if len(made) < len(result.resting):
         return ()
     return Times.of(made, result.findings).points(_left(result, "response times"))
 
 
 def _bounded_service(result: CellResult) -> tuple[Percentile, ...]:
-    """The service times of an invalid cell, of the trials whose findings leave them, or as bounds of all."""
-    if known := [trial.traffic for trial in result.leaving("service times") if trial.traffic]:
-        return percentiles(Histogram.merged(traffic.service for traffic in known))
-    made = _counted(result)
-    if len(made) < len(result.trials):
+    """The service times of an invalid cell as bounds; empty if nothing of them is known."""
+    made = _traffic(result.resting)
+    if len(made) < len(result.resting):
         return ()
-    left = _left(result, "service times")
+    left = _left(result, _SERVICE)
     return bounded(percentiles(Histogram.merged(traffic.service for traffic in made)), left.leaves if left else None)
 
 
 def _left(result: CellResult, numbers: Numbers) -> Touch | None:
-    """What findings leave of these numbers over all trials."""
-    return left_by_all([trial.touched[numbers] for trial in result.trials if numbers in trial.touched])
+    """What findings leave of these numbers over all whole trials."""
+    return left_by_all([trial.touched[numbers] for trial in result.whole if numbers in trial.touched])
 
 
 def _parts(result: CellResult) -> Iterator[PartReport]:
     """The server and its proxies separately; empty without proxies."""
-    for place, part in enumerate(result.used[0].parts if result.used else ()):
-        alone = [trial.of_part(place) for trial in result.used if place < len(trial.parts)]
+    costing = result.leaving("CPU and memory")
+    for place, part in enumerate(costing[0].parts if costing else ()):
+        alone = [trial.of_part(place) for trial in costing if place < len(trial.parts)]
         estimates = {}
         for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY):
             if having := [trial for trial in alone if trial.has_metric(metric)]:

@@ -262,9 +262,9 @@ def _rounds(cell: CellResult, baseline: CellResult, whole: int) -> int | None:
 def _refused(cell: CellResult, baseline: CellResult, metric: Metric) -> str:
     """Why not to compare them in this metric. What is known of an invalid cell is, unless the server failed."""
     for name, side in (("the cell", cell), ("the baseline", baseline)):
-        if not side.valid and (side.blames_server or not side.having(metric)):
-            if (bound := side.bound(metric)) and not side.blames_server:
-                return f"{metric.words} of {name} is not known: {bound.reason}"
+        if not side.comparable or not (side.valid or side.having(metric)):
+            if side.comparable and (bound := side.bound(metric)):
+                return f"{metric.words} of {name} is {bound.unknown}"
             return f"{name} is invalid: {side.why_invalid}" if side.why_invalid else f"{name} has no usable trials"
         if side.perturbed:
             return f"{name} was measured with a monitor that perturbs"

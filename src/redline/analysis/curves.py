@@ -31,25 +31,26 @@ _TIMES = 96
 
 
 def response_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[BandedPercentile, ...]:
-    """The response times of all used trials, or of slices, by percentile; empty for an invalid cell."""
+    """The response times of all used trials, or of slices, by percentile; empty if findings touch any of them."""
     if sliced:
         return _of_starts([traffic.response for traffic in sliced.traffic])
-    if not result.valid:
-        return ()
-    sample = result.sample(Metric.P50) if result.having(Metric.P50) else None
+    whole = result.having(Metric.P50) if result.leaving("response times") else ()
+    sample = result.sample(Metric.P50) if whole else None
     return _of_trials(sample.merged, sample.hosts) if isinstance(sample, Quantiles) else ()
 
 
 def service_curve(result: CellResult, sliced: SlicedCell | None) -> tuple[BandedPercentile, ...]:
     """The same of service times, whose trials have no batches; empty if they are the response times."""
-    measured = sliced.traffic if sliced else [trial.traffic for trial in result.used if trial.traffic]
+    trials = result.leaving("service times")
+    measured = sliced.traffic if sliced else [trial.traffic for trial in trials if trial.traffic]
     parts = [traffic.service for traffic in measured]
-    if parts == [traffic.response for traffic in measured]:
+    whole = sliced is not None or trials == result.leaving("response times")
+    if whole and parts == [traffic.response for traffic in measured]:
         return ()
     if sliced:
         return _of_starts(parts)
-    hosts = tuple(trial.host for trial in result.used)
-    return _of_trials(Merged(parts), hosts if all(hosts) else ()) if result.valid and parts else ()
+    hosts = tuple(trial.host for trial in trials)
+    return _of_trials(Merged(parts), hosts if all(hosts) else ()) if parts else ()
 
 
 def grid(count: int) -> tuple[float, ...]:
@@ -139,7 +140,8 @@ def _rounded(share: float) -> float:
 def _in_rounds(
     results: Mapping[str, CellResult], cell_id: str, baseline_id: str
 ) -> tuple[list[Histogram], list[Histogram]]:
-    sides = same_rounds(*(results[of].having(Metric.P50) for of in (cell_id, baseline_id)))
+    known = (results[of] for of in (cell_id, baseline_id))
+    sides = same_rounds(*(cell.having(Metric.P50) if cell.leaving("response times") else [] for cell in known))
     ours, theirs = ([trial.traffic.response for trial in side if trial.traffic] for side in sides)
     return ours, theirs
 

@@ -169,8 +169,10 @@ def _sight(cell: CellResult) -> Sight:
 
 
 def _level_of(cell: CellResult, metric: Metric) -> Level | str:
-    if not cell.valid and (cell.blames_server or not cell.having(metric)):
-        return "the cell is invalid" if cell.trials else "not measured"
+    if not cell.comparable or not (cell.valid or cell.having(metric)):
+        bound = cell.bound(metric) if cell.comparable else None
+        unknown = f"{metric} is {bound.unknown}" if bound else "the cell is invalid"
+        return unknown if cell.trials else "not measured"
     if cell.perturbed:
         return "measured with a monitor that perturbs"
     used = cell.having(metric)

@@ -115,9 +115,7 @@ def _difference(cell: CellResult, other: CellResult, cpu: Comparison) -> Estimat
         level = other.level(_CPU)
         return _of_ratio(cpu.ratio, level) if cpu.ratio and level else None
     mine, theirs = same_rounds(cell.having(_CPU), other.having(_CPU))
-    if not (cell.valid and other.valid and mine):
-        return None
-    return paired_difference(sample_of(mine, _CPU), sample_of(theirs, _CPU), _CPU)
+    return paired_difference(sample_of(mine, _CPU), sample_of(theirs, _CPU), _CPU) if mine else None
 
 
 def _of_ratio(ratio: Estimate, level: Estimate) -> Estimate:

@@ -81,7 +81,7 @@ def _main_effects(results: Mapping[str, CellResult], suite: Suite) -> Iterator[M
 
 def _of_metric(cells: Sequence[CellResult], metric: Metric, possible: int) -> MainEffects:
     """The main effects on a server's variants in a metric, or why there are none."""
-    used = [cell for cell in cells if cell.valid and not cell.perturbed and cell.having(metric)]
+    used = [cell for cell in cells if cell.comparable and not cell.perturbed and cell.having(metric)]
     variants = [cell.cell.variant for cell in used]
     axes = axes_of_server(variants) if variants else Axes({}, ())
     factors = factorial.coded(axes.runs, axes.levels) if axes.values else []

@@ -40,9 +40,9 @@ def objective_results(cell_result: CellResult, objectives: Iterable[Objective]) 
         return _not_seen(cell_result, evaluate_all(applying, made))
     if not cell_result.trials:
         return unknown_all(applying, "the cell is invalid")
-    everything = _measured(cell_result, [trial.numbers for trial in cell_result.trials])
+    everything = _measured(cell_result, [trial.numbers for trial in cell_result.whole])
     left = {
-        numbers: left_by_all([trial.touched[numbers] for trial in cell_result.trials if numbers in trial.touched])
+        numbers: left_by_all([trial.touched[numbers] for trial in cell_result.whole if numbers in trial.touched])
         for numbers in get_args(Numbers)
     }
     return _not_seen(cell_result, tuple(_by_what_is_left(objective, everything, left) for objective in applying))
@@ -126,8 +126,8 @@ def _result(objective: Objective, made: LoadTotals, *, at_most: bool) -> Objecti
 
 
 def _measured(cell_result: CellResult, trials: Sequence[TrialNumbers]) -> LoadTotals:
-    """The response times of these trials; counts, and the lateness that excuses them, are those of all trials."""
-    made = [trial.numbers.traffic for trial in cell_result.trials if trial.numbers.traffic]
+    """The response times of these trials; counts, and the lateness that excuses them, are those of all whole trials."""
+    made = [trial.numbers.traffic for trial in cell_result.whole if trial.numbers.traffic]
     used = [trial.traffic for trial in trials if trial.traffic]
     totals = LoadTotals(
         Counts.merged(traffic.counts for traffic in made),

@@ -118,14 +118,14 @@ def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -
     groups: dict[tuple[str, ...], list[tuple[float, _Key]]] = {}
     for key, profile in made.items():
         cell = cells[key[0]]
-        rate = cell.estimates.get(Metric.THROUGHPUT)
-        if rate is not None and cell.valid and not profile.problem:
+        rate = cell.known.get(Metric.THROUGHPUT)
+        if rate is not None and not profile.problem:
             groups.setdefault((cell.server, cell.route, cell.scenario, *key[1:]), []).append((rate.value, key))
     changes = {}
     for members in groups.values():
         (low, lowest), (high, highest) = min(members), max(members)
         if high >= _HIGHER * low:
-            own, other = (cells[key[0]].estimates.get(Metric.CPU_PER_REQUEST) for key in (highest, lowest))
+            own, other = (cells[key[0]].known.get(Metric.CPU_PER_REQUEST) for key in (highest, lowest))
             ratio = _quotient(own, other) if own and other and min(own.value, other.value) > 0 else None
             changes[highest] = made[highest].change(made[lowest], lowest[0], ratio)
     return changes
@@ -307,7 +307,7 @@ def _report(
     cell: CellReport, profile: _Profile, change: ProfileChange | None, by_rate: ProfileChange | None, nodes: int
 ) -> ProfileReport:
     facts = profile.facts
-    cpu = cell.estimates.get(Metric.CPU_PER_REQUEST) if cell.valid else None
+    cpu = cell.known.get(Metric.CPU_PER_REQUEST)
     names = sorted(
         profile.names(), key=lambda name: (-profile.share(name).value, -profile.share(name, "anywhere").value, name)
     )

@@ -1,13 +1,14 @@
 """Rank the subjects of a scenario and load, with equal ranks if nothing distinguishes them. Pure."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
+from typing import NamedTuple
 
 from redline.analysis.results import CellResult
-from redline.model import CellReport, Comparison, Estimate, Place, Ranking, Suite, Variant, Verdict
+from redline.model import Bound, CellReport, Comparison, Estimate, Metric, Place, Ranking, Suite, Variant, Verdict
 from redline.model.variant import PLACE, ROUTE
 
 
@@ -22,7 +23,7 @@ def rankings(
 
     `comparisons` are those of cells with their baselines, `of_other_pairs` all others in the report.
     """
-    estimates = {cell.cell_id: cell.estimates for cell in cells}
+    estimates = {cell.cell_id: cell.known for cell in cells}
     against, others = tuple(comparisons), tuple(of_other_pairs)
     axes = _shared_axes(suite.variants)
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
@@ -38,17 +39,67 @@ def rankings(
             continue  # rates that are shares of each group's own capacity: no server is faster for having less load
         metric = first.primary_metric
         # Perturbed trials are never compared, so they are not ranked either.
-        counting = [member.id for member in members if member.valid and not member.perturbed]
-        levels = {cell_id: estimates[cell_id].get(metric) for cell_id in counting}
+        counting = [member for member in members if member.comparable and not member.perturbed]
+        levels = {member.id: estimates[member.id].get(metric) for member in counting}
         ranked = places(
             {name: level for name, level in levels.items() if level},
             [comparison for comparison in against if comparison.metric is metric],
             [comparison for comparison in others if comparison.metric is metric],
             higher_is_better=metric.higher_is_better,
         )
+        bounded = [
+            Bounded(member.id, bound, reach)
+            for member in counting
+            if (bound := member.bound(metric)) and (reach := member.reach(metric))
+        ]
+        ranked = with_bounds(ranked, bounded, higher_is_better=metric.higher_is_better)
         if len(ranked) > 1:
-            made.append(Ranking(scenario=scenario, load=load, setting=setting, metric=metric, places=ranked))
+            placed = {place.cell_id for place in ranked}
+            without = {member.id: _why_without(member, metric) for member in members if member.id not in placed}
+            made.append(
+                Ranking(scenario=scenario, load=load, setting=setting, metric=metric, places=ranked, without=without)
+            )
     return tuple(made)
+
+
+def _why_without(cell: CellResult, metric: Metric) -> str:
+    if not cell.trials:
+        return "it has no trials"
+    if cell.perturbed:
+        return "it was measured with a monitor that perturbs"
+    if not cell.comparable:
+        return cell.why_invalid
+    bound = cell.bound(metric)
+    return f"{metric.words} is {bound.unknown}" if bound else f"{metric.words} has no interval"
+
+
+class Bounded(NamedTuple):
+    """A cell of which only a bound is known, and where its number lies, with the interval of the bound."""
+
+    cell_id: str
+    bound: Bound
+    reach: tuple[float, float]
+
+
+def with_bounds(ranked: tuple[Place, ...], bounded: Sequence[Bounded], *, higher_is_better: bool) -> tuple[Place, ...]:
+    """The places with those cells whose bounds decide that they are before, or after, all that are ranked.
+
+    A bound leaves one side open: cells that are bounded from the same side are not distinguished.
+    """
+    ends = [place.estimate.interval for place in ranked if place.estimate and place.estimate.interval]
+    highest, lowest = max((high for _, high in ends), default=0.0), min((low for low, _ in ends), default=math.inf)
+    below = [cell for cell in bounded if cell.reach[1] < lowest and math.isfinite(cell.reach[1])]
+    above = [cell for cell in bounded if cell.reach[0] > highest]
+    if not ends and max((c.reach[1] for c in below), default=math.inf) >= min((c.reach[0] for c in above), default=0.0):
+        return ranked  # no number, and bounds that do not tell any of them apart
+    first, last = (above, below) if higher_is_better else (below, above)
+    moved = [place.after(len(first)) for place in ranked]
+    after = len(first) + len(moved) + 1
+    return (
+        *(Place(rank=1, cell_id=cell.cell_id, estimate=None, bound=cell.bound) for cell in first),
+        *moved,
+        *(Place(rank=after, cell_id=cell.cell_id, estimate=None, bound=cell.bound) for cell in last),
+    )
 
 
 def places(

@@ -1,23 +1,27 @@
 """Judge a run's recordings by cell: which trials are usable, and what is doubtful."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 
-from redline.analysis.bounds import Times, bound_by
+from redline.analysis.bounds import Times, bound_by, load_bounds
 from redline.analysis.memory import memory_report
 from redline.analysis.timelines import Detail, detail_for, trial_timeline
 from redline.analysis.watched import watched_series
 from redline.findings import (
     Touch,
     Touched,
+    at_each_time,
+    ends_early,
     is_valid,
     judge_cell,
     judge_trial,
     left_by_all,
     servers_doing,
     touched_by,
+    until_cut,
     usable,
     warm_up,
 )
@@ -35,6 +39,7 @@ from redline.model import (
     PlannedTrial,
     Recording,
     Run,
+    Traffic,
     TrialReport,
     WatchedSeries,
     numbers_of,
@@ -42,6 +47,7 @@ from redline.model import (
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.samples import Merged
+from redline.stats.trials import MeasuredTraffic
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,7 @@ class TrialResult:
 
     def touch(self, metric: Metric) -> Touch | None:
         """What its invalid findings leave of a metric; None if that is known."""
-        touch, traffic = self.touched.get(numbers_of(metric)), self.numbers.traffic
-        if touch is None or traffic is None or numbers_of(metric) != "response times":
-            return touch
-        return Times.of([traffic]).left_at(QUANTILE_OF.get(metric), touch)
+        return _touch(self.touched, self.numbers.traffic, metric)
 
     def release(self) -> None:
         """Free its decoded histograms."""
@@ -93,6 +96,7 @@ class CellResult:
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _merged: dict[tuple[int, ...], Merged] = field(default_factory=dict, compare=False, repr=False)
     _bounds: dict[Metric, Bound | None] = field(default_factory=dict, compare=False, repr=False)
+    _reaches: dict[Metric, tuple[float, float] | None] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def id(self) -> str:
@@ -119,19 +123,34 @@ class CellResult:
         """Whether the server lost any trial: what is known of it is not compared with servers that lost none."""
         return any(servers_doing(trial.findings, trial.numbers.failure) for trial in self.trials)
 
+    @cached_property
+    def whole(self) -> tuple[TrialResult, ...]:
+        """The trials that were measured to their end; all of them if none was."""
+        return tuple(trial for trial in self.trials if not trial.report.ended_early) or self.trials
+
+    @property
+    def resting(self) -> tuple[TrialNumbers, ...]:
+        """The trials of which anything may be shown: of a valid cell those used, else those measured to their end."""
+        return self.used if self.valid else tuple(trial.numbers for trial in self.whole)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether what is known of it is compared: not if it is invalid because the server lost trials."""
+        return self.valid or not self.blames_server
+
     def leaving(self, numbers: Numbers) -> tuple[TrialNumbers, ...]:
         """The trials on which these numbers rest; those of an invalid cell, if enough of its trials leave them."""
         if self.valid:
             return self.used
-        known = tuple(trial.numbers for trial in self.trials if numbers not in trial.touched)
-        return known if is_valid(len(self.trials), len(known)) else ()
+        known = tuple(trial.numbers for trial in self.whole if numbers not in trial.touched)
+        return known if is_valid(len(self.whole), len(known)) else ()
 
     def having(self, metric: Metric) -> list[TrialNumbers]:
         """The trials that have the metric, and on which it rests: of a valid cell those used, else enough others."""
         if self.valid:
             return [trial for trial in self.used if trial.has_metric(metric)]
-        known = [trial.numbers for trial in self.trials if trial.touch(metric) is None]
-        return [trial for trial in known if trial.has_metric(metric)] if is_valid(len(self.trials), len(known)) else []
+        known = [trial.numbers for trial in self.whole if trial.touch(metric) is None]
+        return [trial for trial in known if trial.has_metric(metric)] if is_valid(len(self.whole), len(known)) else []
 
     def bound(self, metric: Metric) -> Bound | None:
         """What is known in place of a metric of an invalid cell; None if the metric is known, or was not measured."""
@@ -139,12 +158,30 @@ class CellResult:
             self._bounds[metric] = None if self.valid or self.having(metric) else self._bound(metric)
         return self._bounds[metric]
 
+    def reach(self, metric: Metric) -> tuple[float, float] | None:
+        """Where a metric lies that is only bounded: up to the end of what was measured, with its interval, or from it.
+
+        None without a bound from one side, or without an interval.
+        """
+        if metric not in self._reaches:
+            self._reaches[metric] = self._reach(metric)
+        return self._reaches[metric]
+
+    def _reach(self, metric: Metric) -> tuple[float, float] | None:
+        left, bound = left_by_all([touch for trial in self.whole if (touch := trial.touch(metric))]), self.bound(metric)
+        if left is None or bound is None or not bound.says_something:
+            return None
+        measured = estimate(sample_of([trial.numbers for trial in self.whole], metric), metric).interval
+        if measured is None:
+            return None
+        return (0.0, measured[1]) if left.leaves == "at most" else (measured[0], inf)
+
     def _bound(self, metric: Metric) -> Bound | None:
-        """A bound by all trials, if all of them are known or bounded from the same side."""
-        left = left_by_all([touch for trial in self.trials if (touch := trial.touch(metric))])
+        """A bound by all whole trials, if all of them are known or bounded from the same side."""
+        left = left_by_all([touch for trial in self.whole if (touch := trial.touch(metric))])
         if left is None:
             return None
-        made = [trial.numbers for trial in self.trials]
+        made = [trial.numbers for trial in self.whole]
         traffics = [trial.traffic for trial in made if trial.traffic is not None and trial.has_metric(metric)]
         if left.leaves == "unknown" or len(traffics) < len(made):
             return bound_by(left, metric)
@@ -156,7 +193,7 @@ class CellResult:
     @property
     def perturbed(self) -> bool:
         """Whether a monitor disturbed any used trial, of an invalid cell any trial, which rules out comparisons."""
-        return any(trial.perturbed for trial in (self.used if self.valid else (one.numbers for one in self.trials)))
+        return any(trial.perturbed for trial in self.resting)
 
     def sample(self, metric: Metric) -> Sample:
         """The sample of all trials that have the metric, one or more; computed once."""
@@ -217,6 +254,7 @@ def cell_results(run: Run, *, timed: bool = False) -> Iterator[tuple[str, CellRe
         rate = _rate_per_s(result)
         if cell.role == "ceiling" and rate:
             ceilings[key] = rate
+        result.reach(cell.load.primary_metric)  # while its histograms are decoded
         yield cell_id, result
         result.release()
 
@@ -265,17 +303,17 @@ def _judge_cell(
     judged = [_judge_trial(cell, trial) for trial in trials]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
-    valid = is_valid(len(results), len(used))
-    return CellResult(
+    result = CellResult(
         cell=cell,
         planned=planned,
         trials=results,
         own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
-        valid=valid,
-        memory=memory_report(cell, used if valid else trials),
-        watched=watched_series(used if valid else trials),
+        valid=is_valid(len(results), len(used)),
         timelines=tuple(_timelines(cell, trials, results, detail)),
     )
+    costing = {trial.position for trial in result.leaving("CPU and memory")}
+    watched = [trial for trial in trials if not costing or trial.recording.position in costing]
+    return replace(result, memory=memory_report(cell, watched), watched=watched_series(watched))
 
 
 def _timelines(
@@ -321,34 +359,73 @@ def _judge_trial(cell: Cell, trial: Trial) -> tuple[Trial, TrialResult]:
 def _judged(cell: Cell, trial: Trial) -> TrialResult:
     findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
     failure, numbers = recording.failure, trial.numbers
-    p50, p99 = traffic.response.quantiles_ns((0.5, 0.99)) if traffic and traffic.response.count else (None, None)
     used, lasted = usable(recording, findings), traffic is not None and traffic.seconds > 0
+    touched, ended = touched_by(cell, findings), ends_early(findings)
+    own = touched_by(cell, until_cut(findings)) if ended else touched
+    in_time = touched_by(cell, at_each_time(findings))
+    known = {metric: value for metric, value in _by_trial(trial).items() if _touch(own, traffic, metric) is None}
+    p50, p99 = known.get(Metric.P50), known.get(Metric.P99)
     return TrialResult(
         numbers=numbers,
         findings=findings,
-        touched=touched_by(cell, findings),
+        touched=touched,
         report=TrialReport(
             position=recording.position,
             round=recording.round,
             used=used,
-            rate_per_s=traffic.rate_per_s if traffic and traffic.counts.completed else None,
-            p50_ns=p50,
-            p99_ns=p99,
-            cpu_per_request_ns=trial.cpu_per_request_ns,
+            ended_early=ended,
+            rate_per_s=known.get(Metric.THROUGHPUT),
+            p50_ns=None if p50 is None else int(p50),
+            p99_ns=None if p99 is None else int(p99),
+            cpu_per_request_ns=known.get(Metric.CPU_PER_REQUEST),
+            bounds=_bounds_of(traffic, own, findings),
+            seconds=traffic.seconds if traffic and ended else None,
+            outcomes=traffic.counts.outcomes if traffic and ended else None,
             warm_up=warm_up(cell, trial),
             failures=traffic.failures if traffic else (),
             aborted_by=traffic.aborted_by if traffic else "",
             failure=f"{failure.stage}: {failure.message}" if failure else "",
             log_tail=failure.log_tail if failure else "",
         ),
-        timeline=tuple(_moments(trial)) if used else (),
+        timeline=() if "throughput" in in_time else tuple(_moments(trial, timed="response times" not in in_time)),
         server_share=server_share(trial) if lasted else None,
         engine_share=engine_share(trial, traffic) if traffic and lasted else None,
     )
 
 
-def _moments(trial: Trial) -> Iterator[Moment]:
-    """Every interval with traffic, at its middle."""
+def _touch(touched: Touched, traffic: MeasuredTraffic | Traffic | None, metric: Metric) -> Touch | None:
+    """What findings leave of a metric of a trial; None if it is known."""
+    touch, is_time = touched.get(numbers_of(metric)), numbers_of(metric) == "response times"
+    if touch is None or traffic is None or not is_time:
+        return touch
+    return Times.of([traffic]).left_at(QUANTILE_OF.get(metric), touch)
+
+
+def _by_trial(trial: Trial) -> dict[Metric, float]:
+    """The numbers of a trial that reports have of every trial."""
+    traffic, made = trial.traffic, dict[Metric, float]()
+    if traffic and traffic.counts.completed:
+        made[Metric.THROUGHPUT] = traffic.rate_per_s
+    if traffic and traffic.response.count:
+        made[Metric.P50], made[Metric.P99] = traffic.response.quantiles_ns((0.5, 0.99))
+    if trial.cpu_per_request_ns is not None:
+        made[Metric.CPU_PER_REQUEST] = trial.cpu_per_request_ns
+    return made
+
+
+def _bounds_of(traffic: Traffic | None, touched: Touched, findings: Sequence[Finding]) -> dict[Metric, Bound]:
+    """What is known in place of the numbers of a trial that its findings hide."""
+    if traffic is None:
+        return {}
+    known = load_bounds(touched, Times.of([traffic], findings), traffic.rate_per_s, 0.0)
+    if touch := touched.get("CPU and memory"):
+        known[Metric.CPU_PER_REQUEST] = bound_by(touch, Metric.CPU_PER_REQUEST)
+    by_trial = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
+    return {metric: known[metric] for metric in by_trial if metric in known}
+
+
+def _moments(trial: Trial, *, timed: bool) -> Iterator[Moment]:
+    """Every interval with traffic, at its middle; unless it is `timed`, without response times."""
     for interval, (p50, _, p99) in zip(trial.intervals, trial.interval_quantiles_ns, strict=True):
         if interval.lasts_ns > 0 and (interval.counts.completed or p99):
             yield Moment(
@@ -356,8 +433,8 @@ def _moments(trial: Trial) -> Iterator[Moment]:
                 phase=interval.phase,
                 at_s=(interval.start_ns + interval.lasts_ns / 2) / 1e9,
                 rate_per_s=interval.counts.completed / interval.lasts_ns * 1e9,
-                p50_ns=p50,
-                p99_ns=p99,
+                p50_ns=p50 if timed else 0,
+                p99_ns=p99 if timed else 0,
             )
 
 

@@ -41,7 +41,6 @@ from redline.report.document import Block, Column, Item, Items, Prose, Section, 
 from redline.report.format import (
     agreed,
     amount,
-    bound_words,
     by_status,
     duration,
     encodings,
@@ -133,7 +132,7 @@ def load_result(
             () if on_service else [traffic.measured_one_way],
             cell.scenario.clock_resolution_ns,
         ),
-        streams=streams and streams.bounded(on_response),
+        streams=streams and streams.bounded(on_response, on_service),
         tls=traffic.tls,
         addresses=traffic.addresses,
         proxy=_proxy(cell),
@@ -145,7 +144,7 @@ def load_result(
         answers=traffic.counts.by_status(cell.scenario.statuses),
         failures=traffic.failures,
         requests=tuple(
-            request.bounded(on_response, rated=is_rated)
+            request.bounded(on_response, on_service, rated=is_rated)
             for request in request_reports(
                 cell.scenario, [LoadedRequests(traffic.requests, traffic.answered, traffic.seconds)]
             )
@@ -298,7 +297,7 @@ def _levels(result: LoadResult) -> str:
     """`mean response time 1.24 ms, transfer rate 3.20 MB/s`, as far as they are known."""
     levels = (("mean response time", Metric.MEAN, result.mean), ("transfer rate", Metric.RECEIVED, result.received))
     known = {name: amount(level.value, level.unit) for name, _, level in levels if level}
-    known |= {name: bound_words(result.bounds[metric]) for name, metric, _ in levels if _is_bound(result, metric)}
+    known |= {name: result.bounds[metric].words for name, metric, _ in levels if _is_bound(result, metric)}
     return ", ".join(f"{name} {text}" for name, text in known.items())
 
 
@@ -312,9 +311,9 @@ def _throughput(result: LoadResult) -> str:
     bound = result.bounds.get(Metric.THROUGHPUT)
     if result.throughput is None and bound is None:
         return "not known: no right answers"
-    per_s = bound_words(bound) if bound else rate(result.throughput.value) if result.throughput else ""
+    per_s = bound.words if bound else rate(result.throughput.value) if result.throughput else ""
     known = {quantile_name(point.q): point_words(point) for point in result.response if point.q in _SAID}
-    known |= {metric.value: bound_words(bound) for metric, bound in result.bounds.items() if metric.value not in known}
+    known |= {metric.value: bound.words for metric, bound in result.bounds.items() if metric.value not in known}
     shown = [f"{name} {known[name]}" for name in map(quantile_name, _SAID) if name in known]
     return ", ".join((f"{per_s}{so_far}", *shown))
 

@@ -21,5 +21,14 @@ from redline.findings.trial import (
     servers_doing,
     usable,
 )
-from redline.findings.validity import Touch, Touched, is_late_at, left_by_all, touched_by
+from redline.findings.validity import (
+    Touch,
+    Touched,
+    at_each_time,
+    ends_early,
+    is_late_at,
+    left_by_all,
+    touched_by,
+    until_cut,
+)
 from redline.findings.warming import warm_up

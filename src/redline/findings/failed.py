@@ -50,6 +50,7 @@ SERVER_DIED = Rule(
     invalid=0.0,
     blames="server",
     touches=EVERYTHING,
+    ends=True,
     text="""The server ended during the trial.
 
     It measured a server about to fail, and the errors after it.
@@ -63,6 +64,7 @@ UNREAD = Rule(
     "recording-unread",
     invalid=0.0,
     touches=EVERYTHING,
+    ends=True,
     text="""The recording of the trial cannot be read, or not be used.
 
     Nothing is known of the trial: the file is cut short, empty, damaged, or of another trial. The others count.
@@ -76,7 +78,7 @@ def _sentence(hint: str) -> str | None:
     return f"{hint[0].upper()}{hint[1:].rstrip('.')}." if hint else None
 
 
-@Rule("trial-failed", when="trial", invalid=0.0, blames="server", touches=EVERYTHING)
+@Rule("trial-failed", when="trial", invalid=0.0, blames="server", touches=EVERYTHING, ends=True)
 def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     """The server could not be started, or gave no right answer.
 
@@ -108,6 +110,7 @@ NOTHING_DUE = Rule(
     "nothing-due",
     invalid=0.0,
     touches=EVERYTHING,
+    ends=True,
     text="""No request fell due within the measurement.
 
     The rate, or the users' think time, leaves no request for so short a time. That says nothing of the server.

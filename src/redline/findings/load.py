@@ -24,7 +24,7 @@ def perturbed(trial: Trial) -> Observation | None:
     return Observation(float(trial.recording.perturbed), message)
 
 
-@Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True, touches=EVERYTHING)
+@Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True, touches=EVERYTHING, ends=True)
 def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Missing part of a measurement that was interrupted, or ran into the engine's deadline (always **invalid**).
 

@@ -91,7 +91,8 @@ class Rule:
     it widens intervals, or makes them wrong. `passes`: it comes and goes on the machine, so interleaved trials average
     it, and it counts for a cell if most trials have it. `reassures`: good news, which is reported once and marks no
     number. `blames` is the cause of an invalid finding, and `touches` says what an invalid finding leaves of which
-    numbers: those that it does not name stay known.
+    numbers: those that it does not name stay known. `ends`: an invalid finding says that the trial was not measured to
+    its end, so that a cell's numbers rest on its other trials.
     """
 
     kind: FindingKind
@@ -109,6 +110,7 @@ class Rule:
     reassures: bool = False
     blames: Literal["server", "client", ""] = ""
     touches: Mapping[Numbers, Leaves] = field(default_factory=lambda: EVERYTHING, hash=False)
+    ends: bool = False
     function: Judging | None = None
 
     def __call__(self, function: Judging) -> "Rule":

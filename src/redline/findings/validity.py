@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.findings.load import rate_missed, send_lateness
+from redline.findings.load import cut_short, rate_missed, send_lateness
+from redline.findings.over_time import LATENCY_CHANGED, RATE_CHANGED, UNSTEADY
 from redline.findings.table import RULES
 from redline.model import Cell, Finding, Grade, Histogram, Numbers, Open
 from redline.model.percentile import Effect
@@ -21,6 +22,10 @@ Touched = Mapping[Numbers, Touch]
 """The numbers that are not known as they were measured; the others are."""
 
 
+CHANGES_IN_TIME = frozenset(rule.kind for rule in (UNSTEADY, RATE_CHANGED, LATENCY_CHANGED))
+"""The findings that a number was not the same all the time."""
+
+
 def touched_by(cell: Cell, findings: Sequence[Finding]) -> Touched:
     """What the invalid findings of a load leave of its numbers.
 
@@ -35,6 +40,21 @@ def touched_by(cell: Cell, findings: Sequence[Finding]) -> Touched:
             left = "unknown" if leaves == "at most" and not _is_scheduled(cell) else leaves
             touches.setdefault(numbers, []).append(Touch(left, finding))
     return {numbers: touch for numbers, some in touches.items() if (touch := left_by_all(some))}
+
+
+def ends_early(findings: Sequence[Finding]) -> bool:
+    """Whether a trial was not measured to its end: it failed, or was cut short."""
+    return any(finding.grade is Grade.INVALID and RULES[finding.kind].ends for finding in findings)
+
+
+def until_cut(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings that touch what was measured until the load was cut short, for the trial by itself."""
+    return tuple(finding for finding in findings if finding.kind != cut_short.kind)
+
+
+def at_each_time(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings that touch the numbers of single intervals: what changes from one to the next is known in each."""
+    return tuple(finding for finding in findings if finding.kind not in CHANGES_IN_TIME)
 
 
 def left_by_all(touches: Sequence[Touch]) -> Touch | None:

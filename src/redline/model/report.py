@@ -24,7 +24,7 @@ from redline.model.run import Kind, SameBuilds
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.streams import STREAMS, StreamReport
 from redline.model.timeline import DuetTimeline, TrialTimeline
-from redline.model.traffic import ENCODED, AgreedTls, Counts
+from redline.model.traffic import ENCODED, AgreedTls, Counts, Outcomes
 from redline.model.validity import Bound
 
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
@@ -84,11 +84,16 @@ class TrialReport(Frozen):
 
     position: int
     round: int
-    used: bool = Field(description="whether the cell's estimates include it")
-    rate_per_s: float | None = Field(description="of right answers; null if there were none")
+    used: bool = Field(description="whether all of the cell's estimates include it")
+    partly: bool = omitted_if_default(default=False, description="whether only some of the cell's estimates include it")
+    ended_early: bool = omitted_if_default(default=False, description="whether it failed or was cut short")
+    rate_per_s: float | None = Field(description="of right answers; null if there were none, or if it is not known")
     p50_ns: int | None
     p99_ns: int | None
     cpu_per_request_ns: float | None
+    bounds: dict[Metric, Bound] = omitted_if_default({}, "what is known in place of numbers that its findings hide")
+    seconds: float | None = omitted_if_default(None, "how long was measured of a trial that ended early")
+    outcomes: Outcomes | None = omitted_if_default(None, "how requests ended in a trial that ended early")
     warm_up: WarmUp | None = omitted_if_default(None, "absent if the trial was too short to classify")
     core_speed: float | None = omitted_if_default(
         None, "of the server's cores: 1.4 if they were 40% faster than in the median trial; absent if not measured"
@@ -97,6 +102,10 @@ class TrialReport(Frozen):
     aborted_by: str = omitted_if_default("", "the condition of `abort_when` that ended its load")
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
+
+    def counted_in_part(self) -> "TrialReport":
+        """The same trial, on which some of the estimates of its cell rest."""
+        return self.model_copy(update={"partly": True})
 
 
 class PartReport(Frozen):
@@ -184,9 +193,7 @@ class CellReport(Frozen):
     trials_planned: int
     trials: tuple[TrialReport, ...]
     estimates: dict[Metric, Estimate]
-    bounds: dict[Metric, Bound] = omitted_if_default(
-        {}, "of an invalid cell: what is known in place of numbers that its findings hide; absent in earlier reports"
-    )
+    bounds: dict[Metric, Bound] = omitted_if_default({}, "what is known in place of numbers that findings hide")
     counts: Counts = Field(description="sums over the used trials; of an invalid cell over all of them")
     answers: dict[str, int] = omitted_if_default(
         {}, "complete answers over the used trials by status: `200` where all requests expect it, else `5xx`"
@@ -229,14 +236,23 @@ class CellReport(Frozen):
     trial_timelines: SkipJsonSchema[tuple[TrialTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
 
     @property
+    def ended_early(self) -> tuple[TrialReport, ...]:
+        """The trials that failed or were cut short, on which no estimate of an invalid cell rests."""
+        return tuple(trial for trial in self.trials if trial.ended_early)
+
+    @property
     def known(self) -> dict[Metric, Estimate]:
         """The estimates that may be shown: an invalid cell of an earlier report does not say which are known."""
-        return self.estimates if self.valid or self.bounds else {}
+        return self.estimates if self.valid or self.bounds or self.ended_early else {}
 
     @property
     def shows_numbers(self) -> bool:
-        """Whether any number, or a bound of it, is known."""
-        return bool(self.known) or any(bound.says_something for bound in self.bounds.values())
+        """Whether it is valid, or any of its numbers, or a bound, is known."""
+        return self.valid or bool(self.known) or any(bound.says_something for bound in self.bounds.values())
+
+    def hides(self, metric: Metric) -> bool:
+        """Whether a finding hides the metric itself, and with it what was measured in the same way."""
+        return not self.valid and (metric in self.bounds or not self.shows_numbers)
 
     def in_run(self, speeds: Mapping[int, float], findings: tuple[Finding, ...]) -> "CellReport":
         """The cell with facts from the whole run: the speed of its trials' cores by position, and findings."""
@@ -402,15 +418,20 @@ class Place(Frozen):
 
     rank: int = Field(ge=1)
     cell_id: str
-    estimate: Estimate = Field(description="by trials of the server alone")
+    estimate: Estimate | None = Field(description="by trials of the server alone; null if only a bound is known")
+    bound: Bound | None = omitted_if_default(None, "what is known in place of the estimate, which decides the place")
     ratio: Estimate | None = omitted_if_default(None, "to its baseline; it determines the place")
     in_duets: bool = omitted_if_default(default=False, description="whether that ratio is from duets")
+
+    def after(self, others: int) -> "Place":
+        """The same place behind so many others."""
+        return self.model_copy(update={"rank": self.rank + others})
 
 
 class Ranking(Frozen):
     """The subjects of a scenario and load with the same setting, best first in the load's primary metric.
 
-    Only valid cells with an interval are ranked.
+    Ranked are cells whose number has an interval, or a bound that decides its place.
     """
 
     scenario: str
@@ -418,6 +439,7 @@ class Ranking(Frozen):
     setting: str = Field(description="such as `interceptor=off`; empty if no shared option varies")
     metric: Metric
     places: tuple[Place, ...]
+    without: dict[str, str] = omitted_if_default({}, "why other cells are not ranked, by their ids")
 
 
 class PairSpeed(Frozen):

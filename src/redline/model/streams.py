@@ -77,7 +77,7 @@ class StreamReport(Frozen):
     first_event: tuple[Percentile, ...] = Field(description="from when a request was due to its first event; ns")
     gaps: tuple[Percentile, ...] = Field(description="from an event to the next of its stream; ns")
 
-    def bounded(self, leaves: Effect | None) -> "StreamReport":
-        """The same with bounds of its times, as far as findings leave them."""
-        times = {"first_event": bounded(self.first_event, leaves), "gaps": bounded(self.gaps, leaves)}
+    def bounded(self, response: Effect | None, service: Effect | None) -> "StreamReport":
+        """The same with bounds of its times, as far as findings leave response times, and service times."""
+        times = {"first_event": bounded(self.first_event, response), "gaps": bounded(self.gaps, service)}
         return self.model_copy(update=times)

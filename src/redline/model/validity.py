@@ -7,6 +7,7 @@ from pydantic import Field
 from redline.model.base import Frozen
 from redline.model.estimate import Metric
 from redline.model.finding import FindingKind
+from redline.quantities import amount
 
 Numbers = Literal["counts", "throughput", "response times", "service times", "CPU and memory"]
 """The groups of numbers that a finding touches. Counts: outcomes and errors."""
@@ -32,6 +33,21 @@ class Bound(Frozen):
     unit: str
     finding: FindingKind = Field(description="the invalid finding that hides the number itself")
     reason: str = Field(description="its message")
+
+    @property
+    def words(self) -> str:
+        """`at most 12.0 ms (at least 3.10 ms)`, `at least 3.20 s` or `not known`."""
+        least = "" if self.at_least is None else f"at least {amount(self.at_least, self.unit)}"
+        if self.at_most is None:
+            return least or "not known"
+        most = f"at most {amount(self.at_most, self.unit)}"
+        return f"{most} ({least})" if self.at_least else most
+
+    @property
+    def unknown(self) -> str:
+        """`not known: it is at most 12.0 ms. At p99 the engine …`."""
+        said = f"it is {self.words}. " if self.says_something else ""
+        return f"not known: {said}{self.reason}"
 
     @property
     def says_something(self) -> bool:

@@ -239,15 +239,6 @@ def bound_sign(bound: Bound) -> str:
     return NOT_KNOWN if bound.at_least is None else f"≥ {amount(bound.at_least, bound.unit)}"
 
 
-def bound_words(bound: Bound) -> str:
-    """`at most 12.0 ms (at least 3.10 ms)`, `at least 3.20 s` or `not known`."""
-    least = "" if bound.at_least is None else f"at least {amount(bound.at_least, bound.unit)}"
-    if bound.at_most is None:
-        return least or NOT_KNOWN
-    most = f"at most {amount(bound.at_most, bound.unit)}"
-    return f"{most} ({least})" if bound.at_least else most
-
-
 def point_words(point: Percentile) -> str:
     """`12.0 ms`, or `at most 12.0 ms (at least 3.10 ms)` where it is a bound."""
     if not point.bound:

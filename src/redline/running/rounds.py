@@ -6,6 +6,7 @@ from itertools import groupby
 from redline.analysis.precision import enough, precision
 from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import start_failed
+from redline.findings import of_engine
 from redline.model import DuetRecording, Enough, Failure, Plan, Recording, Run
 from redline.ports import Executor
 from redline.running.repeats import Repeats
@@ -35,10 +36,10 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     suite that leaves the number of trials open gets rounds until they are enough. Then come the profiled trials. If the
     session ends early (an interrupt, a full disk), the recordings stay and a later session runs the rest.
 
-    If servers are only compared, the first failure ends the session, unless it is a wrong answer in the first round
-    and others are right; so does a condition of `abort_when`, without an error. An interrupt keeps what a duet has
-    measured so far; a later session makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that
-    failure.
+    If servers are only compared, a failure ends the session once no duet of other servers is left without one, unless
+    it is a wrong answer in the first round and others are right; so does a condition of `abort_when`, without an error.
+    An interrupt keeps what a duet has measured so far; a later session makes both again. Raises KeyboardInterrupt,
+    StoreError, and DriveError for that failure.
     """
     _run_rounds(plan, store, executor, listener, decide)
     done = store.positions()
@@ -81,6 +82,7 @@ class _Kept:
         self._decides = plan.suite.auto is not None
         self.done = store.positions()
         self._wrong: dict[tuple[str, ...], Failure] = {}
+        self._failed: set[frozenset[str]] = set()
         self.is_given_up = False
         if not plan.suite.alone:
             self.done -= self._to_make_again(store.duets())
@@ -144,10 +146,11 @@ class _Kept:
         self.is_given_up = bool(made.aborted_by) and not self._plan.suite.alone
 
     def _check_goes_on(self, made: DuetRecording, failure: Failure) -> None:
-        """Raise DriveError unless the failure is a request that was answered wrongly from the first round on.
+        """Raise DriveError unless the failure leaves others to be compared.
 
-        A route that only one of two revisions has is not compared, and does not keep the others from being compared.
-        A suite that asks for the same answers is refused for it.
+        A request that was answered wrongly from the first round on, such as a route that only one of two revisions has,
+        does not keep others from being compared; a suite that asks for the same answers is refused for it. Nor does a
+        server that fails keep duets of other servers from it.
         """
         if self._is_wrong_answer(failure):
             compared = made.cell_ids[:-1]
@@ -157,7 +160,12 @@ class _Kept:
                 if self._others_are_right:
                     return
                 failure = next(iter(self._wrong.values()))
-        raise start_failed(self.run, failure)
+        self._failed.add(self._servers(made.cell_ids))
+        if of_engine(failure) or {self._servers(duet.cell_ids) for duet in self._plan.duets} <= self._failed:
+            raise start_failed(self.run, failure)
+
+    def _servers(self, cell_ids: Sequence[str]) -> frozenset[str]:
+        return frozenset(self._plan.cells[cell_id].variant.slug for cell_id in cell_ids if cell_id in self._plan.cells)
 
     def forget(self, steps: Sequence[Step]) -> None:
         """Leave out trials and duets that are repeated."""

@@ -18,29 +18,44 @@ def knows(document: Mapping[str, Any]) -> bool:
 
 
 def read(document: Mapping[str, Any]) -> Iterator[PeerOutput]:
-    """Yield the valid cells: those of a report's servers, or the only cell of a load."""
+    """Yield the cells of which anything is known: those of a report's servers, or the only cell of a load."""
     if str(document["format"]).startswith("redline.load/"):
-        if document.get("valid") is True:
-            about = PeerOutput(url=str(document.get("url", "")), load=str(document.get("load", "")))
-            yield _output(about, document, member(document, "throughput"), document.get("response"))
+        about = PeerOutput(url=str(document.get("url", "")), load=str(document.get("load", "")))
+        made = _output(about, document, member(document, "throughput"), document.get("response"))
+        if _says_what_is_known(document) and (made.rate_per_s is not None or made.latencies_ns):
+            yield made
         return
     started = whole(member(document, "run").get("started_unix_ns"))
     cells = document.get("cells")
     for cell in cells if isinstance(cells, list) else ():
-        if isinstance(cell, dict) and cell.get("valid") is True and cell.get("role") == "subject":
+        if isinstance(cell, dict) and _says_what_is_known(cell) and cell.get("role") == "subject":
             about = PeerOutput(
                 url=str(cell.get("slug", "")), load=str(cell.get("load_text", "")), started_unix_ns=started
             )
             throughput = member(member(cell, "estimates"), "throughput")
-            yield _output(about, cell, throughput, cell.get("response_percentiles"))
+            made = _output(about, cell, throughput, cell.get("response_percentiles"))
+            if made.rate_per_s is not None or made.latencies_ns:
+                yield made
+
+
+def _says_what_is_known(counted: Mapping[str, Any]) -> bool:
+    """Whether the numbers that it has are known: an invalid result of an earlier version does not say which are."""
+    trials = counted.get("trials")
+    ended = any(
+        isinstance(t, dict) and t.get("ended_early") is True for t in (trials if isinstance(trials, list) else ())
+    )
+    return counted.get("valid") is True or bool(counted.get("bounds")) or ended
 
 
 def _output(about: PeerOutput, counted: Mapping[str, Any], throughput: Mapping[str, Any], points: object) -> PeerOutput:
-    """Return the numbers of a cell. `points` are the points of its distribution, `counted` holds its counts."""
+    """Return the numbers of a cell, without bounds, from the points of its distribution, and what holds its counts."""
     times = {
         q: number(point.get("ns"))
         for point in (points if isinstance(points, list) else ())
-        if isinstance(point, dict) and (q := number(point.get("q"))) in _QUANTILES and q is not None
+        if isinstance(point, dict)
+        and not point.get("bound")
+        and (q := number(point.get("q"))) in _QUANTILES
+        and q is not None
     }
     outcomes = member(member(counted, "counts"), "outcomes")
     counts = {name: whole(count) or 0 for name, count in outcomes.items()}

@@ -152,15 +152,11 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         about = {"run": report.run.name, **_identity(cell, findings[cell.cell_id])}
         compared = comparisons.get(cell.cell_id, {})
         for metric in Metric:
-            yield (
-                about
-                | _numbers(cell, metric)
-                | _judgement(compared.get(metric), shown=cell.valid or cell.shows_numbers)
-            )
-        for part in cell.parts if cell.valid else ():
+            yield (about | _numbers(cell, metric) | _judgement(compared.get(metric), shown=cell.shows_numbers))
+        for part in cell.parts if cell.shows_numbers else ():
             for metric, estimate in part.estimates.items():
                 yield about | _estimated(estimate) | {"metric": f"{metric.value}:{part.name}", "unit": metric.unit}
-        divided = cpu.get(cell.cell_id, []) if cell.valid else []
+        divided = cpu.get(cell.cell_id, []) if cell.shows_numbers else []
         for metric_name, estimate in (*shares.get(cell.cell_id, []), *divided):
             yield about | _estimated(estimate) | {"metric": metric_name}
         for name, points in _further_times(cell):
@@ -168,9 +164,10 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
             for q in PERCENTILES:
                 metric_name = f"{name}-{quantile_name(q)}"
                 yield about | {"metric": metric_name, "unit": "ns", "method": _POOLED} | _value(known.get(q))
-        counted = chain(_journeys(cell.journeys), _by_request(cell)) if cell.valid or cell.shows_numbers else ()
-        measured = chain(_streams(cell), _memory(cell.memory), _watched(cell)) if cell.valid else ()
-        for numbers in chain(counted, measured):
+        counted = chain(_journeys(cell.journeys), _by_request(cell)) if cell.shows_numbers else ()
+        streams = _streams(cell) if cell.shows_numbers else ()
+        costs = () if cell.hides(Metric.MEMORY) else chain(_memory(cell.memory), _watched(cell))
+        for numbers in chain(counted, streams, costs):
             yield about | numbers
     for skipped in report.skipped:
         yield {
@@ -208,9 +205,9 @@ def _value(number: Field | Percentile) -> dict[str, Field]:
 
 def _further_times(cell: CellReport) -> Iterator[tuple[str, Sequence[Percentile]]]:
     """Yield other times, and service times where findings hide response times."""
-    if cell.valid:
+    if cell.shows_numbers:
         yield from ((time.name.replace(" ", "-"), time.points) for time in cell.other_times)
-    elif cell.shows_numbers and cell.service_percentiles:
+    if not cell.valid and cell.shows_numbers and cell.service_percentiles:
         yield "service", cell.service_percentiles
 
 
@@ -238,17 +235,17 @@ def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:
     for of, streams in [("", cell.streams), *own]:
         if streams is None:
             continue
-        numbers: list[tuple[str, str, Field]] = [
+        numbers: list[tuple[str, str, Field | Percentile]] = [
             ("streams", "1", streams.begun),
             ("events", "1", streams.events),
             ("events-per-second", "1/s", streams.events_per_s),
             ("stalls", "1", streams.stalls),
         ]
         for name, points in (("first-event", streams.first_event), ("between-events", streams.gaps)):
-            known = {point.q: point.ns for point in points}
+            known = {point.q: point for point in points}
             numbers += [(f"{name}-{quantile_name(q)}", "ns", known.get(q)) for q in PERCENTILES]
         for name, unit, number in numbers:
-            yield {"metric": f"{name}{of}", "unit": unit, "value": number, "method": _POOLED}
+            yield {"metric": f"{name}{of}", "unit": unit, "method": _POOLED, **_value(number)}
 
 
 def _journeys(journeys: JourneyReport | None) -> Iterator[dict[str, Field]]:

@@ -14,6 +14,7 @@ from redline.model import (
     Metric,
     ObjectiveResult,
     ObjectiveState,
+    Place,
     Ranking,
     Report,
     Verdict,
@@ -419,7 +420,7 @@ def _levels(report: Report) -> list[Line]:
         rankings = [ranking for ranking in here if len(ranking.places) > 1]
         lines += [line(where, _ranking(ranking, cells)) for ranking in rankings]
         for cell in group.cells:
-            if cell.role == "subject" and not (cell.valid or cell.shows_numbers):
+            if cell.role == "subject" and not cell.shows_numbers:
                 lines.append(line(where, f"{cell.server} has no valid result: {invalid_reason(cell)}"))
             elif cell.role == "subject" and (not rankings or not cell.valid):
                 lines.append(line(where, level(cell)))
@@ -432,17 +433,25 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
     """`by throughput 1. hyper 96.0 k/s ±0.7%, 2. axum 89.7 k/s ±0.7%`."""
     setting = f" ({ranking.setting})" if ranking.setting else ""
     places = (
-        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}"
+        f"{place.rank}. {cells[place.cell_id].server} {_place(place)}"
         + (f" ({fmt.with_bounds(place.ratio)}{' in duets' if place.in_duets else ''})" if place.ratio else "")
         for place in ranking.places
     )
-    return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
+    others = ", ".join(cells[cell_id].server for cell_id in ranking.without if cell_id in cells)
+    without = f"; not ranked: {others}" if others else ""
+    return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}{without}"
+
+
+def _place(place: Place) -> str:
+    if place.bound:
+        return place.bound.words
+    return fmt.with_spread(place.estimate) if place.estimate else fmt.NOT_KNOWN
 
 
 def level(cell: CellReport) -> str:
     """`hyper answers 96.0 k/s ±0.7%, p99 1.38 ms ±2.5%, CPU per request 17.7 µs ±0.9%`."""
     known = {metric: fmt.with_spread(estimate) for metric, estimate in cell.known.items()}
-    known |= {metric: fmt.bound_words(bound) for metric, bound in cell.bounds.items()}
+    known |= {metric: bound.words for metric, bound in cell.bounds.items()}
     parts = [
         f"{'answers' if metric is Metric.THROUGHPUT else fmt.label(metric)} {known[metric]}"
         for metric in (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)

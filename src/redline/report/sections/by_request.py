@@ -107,7 +107,7 @@ def request_sections(report: Report) -> Iterator[Section]:
     """The tables of every cell of a mix, and how its requests compare in duets; empty without mixes."""
     folds = list[Fold]()
     for group in groups(report):
-        cells = [cell for cell in group.cells if cell.requests and (cell.valid or cell.shows_numbers)]
+        cells = [cell for cell in group.cells if cell.requests and cell.shows_numbers]
         blocks = [block for cell in cells for block in journey_tables(cell.journeys, cell.server)]
         blocks += [
             block for cell in cells for block in request_tables(cell.requests, cell.server, _cpu_of(report, cell))
@@ -128,9 +128,9 @@ def cpu_lines(report: Report) -> Iterator[Line]:
     unknown: dict[tuple[str, str], list[str]] = {}
     for divided in report.cpu_by_request:
         cell = cells[divided.cell_id]
-        if divided.reason and cell.valid:
+        if divided.reason and cell.shows_numbers:
             unknown.setdefault((where[divided.cell_id], divided.reason), []).append(cell.server)
-        elif cell.valid and (text := _most_of_the_cpu(divided, cell.server)):
+        elif cell.shows_numbers and (text := _most_of_the_cpu(divided, cell.server)):
             yield line((where[divided.cell_id], "dim"), text)
     for (place, reason), servers in unknown.items():
         whose = " and ".join(servers)

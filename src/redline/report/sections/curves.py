@@ -36,8 +36,8 @@ class Distribution(TypedDict):
 
 
 def has_curves(cell: CellReport) -> bool:
-    """Whether there are valid percentiles to draw."""
-    return cell.valid and bool(cell.response_percentiles)
+    """Whether there are percentiles to draw: a bound is not drawn."""
+    return cell.shows_numbers and any(not point.bound for point in cell.response_percentiles)
 
 
 def has_band(cell: CellReport) -> bool:
@@ -47,11 +47,12 @@ def has_band(cell: CellReport) -> bool:
 
 def distribution(server: int, cell: CellReport) -> Distribution:
     """All curves of a cell."""
-    response = _curve(cell.response_curve, cell.response_percentiles, cell.response.count)
+    count = cell.response.count or cell.counts.due
+    response = _curve(cell.response_curve, cell.response_percentiles, count)
     service = _curve(
         cell.service_curve or (cell.response_curve if cell.service_percentiles == cell.response_percentiles else ()),
         cell.service_percentiles,
-        cell.response.count,
+        count,
     )
     made: Distribution = {"s": server, "response": response}
     if service != response:
@@ -66,7 +67,7 @@ def ways_of(cell: CellReport) -> dict[str, Curve]:
     return {
         time.name: _curve((), time.points, time.count)
         for time in cell.other_times
-        if cell.valid and time.is_one_way and any(point.ns > 0 for point in time.points)
+        if cell.shows_numbers and time.is_one_way and any(point.ns > 0 for point in time.points)
     }
 
 
@@ -76,7 +77,10 @@ def _curve(curve: Sequence[BandedPercentile], percentiles: Sequence[Percentile],
     Place the largest value (q = 1) where a single request of `count` lies above.
     """
     last = curve[-1].q if curve else -1.0
-    every = [*curve, *(BandedPercentile(q=point.q, ns=point.ns) for point in percentiles if point.q > last)]
+    every = [
+        *curve,
+        *(BandedPercentile(q=point.q, ns=point.ns) for point in percentiles if point.q > last and not point.bound),
+    ]
     points = [point for point in every if point.ns > 0]
     farthest = math.log10(max(count, 10))
     made: Curve = {

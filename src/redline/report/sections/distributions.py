@@ -167,12 +167,13 @@ def _difference(places: tuple[int, int], part: SharesCompared, several: int) -> 
 
 
 def cells_with_curves(report: Report) -> list[tuple[str, CellReport]]:
-    """The cells with curves, in the order of the page, and the group of each in words."""
+    """The cells whose response times are all known, in the order of the page, and the group of each in words."""
     return [
         (where, cell)
         for group in groups(report)
         for where in (group.where(report.cells),)
         for cell in filter(has_curves, group.cells)
+        if cell.response.count
     ]
 
 

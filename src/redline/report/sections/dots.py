@@ -15,11 +15,11 @@ _OF_TRIAL: dict[Metric, Callable[[TrialReport], float | None]] = {
 
 
 def by_round(cell: CellReport | None, metric: Metric) -> dict[int, float]:
-    """Return the used trials' values by round; empty for metrics that a report does not have per trial."""
+    """Return the values by round of the trials on which the metric rests; empty if a report lacks them."""
     of_trial = _OF_TRIAL.get(metric)
     if cell is None or of_trial is None:
         return {}
-    by_number = {trial.round: of_trial(trial) for trial in cell.trials if trial.used}
+    by_number = {trial.round: of_trial(trial) for trial in cell.trials if trial.used or trial.partly}
     return {number: value for number, value in by_number.items() if value}
 
 

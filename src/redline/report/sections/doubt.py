@@ -120,7 +120,7 @@ def scatter(cell: CellReport) -> float | None:
     """The standard deviation of its trials relative to their mean, in the metric that a server can improve."""
     metric = Metric.P99 if is_open(cell.load_text) else Metric.THROUGHPUT
     values = list(dots.by_round(cell, metric).values())
-    return stdev(values) / mean(values) if cell.valid and len(values) >= _FEWEST else None
+    return stdev(values) / mean(values) if cell.shows_numbers and len(values) >= _FEWEST else None
 
 
 def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
@@ -167,7 +167,7 @@ def _cold_starts(report: Report) -> list[str]:
 
 def _left_out(report: Report) -> str:
     trials = [(cell, trial) for cell in report.cells for trial in cell.trials]
-    unused = {(cell.cell_id, trial.position) for cell, trial in trials if not trial.used}
+    unused = {(cell.cell_id, trial.position) for cell, trial in trials if not (trial.used or trial.partly)}
     reasons = Counter(
         finding.kind
         for cell in report.cells

@@ -198,7 +198,7 @@ def _main(shown: tuple[Level, ...], comparisons: Iterable[Comparison]) -> int:
 
 
 def _cell(cell: CellReport, at: list[int], shown: tuple[Level, ...]) -> ExplorerCell:
-    is_shown = cell.valid or cell.shows_numbers
+    is_shown = cell.shows_numbers
     levels = [_level(cell, level) for level in shown] if is_shown else []
     made: ExplorerCell = {"at": at, "slug": cell.slug, "levels": levels}
     if not is_shown:

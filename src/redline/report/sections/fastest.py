@@ -58,10 +58,10 @@ def _said(lead: Lead) -> tuple[str, str]:
 def _by_how_much(lead: Lead) -> str:
     """`it answers 28.1 k/s, 2.1 times node [1.9, 2.3]`; or `its p99 is 1.2 ms, node's is 2.1 times as high …`.
 
-    An invalid level is left out: the ratio does not rest on it.
+    A level that is not known is left out: the ratio does not rest on it.
     """
     more, name = lead.metric.higher_is_better, fmt.label(lead.metric)
-    level = lead.first.estimates.get(lead.metric) if lead.first.valid else None
+    level = lead.first.known.get(lead.metric)
     known = f" {fmt.amount(level.value, level.unit)}," if level else ""
     value, low, high = lead.ratio if more else (1 / lead.ratio[0], 1 / lead.ratio[2], 1 / lead.ratio[1])
     in_times = fmt.factor_in_times(value) is not None

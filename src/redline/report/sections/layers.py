@@ -155,7 +155,7 @@ def waterfall_scale(bars: Iterable[Bar | None], unit: str) -> Scale:
 def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | None:
     """Draw a bar from the value of the layer below to the value after the change, with a dot per round."""
     cell, against = (cells.get((slug, fall.scenario, fall.load)) for slug in (layer.server, layer.against))
-    below = against.estimates.get(metric) if against and against.valid else None
+    below = against.known.get(metric) if against else None
     scales = metric is Metric.THROUGHPUT  # a change of CPU time is added
     compared = layer.throughput if scales else layer.cpu
     change = compared.ratio if compared and scales else layer.cpu_ns

@@ -21,7 +21,6 @@ from redline.report.document import (
     words,
 )
 from redline.report.sections.answer import mark
-from redline.report.sections.curves import has_curves
 from redline.report.sections.parts import repeat_section, server_cell, server_table
 from redline.report.sections.table import WHOLE
 from redline.report.sections.trials import route_text, warm_ups
@@ -65,11 +64,11 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     metrics = [Metric.CPU_PER_REQUEST, Metric.MEMORY]
     parts = ((name, (part.name, *_amounts(part.estimates, metrics))) for cell, name in cells for part in cell.parts)
     yield server_table("Server and proxies, each by itself", ["part", *map(fmt.label, metrics)], parts, left=("part",))
-    timed = [(cell, name) for cell, name in cells if cell.valid or cell.shows_numbers]
+    timed = [(cell, name) for cell, name in cells if cell.shows_numbers]
     shares = sorted({p.q for cell, _ in timed for p in (*cell.response_percentiles, *cell.service_percentiles)})
     title = "Percentiles of the response time and of the service time"
     yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(timed, shares), left=("time",))
-    drawn = [(cell, name) for cell, name in cells if has_curves(cell)]
+    drawn = [(cell, name) for cell, name in timed if cell.other_times]
     shares = sorted({p.q for cell, _ in drawn for time in cell.other_times for p in time.points})
     heads = ["time", "count", "resolution", "clocks", *map(fmt.percent, shares)]
     title = "Times to the first byte, handshakes and one-way times, over all used trials"
@@ -94,7 +93,7 @@ def _objectives(cells: _Cells) -> _Rows:
 
 def _estimates(cell: CellReport) -> Iterator[TableCell]:
     """The estimates with their intervals, and their basis; for an invalid cell, why there are none."""
-    if not (cell.valid or cell.shows_numbers):
+    if not cell.shows_numbers:
         yield InvalidCell(invalid_reason(cell))
         return
     yield from _amounts(cell.known, Metric, cell.bounds)
@@ -108,7 +107,7 @@ def _amounts(
     for metric in metrics:
         estimate = estimates.get(metric)
         if bound := bounds.get(metric):
-            yield fmt.bound_words(bound)
+            yield bound.words
             continue
         yield (
             TextCell((line(fmt.amount(estimate.value, estimate.unit), (f" {fmt.interval(estimate)}", "dim")),))
@@ -167,7 +166,7 @@ def _notes(group: Group) -> Prose:
     texts = [
         f"{cell.server}, too few requests: {'; '.join(map(fmt.too_few, cell.too_few))}."
         for cell in group.cells
-        if cell.too_few and has_curves(cell)
+        if cell.too_few and cell.shows_numbers
     ]
     texts += [f"Warm-up of {names}: {text}." for names, text in warm_ups(group.cells)]
     texts += [f"{cell.server}: {'; '.join(map(fmt.agreed, cell.tls))}." for cell in group.cells if cell.tls]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from redline.model import CellReport, Report
-from redline.quantities import duration
 from redline.report.document import Column, Section, Table, line
-from redline.report.format import PERCENTILES
+from redline.report.format import PERCENTILES, point_sign
+from redline.report.sections.curves import has_curves
 from redline.report.sections.views import Group, groups
 
 _LAID_OVER = ("gc", "jdk", "flags", "heap")
@@ -29,7 +29,7 @@ class Overlay:
 
 def overlays(group: Group) -> tuple[Overlay, ...]:
     """Return the variants with valid percentiles, by server; empty if no JVM setting varies."""
-    left = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
+    left = [cell for cell in group.cells if has_curves(cell)]
     made = list[Overlay]()
     for axis in _LAID_OVER:
         by_server: dict[str, dict[str, CellReport]] = {}
@@ -52,7 +52,7 @@ def values(report: Report) -> tuple[str, ...]:
 
 def percentile_table(overlay: Overlay, title: str = "") -> Table:
     """Response times from the median to the slowest request, a column per value; too few requests leave gaps."""
-    columns = [{point.q: duration(point.ns) for point in cell.response_percentiles} for cell in overlay.cells.values()]
+    columns = [{point.q: point_sign(point) for point in cell.response_percentiles} for cell in overlay.cells.values()]
     rows = (
         (f"{100 * share:.6g}%", *(known.get(share, "") for known in columns))
         for share in PERCENTILES

@@ -125,10 +125,12 @@ def _plots(place: int, group: Group, series: dict[str, int]) -> Plots | None:
         for cell in cells
     )
     label = f"{group.title}: lines for {names}"
-    timed = any(cell.timeline for cell in cells)
-    kinds = {
-        kind: title for kind, title in _TITLES.items() if (share_one_plot(group) if kind == "percentiles" else timed)
+    known = {
+        "percentiles": share_one_plot(group),
+        "rate": any(cell.timeline for cell in cells),
+        "latency": any(moment.p99_ns for cell in cells for moment in cell.timeline),
     }
+    kinds = {kind: title for kind, title in _TITLES.items() if known[kind]}
     plots = (Plot(kind, title, f"{title}, {label}") for kind, title in kinds.items())
     return Plots(place, tuple(plots), tuple(legend), toggles=True) if cells else None
 
@@ -151,16 +153,28 @@ def _overlay(place: int, overlay: Overlay, series: dict[str, int]) -> Fold:
 def share_one_plot(group: Group) -> bool:
     """Whether the curves of all servers are drawn in one plot: not if all are in plots by collector."""
     laid = {cell.cell_id for overlay in overlays(group) for cell in overlay.cells.values()}
-    return not laid.issuperset(cell.cell_id for cell in drawn(group))
+    return not laid.issuperset(cell.cell_id for cell in group.cells if has_curves(cell))
 
 
 def _undrawn(group: Group) -> Prose:
-    missing = ", ".join(cell.server for cell in group.cells if not has_curves(cell))
-    return Prose.of([f"Not drawn, because there is no valid measurement: {missing}."] if missing else [], "dim")
+    missing, tails = [cell for cell in group.cells if not has_curves(cell)], list(filter(_is_cut, group.cells))
+    said = []
+    if nothing := [cell.server for cell in missing if not cell.shows_numbers]:
+        said.append(f"Not drawn, because there is no valid measurement: {', '.join(nothing)}.")
+    if untimed := [cell.server for cell in missing if cell.shows_numbers]:
+        said.append(f"Without a curve, because its response times are not known, or only bounds: {', '.join(untimed)}.")
+    if tails:
+        names = ", ".join(cell.server for cell in tails)
+        said.append(f"The curve has only the percentiles that are known, not those that are bounds: {names}.")
+    return Prose.of(said, "dim")
+
+
+def _is_cut(cell: CellReport) -> bool:
+    return has_curves(cell) and any(point.bound for point in cell.response_percentiles)
 
 
 def payload(report: Report) -> RunPlots:
-    """The data of all plots. Invalid cells are left out: a curve is a number, too."""
+    """The data of all plots. What is not known is left out: a curve is a number, too."""
     every, index = groups(report), colours(report)
     ceilings = sorted({index[cell.server] for cell in report.cells if cell.role == "ceiling"})
     cells = sum(len(drawn(group)) for group in every)
@@ -177,12 +191,17 @@ def payload(report: Report) -> RunPlots:
 
 def drawn_curves(report: Report) -> list[list[str]]:
     """The ids of the cells whose curves the plots of groups have, in their order, by group."""
-    return [[cell.cell_id for cell in drawn(group) if share_one_plot(group)] for group in groups(report)]
+    return [[cell.cell_id for cell in _curved(group)] for group in groups(report)]
 
 
 def drawn(group: Group) -> tuple[CellReport, ...]:
-    """The group's cells that have curves."""
-    return tuple(filter(has_curves, group.cells))
+    """The group's cells that have curves, or a course over time."""
+    return tuple(cell for cell in group.cells if has_curves(cell) or cell.timeline)
+
+
+def _curved(group: Group) -> tuple[CellReport, ...]:
+    """Those whose curves the group's plot has."""
+    return tuple(filter(has_curves, group.cells)) if share_one_plot(group) else ()
 
 
 def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
@@ -199,7 +218,7 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
         if cell.memory
     ]
     plots: GroupPlots = {
-        "curves": [distribution(index[cell.server], cell) for cell in cells if share_one_plot(group)],
+        "curves": [distribution(index[cell.server], cell) for cell in _curved(group)],
         "t": [round(start, 3) for start in starts],
         "warm": _warmup_end([m for cell in moments for m in cell]),
         "courses": [

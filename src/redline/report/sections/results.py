@@ -16,6 +16,7 @@ from redline.model import (
     Percentile,
     Ranking,
     Report,
+    TrialReport,
 )
 from redline.report import format as fmt
 from redline.report.document import (
@@ -136,9 +137,7 @@ def _bounded(bound: Bound) -> ScoreCell:
     """What is known in place of a metric: `≤ 12.0 ms (≥ 3.10 ms)`."""
     ends = [end for end in (bound.at_most, bound.at_least) if end is not None]
     least = f"(≥ {fmt.amount(ends[1], bound.unit)})" if len(ends) == 2 and ends[1] else ""
-    return ScoreCell(
-        fmt.bound_sign(bound), least, fmt.bound_words(bound), place=next(iter(ends), None), why=bound.reason
-    )
+    return ScoreCell(fmt.bound_sign(bound), least, bound.words, place=next(iter(ends), None), why=bound.reason)
 
 
 def ranks_of(report: Report) -> dict[str, str]:
@@ -161,7 +160,7 @@ def rank_text(ranking: Ranking, rank: int) -> str:
 def _table(group: Group, servers: Sequence[ServerCell], levels: Sequence[Level], on: Medium) -> Table:
     rows: list[tuple[TableCell, ...]] = []
     for cell, server in zip(group.cells, servers, strict=True):
-        if cell.valid or cell.shows_numbers:
+        if cell.shows_numbers:
             rows.append((server, *(level_score(cell, level) for level in levels)))
         else:
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
@@ -175,7 +174,7 @@ def _times(group: Group, levels: Sequence[Level]) -> Table:
     rows = (
         (cell.server, *(level_score(cell, level).value or "\u2013" for level in levels))
         for cell in group.cells
-        if cell.valid or cell.shows_numbers
+        if cell.shows_numbers
     )
     columns = (Column(level_name(level), "right") for level in levels)
     title = line(("percentiles, mean and transfer rate", "dim"))
@@ -185,7 +184,7 @@ def _times(group: Group, levels: Sequence[Level]) -> Table:
 def _one_way(group: Group, on: Medium) -> Iterator[Table]:
     """A table for each cell whose answers carry the server's clock: its times there and back, and each way."""
     for cell in group.cells:
-        ways = [time for time in cell.other_times if time.is_one_way] if cell.valid else []
+        ways = [time for time in cell.other_times if time.is_one_way] if cell.shows_numbers else []
         if ways:
             times = {"response": cell.response_percentiles, "service": cell.service_percentiles}
             times |= {time.name: time.points for time in ways}
@@ -194,7 +193,7 @@ def _one_way(group: Group, on: Medium) -> Iterator[Table]:
 
 def _times_table(times: Mapping[str, Sequence[Percentile]], title: Line, on: Medium) -> Table:
     """A column per time, and a row per percentile that any of them has."""
-    known = [{point.q: fmt.duration(point.ns) for point in points} for points in times.values()]
+    known = [{point.q: fmt.point_sign(point) for point in points} for points in times.values()]
     rows = (
         (fmt.quantile_name(q), *(points.get(q, "") for points in known))
         for q in fmt.PERCENTILES
@@ -236,10 +235,36 @@ def bound_notes(cell: CellReport) -> Iterator[str]:
         what = f"{'an ' if is_one and side == 'upper' else 'a ' if is_one else ''}{side} bound{'' if is_one else 's'}"
         are = f"{'is' if is_one else 'are'} {f'{what} ({sign})' if side else fmt.NOT_KNOWN}"
         yield f"{cell.server}: {', '.join(names)} {are}: {reason}"
+    yield from _ended_early(cell)
     if _LENGTHENING & {finding.kind for finding in cell.findings}:
         times = [f"{fmt.quantile_name(p.q)} {fmt.duration(p.ns)}" for p in cell.service_percentiles if p.q in _SAID]
         if times:
             yield f"{cell.server}: service time {', '.join(times)}."
+
+
+def _ended_early(cell: CellReport) -> Iterator[str]:
+    """On how many trials an invalid cell's numbers rest, and what is known of each of the others."""
+    others = () if cell.valid else cell.ended_early
+    if others and cell.known:
+        rest, every = len(cell.trials) - len(others), fmt.count(len(cell.trials), "trial")
+        yield f"{cell.server}: its numbers rest on {rest} of {every}; the others failed, or were cut short."
+    elif not any(trial.rate_per_s for trial in others):
+        return  # the row says why nothing is known
+    for trial in others:
+        grave = (f for f in cell.findings if f.position == trial.position and f.grade is Grade.INVALID)
+        why = next((finding.message for finding in grave), trial.failure)
+        yield f"{cell.server}, trial {trial.round + 1}: {why}{_own(trial)}"
+
+
+def _own(trial: TrialReport) -> str:
+    """` It measured 5,234 ok, 12 in flight in 600 ms, 8.72 k/s, p50 1.02 ms.`; empty if it counted nothing."""
+    ended = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in trial.outcomes or () if n]
+    if not ended or not trial.seconds:
+        return ""
+    said = [f" It measured {', '.join(ended)} in {fmt.duration(trial.seconds * 1e9)}"]
+    said += [fmt.rate(trial.rate_per_s)] if trial.rate_per_s is not None else []
+    times = {"p50": trial.p50_ns, "p99": trial.p99_ns}
+    return ", ".join((*said, *(f"{name} {fmt.duration(ns)}" for name, ns in times.items() if ns is not None))) + "."
 
 
 def row_notes(group: Group) -> Iterator[str]:
@@ -248,14 +273,14 @@ def row_notes(group: Group) -> Iterator[str]:
         yield f"Warm-up of {names}: {text}."
     for cell in group.cells:
         said = (*map(fmt.agreed, cell.tls), *map(fmt.other_time, cell.other_times), *fmt.encodings(cell.encoded))
-        if cell.valid and said:
+        if cell.shows_numbers and said:
             yield f"{cell.server}: {'; '.join(said)}."
     for cell in group.cells:
         yield from bound_notes(cell)
     yield from filter(None, map(route_text, group.cells))
     missing: dict[str, list[str]] = {}
     for cell in group.cells:
-        for few in cell.too_few if cell.valid and cell.trials else ():
+        for few in cell.too_few if cell.shows_numbers and cell.trials else ():
             needs = f"{fmt.label(few.metric)} needs {fmt.integer(few.needs)} requests"
             missing.setdefault(needs, []).append(f"{cell.server} {fmt.integer(few.missing)} more")
     for needs, short in missing.items():

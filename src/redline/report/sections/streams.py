@@ -26,7 +26,7 @@ def stream_sections(report: Report) -> Iterator[Section]:
         rows: list[tuple[ServerCell, tuple[str, ...]]] = []
         for cell in group.cells:
             own: dict[str, StreamReport | None] = {request.request: request.streams for request in cell.requests}
-            shown = (own if cell.requests else {cell.scenario: cell.streams}) if cell.valid else {}
+            shown = (own if cell.requests else {cell.scenario: cell.streams}) if cell.shows_numbers else {}
             server = server_cell(cell, series[cell.server])
             rows += [(server, (name, *_row(streams))) for name, streams in shown.items() if streams]
         if rows:

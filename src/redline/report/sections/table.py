@@ -124,12 +124,12 @@ class _ResultRows:
 
     def _scores(self, cell: CellReport, compared: Mapping[Metric, Comparison]) -> Iterator[TableCell]:
         ratios = any(comparison.ratio for comparison in compared.values())
-        if not (cell.valid or cell.shows_numbers or ratios):
+        if not (cell.shows_numbers or ratios):
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
             yield InvalidCell(invalid_reason(cell), advice)
             return
         for level in self.levels:
-            score = level_score(cell, level) if cell.valid or cell.shows_numbers else ScoreCell()
+            score = level_score(cell, level) if cell.shows_numbers else ScoreCell()
             if level not in COMPARED:
                 yield score
                 continue
@@ -175,7 +175,7 @@ def _fold(cell: CellReport, compared: Mapping[Metric, Comparison]) -> Fold | Non
     blocks.append(Prose(tuple(details), listed=True))
     if cell.trials:
         heads = (Column(head, "left" if head in ("warm-up", "failure") else "right") for head in _TRIALS)
-        unused = frozenset(at for at, trial in enumerate(cell.trials) if not trial.used)
+        unused = frozenset(at for at, trial in enumerate(cell.trials) if not (trial.used or trial.partly))
         rows = tuple(tuple(_trial(trial)) for trial in cell.trials)
         blocks.append(Table(tuple(heads), rows, muted=unused, on=Medium.PAGE))
     return Fold(line(", ".join(counts)), tuple(filled(*blocks)), open=False)
@@ -201,9 +201,12 @@ def _starts(compared: Iterable[Comparison]) -> Iterator[Line]:
 
 def _trial(trial: TrialReport) -> Iterator[TableCell]:
     """A trial; rounds count from 1, and files of recordings from 0000."""
-    yield from (str(trial.round + 1), f"{trial.position:04}", "yes" if trial.used else "no", _rate(trial))
-    times = (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)
-    yield from ("" if ns is None else fmt.duration(ns) for ns in times)
+    used = "yes" if trial.used else "in part" if trial.partly else "no"
+    yield from (str(trial.round + 1), f"{trial.position:04}", used, _rate(trial))
+    times = {Metric.P50: trial.p50_ns, Metric.P99: trial.p99_ns, Metric.CPU_PER_REQUEST: trial.cpu_per_request_ns}
+    for metric, ns in times.items():
+        bound = trial.bounds.get(metric)
+        yield fmt.bound_sign(bound) if bound else "" if ns is None else fmt.duration(ns)
     yield trial_text(trial.warm_up)
     yield TextCell((line(trial.failure),), trial.log_tail) if trial.failure or trial.log_tail else ""
 
@@ -211,4 +214,7 @@ def _trial(trial: TrialReport) -> Iterator[TableCell]:
 def _rate(trial: TrialReport) -> str:
     if trial.rate_per_s is not None:
         return fmt.rate(trial.rate_per_s)
+    answered = trial.outcomes is None or trial.outcomes.ok
+    if answered and (bound := trial.bounds.get(Metric.THROUGHPUT)):
+        return fmt.bound_sign(bound)
     return "" if trial.failure else fmt.NO_ANSWERS

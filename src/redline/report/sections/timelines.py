@@ -67,11 +67,11 @@ def _item(cell: CellReport, timeline: TrialTimeline) -> TimeItem:
     numbers = {trial.position: number for number, trial in enumerate(cell.trials, 1)}
     trials = {trial.position: trial for trial in cell.trials}
     trial = trials.get(timeline.position)
-    left_out = trial is not None and not trial.used
+    counted = "" if trial is None or trial.used else " (used in part)" if trial.partly else " (left out)"
     own = [finding for finding in cell.findings if finding.position == timeline.position]
     return {
         "subject": f"{cell.server} · {cell.scenario} · {cell.load}",
-        "name": f"trial {numbers.get(timeline.position, 1)}{' (left out)' if left_out else ''}",
+        "name": f"trial {numbers.get(timeline.position, 1)}{counted}",
         "end": ats([timeline.ends_s])[0],
         "says": _says(trial, timeline),
         "notes": [f"{fmt.GRADE_MARKS[finding.grade]} {finding.kind}: {finding.message}" for finding in own],
@@ -171,7 +171,10 @@ def _says(trial: TrialReport | None, timeline: TrialTimeline) -> str:
     parts = [*_said(timeline)]
     if trial is not None and not trial.used:
         why = f": {trial.failure}" if trial.failure else ""
-        parts.insert(0, f"This trial is left out of all results{why}")
+        said = (
+            "Only some of the results rest on this trial" if trial.partly else "This trial is left out of all results"
+        )
+        parts.insert(0, f"{said}{why}")
     if timeline.apart:
         parts.append("CPU and memory are not shown: the server ran on another host, whose clock is another")
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)

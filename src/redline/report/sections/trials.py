@@ -21,7 +21,7 @@ def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
 def route_text(cell: CellReport) -> str:
     """`hyper+via=nginx: h1 → proxy.nginx → h1; of all CPU per request: server 9.1 µs, proxy.nginx 12 µs.`; or empty."""
     said = [cell.route] if cell.route else []
-    for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY) if cell.valid else ():
+    for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY) if cell.shows_numbers else ():
         known = [(part.name, part.estimates[metric]) for part in cell.parts if metric in part.estimates]
         amounts = ", ".join(f"{name} {fmt.amount(estimate.value, estimate.unit)}" for name, estimate in known)
         said += [f"of all {fmt.label(metric)}: {amounts}"] if known else []

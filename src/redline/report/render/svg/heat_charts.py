@@ -1,4 +1,4 @@
-"""Heat maps of response times over time as charts: the middle trial of each valid cell."""
+"""Heat maps of response times over time as charts: the middle trial of each cell."""
 
 from collections.abc import Iterator
 from math import log
@@ -18,7 +18,7 @@ def heat_charts(report: Report) -> Iterator[tuple[str, Chart]]:
     """Each heat map by a name such as `SimpleGet.steady.rust.hyper.heat-map`."""
     for group in groups(report):
         for cell in group.cells:
-            if cell.valid and (timeline := _middle(cell)):
+            if timeline := _middle(cell):
                 about = f"{cell.server}, {group.title}, {group.load_text}"
                 if chart := heat_chart(timeline, about, trials=len(cell.trials)):
                     yield f"{group.scenario}.{group.load}.{cell.server}.heat-map", chart
