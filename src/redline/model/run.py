@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, overload
 
-from pydantic import Field, InstanceOf
+from pydantic import Field, InstanceOf, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.duet import DuetRecording
@@ -35,6 +35,12 @@ class Manifest(Frozen):
     hosts: tuple[UsedHost, ...] = omitted_if_default((), "the hosts of trials; empty for this host alone")
     search: SearchTerms | None = omitted_if_default(None, "the task of a search; null for other kinds")
     earlier: bool = omitted_if_default(default=False, description="stored by a version before 0.1.0")
+
+    @model_validator(mode="after")
+    def _has_its_task(self) -> "Manifest":
+        if self.kind == "search" and self.search is None:
+            raise ValueError("it is of a search, and does not say what is searched")
+        return self
 
     def with_plan(self, plan: Plan) -> "Manifest":
         """The same manifest with another plan."""
