@@ -1,5 +1,6 @@
 """`redline limit A B`: flags as a suite, searches that take turns by probes, and the exit code of their comparison."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.analysis.limit_ratios import limit_comparisons
+from redline.cli import began
 from redline.cli.command_line import LimitFlags, app
 from redline.cli.experiment import search_exit_code as exit_code
 from redline.cli.limit_document import TRIALS, limit_document
@@ -16,7 +18,7 @@ from redline.errors import LaunchError, UsageError
 from redline.model import AttachedServer, Cell, Open, Skipped, Suite, Traffic, Verdict
 from redline.model.limits import LimitReport
 from redline.ports import Drive, Endpoint, Placement
-from redline.running import assembly
+from redline.running import assembly, searching
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
 from redline.search.times import AROUND_NS, SHORTEST_NS, least_ns, probe_times
@@ -155,6 +157,34 @@ def test_probes_take_turns_and_the_limits_are_compared(redline: Run, of: tuple[s
     assert "".join(lines).startswith(("ABABABABAB", "BABABABABA"))
     (compared,) = report.comparisons
     assert (compared.slug, compared.baseline) == (report.cells[1].slug, report.cells[0].slug)
+
+
+@pytest.mark.parametrize("of", [(A, B), (URL_A, URL_B)])
+def test_the_time_of_the_search_begins_with_the_command(
+    redline: Run, monkeypatch: pytest.MonkeyPatch, of: tuple[str, str]
+) -> None:
+    """Its imports took an hour: each server is probed once, and what was left out is said."""
+    monkeypatch.setattr(began, "_AT_S", [time.monotonic() - 3600])
+    done = redline(Servers(), "--json", of=of)
+    report = LimitReport.model_validate_json(done.stdout)
+    assert [len(cell.probes) for cell in report.cells] == [1, 1]
+    assert all(cell.left_out for cell in report.cells)
+
+
+def test_builds_take_none_of_the_time(redline: Run, monkeypatch: pytest.MonkeyPatch, launcher: FakeLauncher) -> None:
+    """By a clock that builds alone move on."""
+    clock = [0.0]
+    monkeypatch.setattr(searching.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(began, "_AT_S", [0.0])
+    build_all = searching.build_all
+
+    def slow(*given: Any) -> Any:
+        clock[0] += 3600
+        return build_all(*given)
+
+    monkeypatch.setattr(searching, "build_all", slow)
+    report = LimitReport.model_validate_json(redline(Servers(), "--json").stdout)
+    assert not any(cell.left_out for cell in report.cells)
 
 
 def test_both_servers_are_alive_at_once_and_stopped_in_the_end(redline: Run, launcher: FakeLauncher) -> None:
