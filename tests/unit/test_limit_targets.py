@@ -87,10 +87,15 @@ def test_a_search_takes_the_time_that_it_is_given(trials: int, minutes: int) -> 
     probes, starts = 2 * (MAX_PROBES + 2 * max(trials, 1)), 2 * (1 + trials)
     warm_ups_ns = starts * (found.warmup_ns + settle_ns)
     around_ns = AROUND_NS * (probes + 2 * 2 * (1 + trials))
-    if found.probe_ns == SHORTEST_NS:  # not all probes may be made: the clock ends the search
-        assert least_ns(2, trials) <= lasts_ns
+    planned_ns = probes * (found.probe_ns + settle_ns) + warm_ups_ns + around_ns
+    if (trials, minutes) == (TRIALS, 1):
+        # On four starts of each of two servers not all probes have room, not even at their shortest: the clock ends it,
+        # after as many as a search needs to say something (test_search_time holds it to its time).
+        assert found.probe_ns == SHORTEST_NS
+        assert least_ns(2, trials) <= lasts_ns < planned_ns
         return
-    assert 0.8 * lasts_ns < probes * (found.probe_ns + settle_ns) + warm_ups_ns + around_ns <= 1.001 * lasts_ns
+    assert found.probe_ns > SHORTEST_NS
+    assert 0.8 * lasts_ns < planned_ns <= 1.001 * lasts_ns
     assert found.detects == (trials > 0 and minutes > 1)
 
 

@@ -109,9 +109,10 @@ def test_judging_takes_its_time_again_for_the_report(tmp_path: Path, monkeypatch
     assert clock.now_s + bench.state.loads <= 60.0 + 1.0, "all but the note that the time is over"
 
 
-def test_two_servers_that_take_turns_share_the_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("starts", [False, True])
+def test_two_servers_that_take_turns_share_the_time(tmp_path: Path, starts: bool) -> None:
     clock = Clock()
-    both = [timed(tmp_path / name, 60.0, clock, starts=False, servers=2) for name in "AB"]
+    both = [timed(tmp_path / name, 60.0, clock, starts=starts, servers=2) for name in "AB"]
     for bench in both:
         manifest, cell = bench.state.manifest, bench.state.cell
         terms = bench.state.terms.model_copy(update={"by_probe": True})
