@@ -17,7 +17,7 @@ from redline.model.limits import (
 from redline.model.percentile import Effect
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
-from redline.search.evidence import overloaded
+from redline.search.evidence import overloaded, stall_ns
 from redline.search.steps import joint, reason, shows, state_of
 
 
@@ -104,6 +104,7 @@ def probe(  # noqa: PLR0913
         hopeless=evidence.hopeless,
         aborted_by=evidence.aborted,
         client=evidence.client,
+        stalled_ns=stall_ns(evidence),
         why=why,
         counts=tuple(_state_for(name, evidence, conditions) for name, conditions in sets.items()),
         failures=failures,

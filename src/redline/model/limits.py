@@ -121,6 +121,7 @@ class LimitProbe(Frozen):
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
     aborted_by: str = omitted_if_default("", "the condition of `abort_when` that ended it, and what was measured of it")
     client: str = Field(description="why client or host was the limit: objectives that were not met are then not known")
+    stalled_ns: int = omitted_if_default(0, "the longest time in which it ended no request although some waited", ge=0)
     why: str = Field(default="", description="why this rate was probed")
     counts: tuple[ProbeState, ...] = omitted_if_default((), "its evidence, by set of objectives")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
