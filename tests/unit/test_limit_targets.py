@@ -177,7 +177,7 @@ def test_the_time_of_the_search_begins_with_the_command(
 
 
 def test_builds_take_none_of_the_time(redline: Run, monkeypatch: pytest.MonkeyPatch, launcher: FakeLauncher) -> None:
-    """By a clock that builds alone move on."""
+    """The clock is a fake, which builds alone move on."""
     clock = [0.0]
     monkeypatch.setattr(searching.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(began, "_AT_S", [0.0])

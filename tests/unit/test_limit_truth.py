@@ -25,12 +25,12 @@ from tests.fakes.disturbed import LONG_S, Disturbed
 from tests.fakes.limits import report, rivals
 
 CAPACITY = 1000.0
-"""Of a server that nothing disturbs, for requests that take its mean time."""
+"""What a server answers that nothing disturbs, of requests that take its mean time."""
 RUSH = np.concatenate([np.arange(0, 20, 0.02), np.arange(20, 24, 0.004), np.arange(24, 60, 0.02)])
 """A minute at 50/s with four seconds at 250/s in it."""
 MIX = Selectable(requests={"mix": ("items", "checkout")})
 TOLERANCE = 1.1
-"""Of the truth, which a search knows to some percent, from probes of some seconds."""
+"""How far from the truth an answer may be: from probes of some seconds a search knows it to some percent."""
 
 Probing = Callable[[Disturbed, float, Generator], Evidence]
 

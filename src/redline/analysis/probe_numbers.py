@@ -7,7 +7,7 @@ from redline.analysis.percentiles import LoadedRequests, request_reports
 from redline.findings import touched_by
 from redline.model import Cell, Finding, RequestReport, Scenario, Traffic
 from redline.model.limits import PROBE_QUANTILES
-from redline.model.percentile import Effect, bounded
+from redline.model.percentile import Effect
 from redline.search import Evidence
 from redline.search.evidence import RequestSeen
 
@@ -41,7 +41,4 @@ def reports_by_request(
         return ()
     seconds, leaves = evidence.seconds, next(iter(bounds.values()), None)
     counted = LoadedRequests(traffic.requests, round(evidence.answered_per_s * seconds), seconds)
-    return tuple(
-        report.model_copy(update={"response": bounded(report.response, leaves)})
-        for report in request_reports(scenario, [counted])
-    )
+    return tuple(report.bounded(leaves, rated=True) for report in request_reports(scenario, [counted]))

@@ -44,7 +44,7 @@ def _without_service_times(finding: Finding) -> Finding:
     rule = RULES[finding.kind]
     if finding.advice != rule.advice:
         return finding
-    return finding.model_copy(update={"advice": rule.advice_without_service_times})
+    return finding.advising(rule.advice_without_service_times)
 
 
 def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
