@@ -49,7 +49,7 @@ def test_every_advice_that_says_read_names_a_number_that_is_known_here() -> None
 
 @pytest.mark.parametrize("kind", [rule.kind for rule in RULES.values() if rule.probes])
 def test_the_advice_of_a_search_names_no_number_that_searches_lack(kind: str) -> None:
-    assert named(RULES[kind].advice_without_service_times) <= IN_SEARCHES  # type: ignore[index]
+    assert named(RULES[kind].advice_without_service_times) <= IN_SEARCHES
 
 
 def output(report: Report | LimitReport, form: str) -> str:
