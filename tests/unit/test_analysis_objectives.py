@@ -15,6 +15,8 @@ from redline.model import (
     Open,
     Think,
 )
+from redline.report.format import actual
+from redline.stats.objectives import DEPTHS
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_run, with_trials
 from tests.fakes.report_cells import cell_of
@@ -147,6 +149,20 @@ def test_what_a_late_client_only_lengthened_is_met_all_the_same() -> None:
     assert [(result.state, result.at_most) for result in cell.objectives] == [
         ("met", True), ("met", False), ("met", False)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", ["p50", "p75", "p90", "p95", "p99", "p99.9"])
+def test_what_is_met_is_a_bound_only_where_the_percentile_itself_is_one(metric: str) -> None:
+    """The client's lateness is more than half of p99, and less than half of p50, which is known."""
+    late = replace(GOOD, lateness_ns=60_000.0)
+    run = simulated_run({"rust.hyper": GOOD}, loads=(STEADY,), ceiling=None, objectives=(objective(metric, 1e9),))
+    (cell,) = build_report(with_trials(run, dict.fromkeys(range(5), late))).cells
+    assert not cell.valid
+    (result,) = cell.objectives
+    points = {point.q: point for point in cell.response_percentiles}
+    assert result.at_most == (points[DEPTHS[metric]].bound == "at most")
+    assert result.at_most == (metric in ("p99", "p99.9"))
+    assert actual(result).startswith("at most ") == result.at_most
 
 
 def test_a_rate_that_a_late_client_missed_is_not_lost_by_the_server() -> None:

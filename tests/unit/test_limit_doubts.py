@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -104,17 +105,23 @@ def test_what_is_said_never_contradicts_the_probes_of_many_searches(kind: str, s
 
 
 def by_hand(
-    *probes: tuple[float, str], low: float | None, high: float | None, findings: tuple[Finding, ...] = ()
+    *probes: tuple[float, str],
+    low: float | None,
+    high: float | None,
+    findings: tuple[Finding, ...] = (),
+    stood_ns: Sequence[int] = (),
 ) -> str:
-    """The sentence of a search with these probes, in their order, and these ends."""
+    """The sentence of a search with these probes, in their order, which stood still so long, and these ends."""
     search, queue = Search(sets(good=GOOD)), Queue(exponential(1000.0), seconds=0.5)
     evidence = queue.probe(500, np.random.default_rng(1))
     search.add(evidence)
     seen = probe(evidence, search.sets)
     (counts,) = seen.counts
     rows = tuple(
-        seen.model_copy(update={"rate_per_s": rate, "counts": (counts.model_copy(update={"state": state}),)})
-        for rate, state in probes
+        seen.model_copy(
+            update={"rate_per_s": rate, "counts": (counts.model_copy(update={"state": state}),), "stalled_ns": stood}
+        )
+        for (rate, state), stood in zip(probes, stood_ns or [0] * len(probes), strict=True)
     )
     known = Seen(rows, findings)
     (first,) = search.limits()
@@ -167,3 +174,18 @@ def test_a_stall_in_the_first_probe_does_not_hide_the_limit() -> None:
     assert limit.passed_per_s is not None
     assert limit.passed_per_s > 2000
     assert limit.failed_per_s is None or limit.failed_per_s > 3500
+
+
+@pytest.mark.parametrize(("stalls", "says"), [(1, "1 of the 2 probes"), (2, "all 2 probes")])
+def test_a_server_that_stood_still_where_it_missed_is_said(stalls: int, says: str) -> None:
+    rows = ((1000, "met"), (2000, "missed"), (2000, "missed"), (4000, "missed"))
+    stood = [0] + [300_000_000] * stalls + [0] * (3 - stalls)
+    said = by_hand(*rows, low=1000.0, high=2000.0, stood_ns=stood)
+    assert f"it answered nothing for up to 300 ms in {says} that missed it up to there" in said
+    assert "answered nothing" not in by_hand(*rows, low=1000.0, high=2000.0, stood_ns=[0, 0, 0, 300_000_000])
+
+
+def test_stalls_of_many_requests_and_few_are_published_with_their_probe() -> None:
+    cell = found(Disturbed(exponential(4000.0), 1.0, stalls=[(0.4, 0.7)]), 1000.0, 1)
+    assert cell.probes[0].stalled_ns > 500_000_000
+    assert not any(probe.stalled_ns for probe in cell.probes if state(probe) == "met")

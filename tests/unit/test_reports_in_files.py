@@ -14,7 +14,7 @@ from redline.cli.command_line import app
 from redline.errors import NotStoredError, RedlineError, StoreError
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.render import RENDERERS, summary
-from redline.running.views import search_report, write_run_views, write_search_views
+from redline.running.views import search_report, write_run_views, write_views
 from redline.storage import reports as stored_reports
 from redline.storage.reports import read_report
 from redline.storage.runs import RunStore
@@ -33,7 +33,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> RunStore:
     made = RunStore(tmp_path / "kept")
     if request.param == "search":
         bench_in(made.folder).run()
-        write_search_views(made)
+        write_views(made, search_report(made))
         return made
     kept(made.folder, RUN if request.param == "run" else compared_run())
     write_run_views(made)

@@ -1,5 +1,7 @@
 """`--for` holds the whole search, by a clock that is a fake: no load begins that would not end in its time."""
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -29,7 +31,16 @@ class Clock:
         self.now_s += seconds
 
 
-def timed(folder: Path, lasts_s: float, clock: Clock, *, starts: bool, servers: int = 1, start_s: float = 0.5) -> Bench:
+def timed(
+    folder: Path,
+    lasts_s: float,
+    clock: Clock,
+    *,
+    starts: bool,
+    servers: int = 1,
+    start_s: float = 0.5,
+    around_s: Callable[[], float] = lambda: AROUND_S,
+) -> Bench:
     """A search whose loads and starts take their time by the clock, planned for a time."""
     times = probe_times(round(lasts_s * SECOND), servers, 12, 2 if starts else 0)
     variant = CELL.variant if starts else Variant(entry=AttachedServer(host="127.0.0.1", port=1))
@@ -39,7 +50,7 @@ def timed(folder: Path, lasts_s: float, clock: Clock, *, starts: bool, servers: 
     drive, running = bench.driver.drive, bench.launcher.running
 
     def driven(asked: Drive) -> Any:
-        clock.wait(AROUND_S + (asked.cell.load.duration_ns + asked.cell.warmup_ns) / SECOND)
+        clock.wait(around_s() + (asked.cell.load.duration_ns + asked.cell.warmup_ns) / SECOND)
         return drive(asked)
 
     def launched(launch: Any) -> Any:
@@ -67,9 +78,41 @@ def test_a_search_takes_no_longer_than_it_was_given(
     assert bench.state.ended
 
 
-def test_two_servers_that_take_turns_share_the_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("starts", [False, True])
+def test_loads_that_take_long_on_a_busy_machine_leave_time_for_the_report(
+    tmp_path: Path, starts: bool, seed: int
+) -> None:
+    """What is around loads is three times what was planned, and differs from load to load."""
+    clock, rng = Clock(), random.Random(seed)
+    bench = timed(tmp_path, 60.0, clock, starts=starts, around_s=lambda: rng.uniform(0.6, 1.2))
+    while bench.made.turn():
+        pass
+    assert clock.now_s + 1.2 <= 60.0
+    assert bench.state.left_out
+    assert bench.state.probes
+
+
+def test_judging_takes_its_time_again_for_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second for each load: the report then takes as many seconds as there were loads."""
+    clock, add = Clock(), SearchState.add
+
+    def slowly(state: SearchState, made: Any) -> Any:
+        clock.wait(1.0)
+        return add(state, made)
+
+    monkeypatch.setattr(SearchState, "add", slowly)
+    bench = timed(tmp_path, 60.0, clock, starts=False)
+    while bench.made.turn():
+        pass
+    assert bench.state.left_out
+    assert clock.now_s + bench.state.loads <= 60.0 + 1.0, "all but the note that the time is over"
+
+
+@pytest.mark.parametrize("starts", [False, True])
+def test_two_servers_that_take_turns_share_the_time(tmp_path: Path, starts: bool) -> None:
     clock = Clock()
-    both = [timed(tmp_path / name, 60.0, clock, starts=False, servers=2) for name in "AB"]
+    both = [timed(tmp_path / name, 60.0, clock, starts=starts, servers=2) for name in "AB"]
     for bench in both:
         manifest, cell = bench.state.manifest, bench.state.cell
         terms = bench.state.terms.model_copy(update={"by_probe": True})

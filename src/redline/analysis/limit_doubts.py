@@ -9,7 +9,7 @@ from redline.model import Finding, Grade
 from redline.model.limits import FAR_BELOW, LimitProbe
 from redline.model.report import ObjectiveState
 from redline.model.timeline import SearchedLoad
-from redline.quantities import paced
+from redline.quantities import duration, paced
 from redline.search.client import DISTURBANCES
 from redline.search.evidence import SAME_RATE
 
@@ -40,6 +40,7 @@ class Seen:
         missed = self._with(name, "missed")
         if high is not None and len(missed) == 1:
             yield f"one probe alone missed it, at {_said(missed[0])}"
+        yield from self._stood_still(missed, high)
         yield from self._disturbed()
 
     def _with(self, name: str, state: ObjectiveState) -> list[LimitProbe]:
@@ -64,6 +65,17 @@ class Seen:
             stall = len(below) == again == 1 and worst.rate_per_s <= FAR_BELOW * most
             why = ": a stall, unless it repeats" if stall else ""
             yield f"but {len(below)} of {len(self.probes)} probes missed it, the lowest at {_said(worst)}{why}"
+
+    def _stood_still(self, missed: Sequence[LimitProbe], high: float | None) -> Iterator[str]:
+        """Yield in how many of the probes that say from where it is missed the server stood still, and what that means.
+
+        What stops it may be its own, such as a collector, or the machine's.
+        """
+        deciding = [probe for probe in missed if high is not None and probe.rate_per_s <= SAME_RATE * high]
+        if stood := [probe.stalled_ns for probe in deciding if probe.stalled_ns]:
+            share = f"all {len(deciding)}" if len(stood) == len(deciding) else f"{len(stood)} of the {len(deciding)}"
+            count = f"{share} probes" if len(deciding) > 1 else "the probe"
+            yield f"it answered nothing for up to {duration(max(stood))} in {count} that missed it up to there"
 
     def _changed(self, name: str) -> str:
         """`it changed during the search: it met 4,000/s until 90 s, and missed 2,800/s from 95 s on`; else empty."""

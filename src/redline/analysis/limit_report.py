@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from redline.analysis.judged_search import judged_search
 from redline.analysis.limit_ratios import limit_comparisons
-from redline.analysis.search_state import SearchState, search_state
+from redline.analysis.search_state import SearchState
 from redline.analysis.unrecorded import unrecorded_of_search
 from redline.model import Manifest, Plan
 from redline.model.limits import CellLimit, LimitReport
@@ -20,19 +21,22 @@ def limit_report(
 ) -> LimitReport:
     """The report of a search so far, from its recordings by cell id; `unread` says which others cannot be read.
 
-    Cells with recordings, and the next cell to be searched, are in the plan's order.
+    Cells with recordings, and the next cell to be searched, are in the plan's order. Of one that cannot be judged
+    nothing is known, with the reason.
     """
-    terms, limits, states = manifest.terms, dict[str, CellLimit](), list[SearchState]()
+    terms, limits, states, said = manifest.terms, dict[str, CellLimit](), list[SearchState](), list(unread)
     began_all, first = True, None
     for cell_id in search_order(manifest.plan):
         cell = manifest.plan.cells[cell_id]
         recorded = tuple(made.get(cell_id, ()))
         first = first or next((each.recording for each in recorded), None)
-        state = search_state(manifest, cell, recorded, states)
-        states.append(state)
-        if state.loads or began_all:
-            limits[cell_id] = state.limit()
-        began_all = began_all and state.ended
+        judged = judged_search(manifest, cell, recorded, states)
+        said += judged.unused
+        if recorded or began_all:
+            limits[cell_id] = judged.limit
+        if judged.state is not None:
+            states.append(judged.state)
+        began_all = began_all and judged.ended
     suite = manifest.plan.suite
     cells = tuple(cell for cell in manifest.plan.cells.values() if cell.id in limits)
     targets = dict.fromkeys(limits[cell.id].target or limits[cell.id].server for cell in cells)
@@ -50,5 +54,5 @@ def limit_report(
         skipped=manifest.plan.skipped,
         suite_text=manifest.suite_text,
         unrecorded=unrecorded_of_search(manifest, first),
-        unread=tuple(unread),
+        unread=tuple(said),
     )

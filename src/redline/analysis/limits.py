@@ -3,12 +3,21 @@
 from collections.abc import Mapping, Sequence
 
 from redline.analysis.limit_doubts import Seen
-from redline.model import Histogram, JourneyReport, Objective, ObjectiveState, RequestReport
+from redline.model import JourneyReport, Objective, ObjectiveState, RequestReport
 from redline.model.failures import FirstFailure
-from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeState
+from redline.model.limits import (
+    PROBE_QUANTILES,
+    Beyond,
+    CellLimit,
+    LimitAnswer,
+    LimitProbe,
+    ProbePhase,
+    ProbeState,
+)
+from redline.model.percentile import Effect
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
-from redline.search.evidence import overloaded
+from redline.search.evidence import overloaded, stall_ns
 from redline.search.steps import joint, reason, shows, state_of
 
 
@@ -62,10 +71,17 @@ def probe(  # noqa: PLR0913
     failures: tuple[FirstFailure, ...] = (),
     requests: tuple[RequestReport, ...] = (),
     journeys: JourneyReport | None = None,
+    bounds: Mapping[str, Effect] | None = None,
     recording: str = "",
 ) -> LimitProbe:
-    """The published form of a probe; `why` is a message for users, `start` the number of the server's start."""
-    response: Histogram = evidence.response
+    """The published form of a probe; `why` is a message for users, `start` the number of the server's start.
+
+    `bounds`: the percentiles that are not known, and what is.
+    """
+    response, bounds = evidence.response, bounds or {}
+    times = {name: quantile_known(response, q) for name, q in PROBE_QUANTILES.items()}
+    times["max"] = response.max_ns if response.count else None
+    times |= dict.fromkeys([name for name, left in bounds.items() if left == "unknown"])
     return LimitProbe(
         phase=phase,
         fresh=fresh,
@@ -76,23 +92,25 @@ def probe(  # noqa: PLR0913
         offered_per_s=evidence.offered_per_s,
         answered_per_s=evidence.answered_per_s,
         errors=sum(slice_.errors for slice_ in evidence.slices),
-        p50_ns=quantile_known(response, 0.5),
-        p90_ns=quantile_known(response, 0.9),
-        p99_ns=quantile_known(response, 0.99),
-        p999_ns=quantile_known(response, 0.999),
-        p75_ns=quantile_known(response, 0.75),
-        p95_ns=quantile_known(response, 0.95),
-        max_ns=response.max_ns if response.count else None,
+        p50_ns=times["p50"],
+        p90_ns=times["p90"],
+        p99_ns=times["p99"],
+        p999_ns=times["p99.9"],
+        p75_ns=times["p75"],
+        p95_ns=times["p95"],
+        max_ns=times["max"],
         response=response,
         overloaded=overloaded(evidence),
         hopeless=evidence.hopeless,
         aborted_by=evidence.aborted,
         client=evidence.client,
+        stalled_ns=stall_ns(evidence),
         why=why,
         counts=tuple(_state_for(name, evidence, conditions) for name, conditions in sets.items()),
         failures=failures,
         requests=requests,
         journeys=journeys,
+        bounds=dict(bounds),
         recording=recording,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
 from redline.analysis.results import CellResult
-from redline.findings import Touch, left_by_all, of_engine, servers_doing, touched_by
+from redline.findings import Touch, is_late_at, left_by_all, of_engine, servers_doing, touched_by
 from redline.model import (
     Cell,
     Counts,
@@ -78,12 +78,19 @@ def _by_what_is_left(
     """
     touch = touched.get(_numbers_of(objective))
     if touch is None or touch.leaves == "at most":
-        return _result(objective, made, at_most=touch is not None)
+        return _result(objective, made, at_most=touch is not None and _is_late(objective, made))
     result = _result(objective, made, at_most=False)
     shows = result.met != objective.below  # a bound from below
     if touch.leaves == "at least" and result.known and shows:
         return result
     return unknown_all([objective], f"hidden by {touch.finding.kind}")[0]
+
+
+def _is_late(objective: Objective, made: LoadTotals) -> bool:
+    """Whether the client's lateness makes up so much of the objective's number that it is a bound; others are known."""
+    totals = made if objective.request is None else made.of_request(objective.request)
+    q = DEPTHS.get(objective.metric)
+    return totals is None or q is None or is_late_at(q, totals.lateness, totals.response)
 
 
 def _numbers_of(objective: Objective) -> Numbers:

@@ -7,6 +7,7 @@ from functools import cached_property
 from math import inf
 
 from redline.analysis.bounds import Times, bound_by, load_bounds
+from redline.analysis.impossible import IMPOSSIBLE, holds_what_cannot_be
 from redline.analysis.memory import memory_report
 from redline.analysis.timelines import Detail, detail_for, trial_timeline
 from redline.analysis.watched import watched_series
@@ -331,27 +332,23 @@ def _timelines(
             yield timeline
 
 
-_IMPOSSIBLE = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
-"""What judging raises where numbers are what no measurement gives: they are whatever the disk has."""
-
-
 def _trial_of(recording: Recording) -> Trial:
     """The trial; a failed one, which says so, if its distributions cannot be decoded."""
     try:
         return Trial(recording)
-    except _IMPOSSIBLE as error:
+    except IMPOSSIBLE as error:
         return _unusable(recording, error)
 
 
 def _unusable(recording: Recording, error: Exception) -> Trial:
-    return Trial(recording.unusable(f"the recording of trial {recording.position} holds what cannot be: {error}"))
+    return Trial(recording.unusable(f"the recording of trial {recording.position} {holds_what_cannot_be(error)}"))
 
 
 def _judge_trial(cell: Cell, trial: Trial) -> tuple[Trial, TrialResult]:
     """The trial and its result; where its recording holds what cannot be, a failed trial, which says so."""
     try:
         return trial, _judged(cell, trial)
-    except _IMPOSSIBLE as error:
+    except IMPOSSIBLE as error:
         unusable = _unusable(trial.recording, error)
         return unusable, _judged(cell, unusable)
 

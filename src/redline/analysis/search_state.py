@@ -11,7 +11,7 @@ from itertools import chain
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
-from redline.analysis.percentiles import LoadedRequests, journey_report, request_reports
+from redline.analysis.percentiles import journey_report
 from redline.analysis.probe_loads import (
     FIRST_PER_S,
     FIRST_SHARE,
@@ -25,6 +25,7 @@ from redline.analysis.probe_loads import (
     slice_of,
     under_probe,
 )
+from redline.analysis.probe_numbers import probe_bounds, reports_by_request, requests_seen
 from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import (
@@ -34,12 +35,12 @@ from redline.model import (
     Manifest,
     Objective,
     Open,
-    RequestReport,
     ServerFacts,
     Traffic,
 )
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitStart, ProbePhase, SearchEnd
 from redline.model.load import SentStretch
+from redline.model.percentile import Effect
 from redline.model.plan import never_aborted
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.model.timeline import SearchedLoad
@@ -58,7 +59,6 @@ from redline.search.client import (
     stolen,
 )
 from redline.search.curve import CURVE_SHARES, curve, rates_for_curve
-from redline.search.evidence import RequestSeen
 from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from redline.search.stretch import FEWEST, SPAN, asked_stretch, at_rate, at_speed, stretch_of
 
@@ -197,7 +197,7 @@ class SearchState:
         phase = _PROBES.get(made.phase)
         if recording.traffic is None or phase is None:
             return None
-        evidence = self._evidence(made, recording.traffic)
+        evidence, bounds = self._evidence(made, recording.traffic)
         cut = made.cut or bool(recording.traffic.aborted_by)
         ignored = LEFT_OVER if cut else ()  # requests left over when Redline ended the probe are no failures
         failures = tuple(failure for failure in recording.traffic.failures if failure.outcome not in ignored)
@@ -210,9 +210,10 @@ class SearchState:
                 fresh=phase == "confirm",
                 start=made.start,
                 failures=failures,
-                requests=self._reports_of(recording.traffic, evidence),
+                requests=reports_by_request(self.cell.scenario, recording.traffic, evidence, bounds),
+                bounds=bounds,
                 journeys=journey_report(self.cell.scenario, [recording.traffic.journeys], evidence.seconds),
-                recording=f"probes/{self.cell.slug}/{recording.position:04d}.json",
+                recording=made.stored_as(self.cell),
             )
         )
         if not self.broken:
@@ -362,12 +363,12 @@ class SearchState:
         first = float(significant(first_per_s / self.stretch.per_s, 2)) * self.stretch.per_s
         self.search.settings = self._within_stretch(settings, self.stretch, first)
 
-    def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
-        """The evidence of a probe, and why it may show nothing about the server."""
+    def _evidence(self, made: ProbeRecording, traffic: Traffic) -> tuple[Evidence, dict[str, Effect]]:
+        """The evidence of a probe, why it may show nothing about the server, and which percentiles are bounds."""
         cut, aborted = made.cut or bool(traffic.aborted_by), traffic.aborted_by
         slices = tuple(slice_of(interval, cut=cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start, aborted=aborted)
-        evidence = replace(evidence, requests=dict(self._by_request(traffic, cut=cut)))
+        evidence = replace(evidence, requests=dict(requests_seen(self.cell.scenario, traffic, cut=cut)))
         if self.stretch is not None:
             evidence = replace(evidence, speed=made.load.open_shape.speed)
         evidence = self._limited(evidence, made, traffic)
@@ -376,7 +377,8 @@ class SearchState:
             self.findings.extend(finding.about(self.cell.id, None) for finding in doubts)
         findings = self._probe_findings(made)
         self.findings.extend(findings)
-        return disturbed(evidence, findings, self.objectives, patient=made.retries_left > 0)
+        evidence = disturbed(evidence, findings, self.objectives, patient=made.retries_left > 0)
+        return evidence, probe_bounds(self.cell, traffic, findings)
 
     def _probe_findings(self, made: ProbeRecording) -> tuple[Finding, ...]:
         """The findings about engine and machine during a load."""
@@ -402,21 +404,6 @@ class SearchState:
         if not full and journey is not None and journey.once:
             full = busy_users(traffic, journey.users_of(made.load.connections), self._calm_ns)
         return replace(evidence, client=full, lengthens=True, missed=waited, hopeless=False) if full else evidence
-
-    def _by_request(self, traffic: Traffic, *, cut: bool) -> Iterator[tuple[str, RequestSeen]]:
-        """What the probe showed of each of several requests; `cut` as for slices."""
-        for label, seen in zip(self.cell.scenario.told_apart, traffic.requests, strict=False):
-            outcomes = seen.outcomes
-            ended_by_us = outcomes.in_flight + outcomes.unsent if cut else 0
-            yield label, RequestSeen(outcomes.total, outcomes.ok, outcomes.errors - ended_by_us, seen.response)
-
-    def _reports_of(self, traffic: Traffic, evidence: Evidence) -> tuple[RequestReport, ...]:
-        """What a report says of each of several requests; their rates add up to that of the probe."""
-        if not self.cell.scenario.others:
-            return ()
-        seconds = evidence.seconds
-        counted = LoadedRequests(traffic.requests, round(evidence.answered_per_s * seconds), seconds)
-        return request_reports(self.cell.scenario, [counted])
 
     def _held(self, evidence: Evidence) -> Iterator[Objective]:
         """What the rule on response times that ended a probe asks for: a late engine may be why it held."""

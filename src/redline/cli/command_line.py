@@ -317,7 +317,9 @@ class LimitFlags(RequestFlags):
     loads: list[str] = SuiteFlags.loads
     options: list[str] = SuiteFlags.options
     quick: bool = SuiteFlags.quick
-    lasts: str | None = flag("--for", "TIME", "About the most that it takes in all; sets the length of probes.")
+    lasts: str | None = flag(
+        "--for", "TIME", "The most that the command takes, without builds; sets the length of probes."
+    )
     duration: str | None = flag("-d --duration", "TIME", "Length of a probe; the suite's, or 5s.")
     warmup: str | None = flag(
         "--warmup", "TIME|auto", "Load before the first probe of a start; auto: until steady. 1s for a URL."

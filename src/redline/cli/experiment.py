@@ -101,7 +101,8 @@ def finish_search(session: SearchSession, output: Output, view: SessionView, con
     """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
     with _resumable(session.store, output, console):
         if output.wait_quiet:
-            wait_until_quiet(console)
+            with session.uncounted():
+                wait_until_quiet(console)
         report, interrupted = search(session, view, is_kept=output.is_kept)
         question.settle()
     _print(session.store, (session.store,), report, output, console, interrupted=interrupted)

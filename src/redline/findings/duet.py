@@ -333,9 +333,6 @@ def cut_short(duet: SeenDuet) -> Observation:
     return Observation(cut / len(duet.starts), message, at_most=Grade.WARN)
 
 
-_FEWER = "Give the engine a core of its own, or lower the rate."
-
-
 @load.send_lateness.also("duet")
 def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
     """The engine itself was late, where the load sets the rate."""
@@ -344,8 +341,8 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
         late = Histogram.merged(target.lateness for target in targets)
         share, said = load.late_share(late, Histogram.merged(target.response for target in targets))
         message = f"{said}, of requests to {name}."
-        # Duets show no service times, so advice does not name them.
-        yield Observation(share, message, at_most=Grade.WARN, advice=_FEWER)
+        advice = load.send_lateness.advice_without_service_times
+        yield Observation(share, message, at_most=Grade.WARN, advice=advice)
 
 
 @hosts.clock_bound.also("duet")

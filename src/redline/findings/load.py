@@ -118,6 +118,7 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     biases=TOO_SLOW,
     blames="client",
     touches=LENGTHENED,
+    without_service_times="Give the engine a core of its own, or lower the rate.",
 )
 def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Loads with due times.* Time from a request's due time until the engine took it up, over the response time: at

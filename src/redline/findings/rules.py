@@ -92,7 +92,8 @@ class Rule:
     it, and it counts for a cell if most trials have it. `reassures`: good news, which is reported once and marks no
     number. `blames` is the cause of an invalid finding, and `touches` says what an invalid finding leaves of which
     numbers: those that it does not name stay known. `ends`: an invalid finding says that the trial was not measured to
-    its end, so that a cell's numbers rest on its other trials.
+    its end, so that a cell's numbers rest on its other trials. `without_service_times` is the advice of duets and
+    searches, which show none, if the advice names them.
     """
 
     kind: FindingKind
@@ -111,6 +112,7 @@ class Rule:
     blames: Literal["server", "client", ""] = ""
     touches: Mapping[Numbers, Leaves] = field(default_factory=lambda: EVERYTHING, hash=False)
     ends: bool = False
+    without_service_times: str = ""
     function: Judging | None = None
 
     def __call__(self, function: Judging) -> "Rule":
@@ -126,6 +128,11 @@ class Rule:
     def advice(self) -> str:
         """The advice to users."""
         return self.paragraphs[2]
+
+    @property
+    def advice_without_service_times(self) -> str:
+        """The advice to users of what shows no service times."""
+        return self.without_service_times or self.advice
 
     def also(self, when: When) -> Callable[[Judging], "Judge"]:
         """Have another function judge by this rule."""

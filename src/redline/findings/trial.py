@@ -35,7 +35,16 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     traffic = recording.traffic
     if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
         return ()
-    return _of_trial(cell, Trial(recording), lambda judge: judge.probes == "all")
+    found = _of_trial(cell, Trial(recording), lambda judge: judge.probes == "all")
+    return tuple(map(_without_service_times, found))
+
+
+def _without_service_times(finding: Finding) -> Finding:
+    """A finding in a search, which shows none."""
+    rule = RULES[finding.kind]
+    if finding.advice != rule.advice:
+        return finding
+    return finding.advising(rule.advice_without_service_times)
 
 
 def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:

@@ -39,6 +39,10 @@ class Finding(Frozen):
         """The same finding about another cell, and one of its trials or probes if `position` is given."""
         return self.model_copy(update={"cell_id": cell_id, "position": position})
 
+    def advising(self, advice: str) -> "Finding":
+        """The same finding with other advice."""
+        return self.model_copy(update={"advice": advice})
+
     def said(self, grade: Grade, message: str) -> "Finding":
         """The same finding with another grade and message, for example for several trials at once."""
         return self.model_copy(update={"grade": grade, "message": message})

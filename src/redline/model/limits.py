@@ -15,6 +15,7 @@ from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.journey_traffic import JourneyReport
 from redline.model.load import SentStretch
+from redline.model.percentile import Effect, Percentile
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
 from redline.model.timeline import SearchedLoad
@@ -22,6 +23,8 @@ from redline.model.traffic import ENCODED
 
 FAR_BELOW = 0.85
 """The share of a rate below which another is far below it: nearer to a limit, chance alone makes probes differ."""
+PROBE_QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+"""The percentiles of a probe, by name."""
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
 SearchEnd = Literal["converged", "exhausted", "doomed", "broken", "interrupted"]
@@ -110,17 +113,27 @@ class LimitProbe(Frozen):
     p75_ns: int | None = omitted_if_default(None)
     p95_ns: int | None = omitted_if_default(None)
     max_ns: int | None = omitted_if_default(None)
+    bounds: dict[str, Effect] = omitted_if_default(
+        {}, "what is known of percentiles by name, such as `p99: at most`, if a late client or a fault hides the rest"
+    )
     response: Histogram = Field(description="response times of all requests that fell due")
     overloaded: bool = Field(description="its queue kept growing")
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
     aborted_by: str = omitted_if_default("", "the condition of `abort_when` that ended it, and what was measured of it")
     client: str = Field(description="why client or host was the limit: objectives that were not met are then not known")
+    stalled_ns: int = omitted_if_default(0, "the longest time in which it ended no request although some waited", ge=0)
     why: str = Field(default="", description="why this rate was probed")
     counts: tuple[ProbeState, ...] = omitted_if_default((), "its evidence, by set of objectives")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
     requests: tuple[RequestReport, ...] = omitted_if_default((), "by request, if the scenario has several")
     journeys: JourneyReport | None = omitted_if_default(None, "of a scenario that is a journey")
     recording: str = omitted_if_default("", "the file of its recording in the search's directory; empty if not kept")
+
+    def time(self, name: str) -> Percentile | None:
+        """A percentile by its name, or what bounds it; None if it is not known."""
+        left, q = self.bounds.get(name), PROBE_QUANTILES[name]
+        ns = getattr(self, f"{name.replace('.', '')}_ns")
+        return None if ns is None or left == "unknown" else Percentile(q=q, ns=ns, bound=left or "")
 
     @property
     def is_void(self) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Metric
@@ -368,6 +368,14 @@ class Plan(Frozen):
     profiled: tuple[PlannedTrial, ...] = omitted_if_default((), "further trials, with a profiler")
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that cannot be made, and why")
     skipped: tuple[Skipped, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_its_cells(self) -> "Plan":
+        named = {trial.cell_id for trial in (*self.trials, *self.profiled)}
+        named.update(*(duet.cell_ids for duet in self.duets))
+        if lacking := sorted(named - self.cells.keys()):
+            raise ValueError(f"it has no cell `{lacking[0]}`, which it plans to load")
+        return self
 
     def extended(self, suite: Suite, trials: tuple[PlannedTrial, ...], duets: tuple[PlannedDuet, ...]) -> "Plan":
         """The plan with further trials and duets, for a suite with more rounds."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, overload
 
-from pydantic import Field, InstanceOf
+from pydantic import Field, InstanceOf, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.duet import DuetRecording
@@ -70,6 +70,12 @@ class Manifest(Frozen):
     def of_same_builds(self, same: SameBuilds | None) -> "Manifest":
         """The same manifest, and why its servers are the same, if they are."""
         return self.model_copy(update={"same": same})
+
+    @model_validator(mode="after")
+    def _has_its_task(self) -> "Manifest":
+        if self.kind == "search" and self.search is None:
+            raise ValueError("it is of a search, and does not say what is searched")
+        return self
 
     def with_plan(self, plan: Plan) -> "Manifest":
         """The same manifest with another plan."""

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.load import Load, Open
-from redline.model.plan import Objective
+from redline.model.plan import Cell, Objective
 from redline.model.recording import Recording
 
 LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve", "overload", "over"]
@@ -52,6 +52,10 @@ class ProbeRecording(Frozen):
     retries_left: int = Field(description="how often this load, if disturbed, could still be repeated")
     cut: bool = omitted_if_default(default=False, description="ended early by the search: its queue only grew")
     recording: Recording
+
+    def stored_as(self, cell: Cell) -> str:
+        """Its file in the directory of a search on this cell."""
+        return f"probes/{cell.slug}/{self.recording.position:04d}.json"
 
     @property
     def start(self) -> int:

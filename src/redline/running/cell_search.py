@@ -10,7 +10,7 @@ cells are searched between turns, so that changes over time affect all answers.
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import inf
@@ -81,6 +81,8 @@ class CellSearch:
     _start_s: float = 0.0
     _around_s: float = AROUND_NS / 1e9
     """What the last load took besides its own time: on a busy machine that is much."""
+    _judging_s: float = 0.0
+    """What judging all loads so far took: the report does so once more."""
     _prober: Prober | None = None
     _cold: bool = True
     _confirmed_on: int = 0
@@ -168,6 +170,13 @@ class CellSearch:
         self._ends(before)
         return False
 
+    def _saw_around(self, took_s: float, rate_per_s: float, evidence: Evidence) -> None:
+        """Take in what a probe took besides its own time; what is less than before halves it, for chance is large."""
+        load = self.state.load_at(rate_per_s)
+        own_s = under_probe(self.cell, load).warmup_ns / 1e9 + evidence.seconds
+        around_s = max(0.0, took_s - own_s)
+        self._around_s = max(around_s, (around_s + self._around_s) / 2)
+
     def _probe_s(self, rate_per_s: float) -> float:
         """The length of a probe with its warm-up, in seconds."""
         load = self.state.load_at(rate_per_s)
@@ -181,8 +190,9 @@ class CellSearch:
             seconds += (
                 self._start_s + (self.cell.warmup_ns + min(self.cell.warmup_ns, self.cell.load.duration_ns)) / 1e9
             )
-        # After the last load the report is written, which takes about as long as what is around a few loads.
-        return seconds + (1 + _REPORT) * self._around_s <= self.left_s()
+        # After the last load all loads are judged again, and the report is written, which takes about as long as what
+        # is around a few loads.
+        return seconds + self._judging_s + (1 + _REPORT) * self._around_s <= self.left_s()
 
     def _ends(self, before: str) -> None:
         """Store that the time of the search was over before this."""
@@ -194,9 +204,11 @@ class CellSearch:
 
     def _next(self) -> Proposal | Converged | Exhausted | Doomed:
         """What the search proposes next; the listener gets what that rests on."""
-        step = self.state.next()
-        if self.state.search.evidence:
-            self.listener.narrowed(self.state.search.limits())
+        with self._judging():
+            step = self.state.next()
+            limits = self.state.search.limits() if self.state.search.evidence else ()
+        if limits:
+            self.listener.narrowed(limits)
         return step
 
     def _probe(self, step: Proposal, phase: LoadPhase) -> None:
@@ -210,8 +222,8 @@ class CellSearch:
             left = 0 if is_last else most_left
             began_s = self.now()
             evidence = self._keep(prober.probe(step, phase, retries_left=left, again=again))
-            if evidence is not None and not evidence.hopeless:
-                self._around_s = max(0.0, self.now() - began_s - self._probe_s(step.rate_per_s))
+            if evidence is not None:
+                self._saw_around(self.now() - began_s, step.rate_per_s, evidence)
             if evidence is None or not evidence.passing or not left:
                 return
             wait_s = self._waits_s.pop(0)
@@ -283,7 +295,15 @@ class CellSearch:
 
     def _store(self, made: ProbeRecording) -> Evidence | None:
         self.store.save_probe(made, self.cell)
-        return self.state.add(made)
+        with self._judging():
+            return self.state.add(made)
+
+    @contextlib.contextmanager
+    def _judging(self) -> Iterator[None]:
+        """Count the time in it as that of judging."""
+        begins_s = self.now()
+        yield
+        self._judging_s += self.now() - begins_s
 
     def _not_loaded(self, start: int, failure: Failure) -> ProbeRecording:
         """Return the recording of a start that failed before a load."""

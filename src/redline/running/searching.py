@@ -5,19 +5,20 @@ The rest of a search is read from the directory, so it can be resumed from any p
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
+from redline.analysis.judged_search import judged_search
 from redline.analysis.limit_report import search_order
-from redline.analysis.search_state import SearchState, search_state
-from redline.errors import DriveError, LaunchError, UsageError
+from redline.analysis.search_state import SearchState
+from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.model import Cell, Manifest, Plan, Run, Suite
 from redline.model.limits import LimitReport
-from redline.model.search import SearchTerms
+from redline.model.search import ProbeRecording, SearchTerms
 from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.host_pairs import PairTools
@@ -34,7 +35,7 @@ from redline.running.session import (
     refuse_changed,
     refuse_other_hosts,
 )
-from redline.running.views import write_search_views
+from redline.running.views import search_report, write_views
 from redline.storage.runs import RunStore
 from redline.suite import ALL_AVAILABLE, make_search_plan
 
@@ -73,6 +74,13 @@ class SearchSession:
             self.began_s.append(time.monotonic())
         return inf if lasts_ns is None else lasts_ns / 1e9 - (time.monotonic() - self.began_s[0])
 
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Leave what happens within it out of the time of the search."""
+        begins_s = time.monotonic()
+        yield
+        self.began_s[:] = [began_s + time.monotonic() - begins_s for began_s in self.began_s]
+
     @classmethod
     def create(  # noqa: PLR0913
         cls,
@@ -83,20 +91,23 @@ class SearchSession:
         listener: SessionListener,
         *,
         is_kept: bool = True,
-        spent_s: float = 0.0,
+        began_s: float | None = None,
     ) -> "SearchSession":
         """Build the servers, and store the request. Raises RedlineError.
 
-        `spent_s`: what of the search's time the command has spent already; builds take none of it.
+        `began_s`: when the time of the search began, by the monotonic clock, if before; builds take none of it.
         """
         store = RunStore(folder)
         store.check_free()
+        builds_s = time.monotonic()
         built = build_all(asked.suite, bench.tools.launcher, listener)
+        now_s = time.monotonic()
+        began_s = now_s if began_s is None else began_s + now_s - builds_s
         plan = asked.plan(built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
         manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
         store.create(manifest, source.kept)
-        return cls(store, manifest, bench, listener, is_kept, [time.monotonic() - spent_s])
+        return cls(store, manifest, bench, listener, is_kept, [began_s])
 
     @classmethod
     def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
@@ -114,19 +125,22 @@ class SearchSession:
         return cls(store, manifest, bench, listener)
 
     def execute(self) -> tuple[LimitReport, bool]:
-        """Search the rest, and write the views. Returns the report, and whether the search was interrupted."""
+        """Search the rest, and write the views if it is kept. Returns the report, and whether it was interrupted."""
         leave_cores(self.bench)
         self.left_s()  # it begins now
         with self.store.locked():
             interrupted = self._search()
-            return write_search_views(self.store), interrupted
+            report = search_report(self.store)
+            if self.is_kept:
+                write_views(self.store, report)
+            return report, interrupted
 
     def _search(self) -> bool:
         """Search all cells. Returns whether the search was interrupted."""
         cells = [self.manifest.plan.cells[cell_id] for cell_id in search_order(self.manifest.plan)]
         states = list[SearchState]()
         for cell in cells:
-            states.append(search_state(self.manifest, cell, self.store.probes(cell), states))
+            states.append(_resumed(self.manifest, cell, self.store.probes(cell), states))
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
         sites = self._sites(left, len(cells))
         if len(sites) == 1:
@@ -156,6 +170,16 @@ class SearchSession:
         for number, state in left:
             sites[numbers[_side_by_side(state.cell)] % len(sites)].share.append((number, state))
         return sites
+
+
+def _resumed(
+    manifest: Manifest, cell: Cell, made: Sequence[ProbeRecording], before: Sequence[SearchState]
+) -> SearchState:
+    """The state from which the search on a cell goes on. Raises StoreError if its recordings hold what cannot be."""
+    judged = judged_search(manifest, cell, made, before)
+    if judged.unused or judged.state is None:
+        raise StoreError(judged.unused[0], hint="it is damaged: move it away, and --resume makes it again")
+    return judged.state
 
 
 def _side_by_side(cell: Cell) -> tuple[str, str]:

@@ -37,13 +37,6 @@ def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
     return report
 
 
-def write_search_views(store: RunStore) -> LimitReport:
-    """Judge a stored search, and write its views. Raises StoreError."""
-    report = search_report(store)
-    write_views(store, report)
-    return report
-
-
 def write_views(store: RunStore, report: AnyReport) -> None:
     """Write every view of a report. Raises StoreError."""
     for name, form in VIEWS.items():

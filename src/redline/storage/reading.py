@@ -15,9 +15,10 @@ from pydantic_core import from_json, to_json
 
 from redline.errors import StoreError
 from redline.files import read_regular
-from redline.model import DuetRecording, DuetSlice, Frozen, Histogram, PlannedDuet, PlannedTrial, Recording
+from redline.model import Cell, DuetRecording, DuetSlice, Frozen, Histogram, PlannedDuet, PlannedTrial, Recording
 from redline.model.recording import Failure
 from redline.model.run import Kind
+from redline.model.search import ProbeRecording
 from redline.storage.earlier import Raw
 
 T = TypeVar("T", bound=Frozen)
@@ -83,7 +84,7 @@ def read_stored(
         return kind.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
-        what = first["msg"]
+        what = first["msg"].removeprefix("Value error, ")
         if todays is not None and first["type"] != "json_invalid":
             with contextlib.suppress(ValidationError, ValueError, AttributeError):
                 return kind.model_validate_json(to_json(todays(from_json(content))))
@@ -118,6 +119,14 @@ def duet_of(file: Path, planned: PlannedDuet) -> DuetRecording:
     if why := _impossible(recording):
         return _lost_duet(planned, f"{file}: {why}", _AGAIN)
     return recording
+
+
+def probe_of(file: Path, cell: Cell) -> ProbeRecording:
+    """The recording of a load of the search on a cell. Raises StoreError, naming the file, if it is not that."""
+    made = read_stored(file, ProbeRecording)
+    if (made.recording.position, made.recording.cell_id) != (int(file.stem), cell.id):
+        raise StoreError(f"{file} holds the recording of another load, {made.recording.position}", hint=_ANOTHER)
+    return made
 
 
 _AGAIN = "it is damaged: move it away, and --resume measures it again"

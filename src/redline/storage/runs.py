@@ -51,7 +51,7 @@ from redline.model import (
 from redline.model.run import Kind
 from redline.model.search import ProbeRecording
 from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
-from redline.storage.reading import duet_of, read_stored, stamped, stored_json, trial_of
+from redline.storage.reading import duet_of, probe_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries
 
 U = TypeVar("U")
@@ -160,18 +160,18 @@ class RunStore:
 
     def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
         """Write the recording of a load of a search."""
-        self.write(f"probes/{cell.slug}/{made.recording.position:04d}.json", stored_json(made))
+        self.write(made.stored_as(cell), stored_json(made))
 
     def probes(self, cell: Cell) -> tuple[ProbeRecording, ...]:
         """The recordings of a search's loads on a cell so far, in their order. Raises StoreError, naming the file."""
-        return tuple(read_stored(file, ProbeRecording) for file in self._probe_files(cell))
+        return tuple(probe_of(file, cell) for file in self._probe_files(cell))
 
     def probes_said(self, cell: Cell) -> tuple[tuple[ProbeRecording, ...], tuple[str, ...]]:
         """The recordings that can be read of a search's loads on a cell, and why the others cannot."""
         made, unread = list[ProbeRecording](), list[str]()
         for file in self._probe_files(cell):
             try:
-                made.append(read_stored(file, ProbeRecording))
+                made.append(probe_of(file, cell))
             except StoreError as error:
                 unread.append(error.message)
         return tuple(made), tuple(unread)

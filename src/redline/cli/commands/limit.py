@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from redline.cli import places
+from redline.cli.began import command_began_s
 from redline.cli.command_line import WHILE_IT_RUNS, LimitFlags
 from redline.cli.experiment import Output, finish_resumed, finish_search
 from redline.cli.flags import refuse
@@ -38,7 +39,7 @@ _WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json", *WHILE_IT_RUNS}
 
 def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval."""
-    began_unix_s, console = time.time(), progress_console(flags)
+    began_s, console = command_began_s(), progress_console(flags)
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
@@ -50,18 +51,18 @@ def execute(flags: LimitFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)
             return
-        session = created(flags, workplace, view, console, began_unix_s)
+        session = created(flags, workplace, view, console, began_s)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 
 def created(
-    flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console, began_unix_s: float | None = None
+    flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console, began_s: float | None = None
 ) -> SearchSession:
     """The search that the flags ask for, with its servers built, in a new directory. Raises RedlineError.
 
-    `began_unix_s`: when its time began, if that was before.
+    `began_s`: when its time began by the monotonic clock, if that was before.
     """
-    began_unix_s = began_unix_s or time.time()
+    began_s = time.monotonic() if began_s is None else began_s
     here, project = FromRepository(Path.cwd()), _project(flags)
     if (suites := [target for target in flags.targets if is_suite(target)]) and project is None:
         why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
@@ -76,7 +77,7 @@ def created(
         check_targets_are_whole(flags.targets)
         asked = read_servers_search(flags, here, project)
         folder = flags.output or Path(workplace.stack.enter_context(tempfile.TemporaryDirectory()), "search")
-    return _opened(asked, project, folder, flags, workplace, view, console, time.time() - began_unix_s)
+    return _opened(asked, project, folder, flags, workplace, view, console, began_s)
 
 
 def _project(flags: LimitFlags) -> Project | None:
@@ -105,18 +106,20 @@ def _opened(
     workplace: Workplace,
     view: SessionView,
     console: Console,
-    spent_s: float,
+    began_s: float,
 ) -> SearchSession:
     """Show the plan, build, and open the directory. Raises RedlineError."""
     request, source = asked.request, asked.source
     check_targets(request.suite, flags.mine)
     check_variables(request.suite.variants)
     RunStore(folder).check_free()
+    builds_s = time.monotonic()
     if project is not None:
         build_servers(project, request.suite, console)
     for target in flags.targets if project is None else ():
         if is_suite(target):
             build_named(places.ready_suite(Path(target)).resolve().parent, request.suite, console)
+    began_s += time.monotonic() - builds_s  # builds take none of the time
     bench = workplace.bench(Path(source.file), request.suite)
     plan = request.plan()
     if source.file or len(request.suite.variants) > 1 or not request.suite.variants[0].is_attached:
@@ -124,4 +127,4 @@ def _opened(
             console.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
         show_search_plan(plan, asked.most_probes, asked.ignored, asked.unprofiled, request.terms, console)
     is_kept = bool(source.file) or flags.output is not None
-    return SearchSession.create(request, source, folder, bench, view, is_kept=is_kept, spent_s=spent_s)
+    return SearchSession.create(request, source, folder, bench, view, is_kept=is_kept, began_s=began_s)

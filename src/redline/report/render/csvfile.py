@@ -60,6 +60,7 @@ SEARCH_COLUMNS = (
     "speed",
     *_SPEEDS,
     *_AGAINST,
+    "bounds",
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -104,6 +105,7 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
             yield about | {"row": "limit", "objectives": limit.name} | known
         for probe in cell.probes:
             made: dict[str, Field] = {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed")}
+            made["bounds"] = "; ".join(f"{name}: {left}" for name, left in probe.bounds.items())
             yield about | {"row": "probe"} | made
             loaded = {name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds", "speed")}
             for request in probe.requests:
@@ -134,8 +136,10 @@ def _of_request(probe: LimitProbe, request: RequestReport) -> dict[str, Field]:
     """What a probe counted of one of several requests; as in its own row, what ended with it early is no error."""
     ended_by_us = request.outcomes.in_flight + request.outcomes.unsent if probe.hopeless or probe.aborted_by else 0
     known, first = ({point.q: point.ns for point in times} for times in (request.response, request.first_byte))
+    bounds = (f"{quantile_name(point.q)}: {point.bound}" for point in request.response if point.bound)
     return {
         "request": request.request,
+        "bounds": "; ".join(bounds),
         "answered_per_s": request.rate_per_s,
         "requests": request.outcomes.total,
         "errors": request.outcomes.errors - ended_by_us,

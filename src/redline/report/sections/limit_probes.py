@@ -2,21 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from redline.model.limits import LimitProbe
-from redline.quantities import duration, paced, speed
+from redline.model.limits import PROBE_QUANTILES, LimitProbe
+from redline.quantities import paced, speed
 from redline.report import format as fmt
 from redline.report.document import Column, Span, Table, TableCell, TextCell
 
 _FEW = ("p50", "p90", "p99", "p99.9")
 """The percentiles that a terminal has room for."""
-_TIMES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "max")
 
 
 def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
     """Probes by ascending rate; unless `brief`, with length and purpose. Probes that show nothing are muted."""
     ordered = sorted(probes, key=lambda probe: probe.rate_per_s)
     muted = frozenset(at for at, probe in enumerate(ordered) if probe.is_void)
-    times = _FEW if brief else _TIMES
+    times = _FEW if brief else tuple(PROBE_QUANTILES)
     speeds = ("speed",) if any(probe.speed is not None for probe in probes) else ()
     heads = (*speeds, "rate", "answered", *times, "errors", *(() if brief else ("length",)))
     rows = [
@@ -32,11 +31,9 @@ def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
 
 
 def _numbers(probe: LimitProbe, times: Iterable[str]) -> Iterator[TableCell]:
-    known = {"p50": probe.p50_ns, "p75": probe.p75_ns, "p90": probe.p90_ns, "p95": probe.p95_ns}
-    known |= {"p99": probe.p99_ns, "p99.9": probe.p999_ns, "max": probe.max_ns}
     yield TextCell(((Span(rate_text(probe.rate_per_s), "", probe.recording),),))
     yield rate_text(probe.answered_per_s)
-    yield from ("—" if (ns := known[name]) is None else duration(ns) for name in times)
+    yield from ("—" if (time := probe.time(name)) is None else fmt.point_sign(time) for name in times)
     yield fmt.integer(probe.errors)
 
 
