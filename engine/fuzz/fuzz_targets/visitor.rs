@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use redline_visitor::{Jar, Take};
+use redline_visitor::{Jar, Site, Take};
 use redline_wire::values_in;
 
 #[derive(Arbitrary, Debug)]
@@ -22,13 +22,13 @@ fuzz_target!(|input: Input| {
     takes.extend(Take::json(&input.pointer));
     // Large expressions are refused by the job's size and by the library; here they would only be slow.
     takes.extend(Take::regex(&input.expression).ok().filter(|_| input.expression.len() < 40));
-    let (mut jar, mut value) = (Jar::new(), Vec::new());
+    let (mut jar, mut value, site) = (Jar::new(), Vec::new(), Site::new("www.shop.example", input.tls));
     for (head, body) in &input.answers {
         for value in values_in(head, b"set-cookie") {
             assert!(!value.contains(&b'\n'));
-            jar.set(value, b"/a/b?c", input.tls, now_s);
+            let _ = jar.set(value, b"/a/b?c", &site, now_s);
         }
-        let cookies = jar.header(b"/a/b", input.tls, now_s);
+        let cookies = jar.header(b"/a/b", &site, now_s);
         assert!(cookies.len() <= 50 * 4096);
         assert!(cookies.iter().all(|byte| *byte == b'\t' || !byte.is_ascii_control()));
         assert!(!matches!(cookies.first(), Some(b' ' | b'\t')) && !matches!(cookies.last(), Some(b' ' | b'\t')));

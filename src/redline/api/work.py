@@ -17,6 +17,7 @@ from redline.cli.show import Terminal
 from redline.errors import UsageError
 from redline.plugins.git import NAMES_A_REPOSITORY
 from redline.plugins.linux.owners import owner_of
+from redline.refusals import as_refusal
 from redline.suite.urls import is_url
 
 
@@ -25,13 +26,14 @@ def at_work(*servers: str | None) -> Iterator[ExitStack]:
     """Give a stack for what ends with the work. The calling thread then has the CPUs again that it had before.
 
     A session keeps the thread off the cores of server and engine. Raises UsageError where the work would block the
-    event loop in which one of the `servers` runs.
+    event loop in which one of the `servers` runs, and RefusedError where the system refuses a thread, a process, memory
+    or a file.
     """
     for server in filter(None, servers):
         _refuse_to_block(server)
     before = os.sched_getaffinity(0)
     try:
-        with outside_the_callers_repository(), ExitStack() as stack:
+        with as_refusal(), outside_the_callers_repository(), ExitStack() as stack:
             yield stack
     finally:
         os.sched_setaffinity(0, before)

@@ -7,6 +7,7 @@ from redline.findings import (
     arrivals,
     cell,
     duet,
+    errors_in_json,
     extensions,
     failed,
     hosts,
@@ -36,6 +37,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "Servers side by side": across,
     "A duet": duet,
     "Short queues": listening,
+    "Errors in right answers": errors_in_json,
 }
 """The modules by the subject of their findings, in the order of the page."""
 
