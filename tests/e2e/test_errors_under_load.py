@@ -7,10 +7,11 @@ import socket
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 import redline as api
 from redline.suite.urls import base_of
-from tests.e2e.conftest import Done, Redline
+from tests.e2e.conftest import CHECKOUT, Done, Redline
 from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
@@ -110,3 +111,29 @@ def test_stated_errors_are_wrong_answers(redline: Redline, tmp_path: Path) -> No
         done = redline("load", base_of(url), "--requests", requests, *QUICK, "--json")
     assert done.json["counts"]["outcomes"]["unexpected_body"] > 0
     assert of_kind(done) == []
+
+
+def test_the_documented_way_to_state_soft_failures(redline: Redline, tmp_path: Path) -> None:
+    """The list in the reference counts each kind of failure in a 200 as wrong, and takes what is right."""
+    page = (CHECKOUT / "docs/reference/suite.md").read_text()
+    block = page.partition('<a id="soft-failures">')[2].partition("```yaml\n")[2].partition("```")[0]
+    (api_of,) = YAML(typ="safe", pure=True).load(block)["scenarios"]
+    listed = [{"name": name} | asked for name, asked in zip("abc", api_of["requests"], strict=True)]
+    (tmp_path / "requests.yaml").write_text(json.dumps(listed))
+    answers = {
+        b"/list": (b'{"items": []}', b'{"error": "busy"}'),
+        b"/orders": (b'{"success": true}', b'{"success": false}'),
+        b"/state": (b'{"status": "ok"}', b'{"status": "error"}'),
+    }
+    asked = itertools.count()
+
+    def answer(connection: socket.socket) -> None:
+        while request := connection.recv(65536):
+            body = answers[request.split()[1]][next(asked) >= 30]
+            connection.sendall(HEAD % (b"", len(body)) + body)
+
+    with targets.target(answer) as url:
+        done = redline("load", base_of(url), "--requests", "requests.yaml", "-d", "300ms", "-c", "1", "--json")
+    wrong = {made["request"]: made["outcomes"]["unexpected_body"] for made in done.json["requests"]}
+    assert set(wrong) == {"a", "b", "c"}
+    assert all(wrong.values()), wrong

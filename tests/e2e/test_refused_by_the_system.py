@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from redline.suite.urls import base_of
 from tests.e2e.conftest import REDLINE
 from tests.fakes import targets
 
