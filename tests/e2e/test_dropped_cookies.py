@@ -94,7 +94,7 @@ def test_every_command_names_it(redline: Redline, steps: str, tmp_path: Path) ->
         suite = tmp_path / "suite.yaml"
         suite.write_text(
             f"servers:\n  - {{name: shop, url: {base}}}\n  - {{name: other, url: {base}}}\n"
-            "scenarios: {steps: {journey: {steps: [{get: /auth/login}, {get: /profile}]}}}\n"
+            "scenarios:\n  - name: Steps\n    journey: {steps: [{name: a, get: /auth/login}, {name: b, get: /me}]}\n"
             "loads: {closed: {closed: {users: 1}, for: 200ms}}\n"
         )
         for command in (
