@@ -11,17 +11,19 @@ from rich.console import Console
 
 from redline.cli.show import Terminal
 from redline.plugins.git import NAMES_A_REPOSITORY
+from redline.refusals import as_refusal
 
 
 @contextmanager
 def at_work() -> Iterator[ExitStack]:
     """Give a stack for what ends with the work. The calling thread then has the CPUs again that it had before.
 
-    A session keeps the thread off the cores of server and engine.
+    A session keeps the thread off the cores of server and engine. Raises RefusedError where the system refuses a thread,
+    a process, memory or a file.
     """
     before = os.sched_getaffinity(0)
     try:
-        with outside_the_callers_repository(), ExitStack() as stack:
+        with as_refusal(), outside_the_callers_repository(), ExitStack() as stack:
             yield stack
     finally:
         os.sched_setaffinity(0, before)

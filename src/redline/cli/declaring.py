@@ -4,7 +4,9 @@
 imported when the command runs, and this module imports nothing heavy.
 """
 
-from collections.abc import Callable, Container
+import os
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from inspect import Parameter, Signature
@@ -16,6 +18,7 @@ from typer.core import TyperCommand, TyperOption
 
 from redline.cli import interrupts
 from redline.errors import UsageError
+from redline.refusals import check_memory
 
 if TYPE_CHECKING:  # it reads YAML, which nobody waits for who asks for help
     from redline.cli.imported import Recorded
@@ -109,12 +112,31 @@ class _StrictCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+@contextmanager
+def _one_thread_of_numpy() -> Iterator[None]:
+    """Import numpy with one thread of its library in place of one for each core; servers keep their environment.
+
+    Our matrices are small. Where the system refuses a thread, that library ends the process by a signal.
+    """
+    name = "OPENBLAS_NUM_THREADS"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
 def command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], type[F]]:
     """Declare a command by the class of its flags. With `words_follow`, flags after an argument are part of it."""
 
     def declare(kind: type[F]) -> type[F]:
         def run(**flags: object) -> None:
-            module = import_module(f"redline.cli.commands.{name}")
+            check_memory()
+            with _one_thread_of_numpy():
+                module = import_module(f"redline.cli.commands.{name}")
             interrupts.raise_interrupts()
             _check_folder()
             given = kind(**flags)

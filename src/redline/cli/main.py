@@ -8,11 +8,16 @@ import errno
 import io
 import os
 import sys
-from typing import Any, NoReturn
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from redline import refusals
 from redline.cli import exits, interrupts
 from redline.cli.other_options import instead_of
 from redline.cli.streams import LossyStream, VisibleStream
+
+if TYPE_CHECKING:
+    from redline.errors import RedlineError
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The variable that the shell sets to ask for completions."""
@@ -30,11 +35,15 @@ def main() -> NoReturn:
         setattr(sys, name, VisibleStream(LossyStream(stream) if name == "stderr" else stream))
     if _COMPLETES in os.environ:
         sys.modules["pydantic"] = None  # type: ignore[assignment] # typer would import it for values that nobody needs
+    threading.excepthook = _say_of_thread
     try:
-        code = _run()
+        with refusals.as_refusal():
+            code = _run()
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = exits.INTERRUPTED
+    except refusals.RefusedError as error:
+        code = _say(error)
     except OSError as error:
         if error.errno not in _OUTPUT_FAILS:
             raise
@@ -74,10 +83,24 @@ def _run() -> int:
         sys.stderr.write(_usage_message(error.format_message(), getattr(error, "ctx", None)))
         return error.exit_code
     except RedlineError as error:
-        for problem in error.problems:
-            sys.stderr.write(f"redline: {problem}\n")
-        return error.exit_code
+        return _say(error)
     return code if isinstance(code, int) else exits.DONE
+
+
+def _say(error: "RedlineError") -> int:
+    """Print what is wrong, and return the exit code."""
+    for problem in error.problems:
+        sys.stderr.write(f"redline: {problem}\n")
+    return error.exit_code
+
+
+def _say_of_thread(ended: "threading.ExceptHookArgs") -> None:
+    """A thread of ours has ended by an exception: say in one line if the system refused it something."""
+    refused = None if ended.exc_value is None else refusals.refusal_of(ended.exc_value)
+    if refused is None:
+        threading.__excepthook__(ended)
+    else:
+        _say(refused)
 
 
 def _usage_message(message: str, context: Any) -> str:

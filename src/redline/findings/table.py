@@ -8,6 +8,7 @@ from redline.findings import (
     cell,
     duet,
     duet_machine,
+    errors_in_json,
     extensions,
     failed,
     hosts,
@@ -39,6 +40,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "Servers side by side": across,
     "A duet": duet,
     "Short queues": listening,
+    "Errors in right answers": errors_in_json,
 }
 """The modules by the subject of their findings, in the order of the page."""
 

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.failures import FirstFailure, labelled
+from redline.model.failures import FirstErrors, FirstFailure, with_labels
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.journey_traffic import JourneyTraffic
@@ -72,6 +72,7 @@ class TargetTraffic(Frozen):
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, "always 0: what was measured while the engine was paused is left out")
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
+    first_errors: FirstErrors | None = omitted_if_default(None, "of `counts.with_errors`")
     requests: Requests = omitted_if_default((), BY_REQUEST)
     journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
 
@@ -134,10 +135,11 @@ class DuetTraffic(Frozen):
 
     def with_labels(self, labels: Sequence[str]) -> "DuetTraffic":
         """The same traffic; failures say by these labels which of several requests they were."""
-        targets = tuple(
-            target.model_copy(update={"failures": labelled(target.failures, labels)}) for target in self.targets
+        targets = (
+            target.model_copy(update=with_labels(target.failures, target.first_errors, labels))
+            for target in self.targets
         )
-        return self.model_copy(update={"targets": targets})
+        return self.model_copy(update={"targets": tuple(targets)})
 
     def ended_failing(self) -> "DuetTraffic":
         """The same traffic, which the lab ended because every request to one of the servers failed."""

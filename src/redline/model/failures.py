@@ -66,6 +66,19 @@ class FirstFailure(Frozen):
         return f", {place} of {text}" if place else f": {text}"
 
 
+class FirstErrors(Frozen):
+    """The first right answer of JSON with `errors` at its top, where the answer before the load had none."""
+
+    errors: str = Field(description="the beginning of its `errors`")
+    request: int | None = omitted_if_default(None, "which request of several it was, counted from 0")
+    label: str = omitted_if_default("", "what results call that request")
+
+    @property
+    def text(self) -> str:
+        """`first, of list: [{"message": "no"}]`."""
+        return f"first{f', of {self.label}' if self.label else ''}: {self.errors}"
+
+
 def earliest(failures: Iterable[FirstFailure]) -> tuple[FirstFailure, ...]:
     """The first failure of each outcome, in the order of outcomes."""
     first: dict[str, FirstFailure] = {}
@@ -74,11 +87,20 @@ def earliest(failures: Iterable[FirstFailure]) -> tuple[FirstFailure, ...]:
     return tuple(first[outcome] for outcome in _ORDER if outcome in first)
 
 
+def with_labels(
+    failures: Iterable[FirstFailure], errors: FirstErrors | None, labels: Sequence[str]
+) -> dict[str, object]:
+    """What traffic has of them, with what results call their requests; `labels` are empty for a single request."""
+    return {
+        "failures": labelled(failures, labels),
+        "first_errors": errors and errors.model_copy(update={"label": _label(errors.request, labels)}),
+    }
+
+
 def labelled(failures: Iterable[FirstFailure], labels: Sequence[str]) -> tuple[FirstFailure, ...]:
     """The failures with what results call their requests; `labels` are empty for a single request."""
-    return tuple(
-        failure.model_copy(update={"label": labels[failure.request]})
-        if failure.request is not None and failure.request < len(labels)
-        else failure
-        for failure in failures
-    )
+    return tuple(failure.model_copy(update={"label": _label(failure.request, labels)}) for failure in failures)
+
+
+def _label(request: int | None, labels: Sequence[str]) -> str:
+    return labels[request] if request is not None and request < len(labels) else ""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.failures import FirstFailure, labelled
+from redline.model.failures import FirstErrors, FirstFailure, with_labels
 from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyTraffic
 from redline.model.streams import STREAMS, StreamTraffic
@@ -90,6 +90,9 @@ class Counts(Frozen):
     saturated: int = Field(default=0, description="durations beyond the histogram's range, recorded at its end")
     exhausted: int = Field(
         default=0, description="part of outcomes.connect: the engine lacked ports, descriptors or memory"
+    )
+    with_errors: int = omitted_if_default(
+        0, "part of outcomes.ok: JSON with `errors` at its top, where the answer before the load had none"
     )
     status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
     grpc_status: dict[str, int] = omitted_if_default({}, "failed gRPC calls by status, in outcomes.unexpected_status")
@@ -419,6 +422,7 @@ class Traffic(Frozen):
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, _PAUSED)
     failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
+    first_errors: FirstErrors | None = omitted_if_default(None, "of `counts.with_errors`")
     own_driver: bool = omitted_if_default(default=False, description="`engine` is a driver of another package")
     requests: Requests = omitted_if_default((), BY_REQUEST)
     journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
@@ -453,7 +457,7 @@ class Traffic(Frozen):
 
     def with_labels(self, labels: Sequence[str]) -> "Traffic":
         """The same traffic; its failures say by these labels which of several requests they were."""
-        return self.model_copy(update={"failures": labelled(self.failures, labels)}) if self.failures else self
+        return self.model_copy(update=with_labels(self.failures, self.first_errors, labels))
 
     def ended_failing(self) -> "Traffic":
         """The same traffic, which the lab ended because every request failed."""

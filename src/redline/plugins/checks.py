@@ -29,7 +29,8 @@ class Checked(Frozen):
     """The answer to a request, or why there is none. Without a complete answer `status`, headers and body are None.
 
     `step` is the place of the request in its journey, and `taken` has the values taken from the answer, if there are
-    any. Length and SHA-256 are those of the whole body, `body_base64` is its beginning. `outcome` is as under load.
+    any. `missing_cookies` says which cookies the step was sent without, and why. Length and SHA-256 are those of the
+    whole body, `body_base64` is its beginning. `outcome` is as under load.
     `closes`: the server takes no further request on the connection.
     """
 
@@ -50,6 +51,7 @@ class Checked(Frozen):
     elapsed_ns: int
     step: int | None = None
     taken: dict[str, str] | None = None
+    missing_cookies: tuple[str, ...] = ()
 
     @property
     def body(self) -> bytes:

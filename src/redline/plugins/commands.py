@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-OUT_OF_RESOURCES = "this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)"
+from redline.refusals import refusal_of
+
+_OUT_OF_RESOURCES = "this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)"
 # Isolated, and without site packages: it needs none, and starts in a few milliseconds.
 _SUPERVISOR = (
     *(sys.executable, "-I", "-S", "-c"),
@@ -27,6 +29,12 @@ _READ_AT_MOST = 65_536
 _log = logging.getLogger(__name__)
 _held: set[int] = set()
 _changing = threading.Lock()  # keeps a lock from being released while a command is started under it
+
+
+def hint_of(error: OSError) -> str:
+    """What to do where a process cannot be started for a reason that is not in its command."""
+    refused = refusal_of(error)
+    return _OUT_OF_RESOURCES if refused is None else f"{refused.message}: {refused.hint}"
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The engine as a process: find its binary, start and end it, and read its log."""
 
 import contextlib
-import errno
 import logging
 import os
 import shlex
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from redline.errors import DriveError, UsageError
-from redline.plugins.commands import OUT_OF_RESOURCES
+from redline.refusals import refusal_of
 
 ENGINE = "redline-engine"
 ORACLE = "redline-oracle"
@@ -60,10 +59,10 @@ def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Pop
             process_group=0,  # Ctrl-C is for the lab, which stops the engine itself
         )
     except OSError as error:
-        exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+        refused = refusal_of(error)
         raise DriveError(
-            f"the engine {engine} cannot be started: {error.strerror}",
-            hint=OUT_OF_RESOURCES if exhausted else INSTALL,
+            f"the engine {engine} cannot be started: {refused.message if refused else error.strerror}",
+            hint=refused.hint if refused else INSTALL,
         ) from error
     _log.debug("engine: pid %d, %s", process.pid, shlex.join([str(engine), *arguments]))
     return process

@@ -106,7 +106,7 @@ fn walk(job: &Arc<Job>, rules: WalkRules, stop: &Arc<Stop>) -> io::Result<bool> 
     let (mut progress, mut client) = connect(job, begun_ns, stop)?;
     while let Some(due) = walks.upcoming() {
         walks.take_skipped().into_iter().for_each(|step| emit(&Event::Skipped { step: request_of(step) }));
-        let mut taken = None;
+        let (mut taken, mut missing_cookies) = (None, Vec::new());
         if let Some(mut connected) = client.take() {
             connected.record_again();
             walks.resume(begun_ns);
@@ -114,6 +114,7 @@ fn walk(job: &Arc<Job>, rules: WalkRules, stop: &Arc<Stop>) -> io::Result<bool> 
             let sent = send(job, begun_ns, demand, connected, std::mem::take(&mut progress.activity), stop)?;
             (progress.activity, progress.has_surplus) = (sent.activity, sent.has_surplus);
             taken = Some(sent.client.taken(&due));
+            missing_cookies = sent.client.missing_cookies(&due);
             client = Some(sent.client);
             let Some(under_way) = sent.walks else {
                 return Ok(false);
@@ -122,7 +123,7 @@ fn walk(job: &Arc<Job>, rules: WalkRules, stop: &Arc<Stop>) -> io::Result<bool> 
         }
         let (address, tls) = (progress.address.clone(), progress.tls.clone());
         let mut shown = checked(job, std::mem::take(&mut progress), begun_ns);
-        (shown.step, shown.taken) = (Some(request_of(due.step)), taken);
+        (shown.step, shown.taken, shown.missing_cookies) = (Some(request_of(due.step)), taken, missing_cookies);
         let is_right = shown.failure.is_none();
         emit(&Event::Checked(shown));
         if !is_right {
@@ -219,6 +220,7 @@ fn checked(job: &Job, progress: Progress, begun_ns: u64) -> Checked {
     Checked {
         step: None,
         taken: None,
+        missing_cookies: Vec::new(),
         outcome: failure.as_ref().map_or(Outcome::Ok, |failure| failure.outcome),
         failure,
         status: answer.map(|answer| answer.status),

@@ -404,6 +404,7 @@ impl Tally {
             return;
         }
         counts.outcomes.count(ended.outcome);
+        counts.with_errors += u64::from(ended.has_errors);
         let response_ns = now_ns.saturating_sub(due_ns);
         counts.saturated += u64::from(self.slice.response.record(response_ns));
         if let Some(written_ns) = ended.written_ns {

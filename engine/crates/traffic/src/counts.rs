@@ -263,6 +263,9 @@ pub struct Counts {
     pub exhausted: u64,
     /// Complete answers by status.
     pub status: StatusClasses,
+    /// Right answers of JSON with `errors` at their top that are looked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub with_errors: u64,
     /// Failed gRPC answers by status.
     #[serde(default, skip_serializing_if = "GrpcStatuses::is_empty")]
     pub grpc_status: GrpcStatuses,
@@ -292,6 +295,7 @@ impl AddAssign for Counts {
         self.bytes_received += other.bytes_received;
         self.saturated += other.saturated;
         self.exhausted += other.exhausted;
+        self.with_errors += other.with_errors;
         self.status += other.status;
         self.grpc_status += other.grpc_status;
         self.outcomes += other.outcomes;

@@ -306,6 +306,9 @@ pub struct Checked {
     /// The values that the step has taken, by their names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<BTreeMap<String, String>>,
+    /// The cookies that the step was sent without, each with its reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_cookies: Vec<String>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it failed, if it did.

@@ -1,10 +1,10 @@
-//! Why requests failed: the first failure of each outcome.
+//! Why requests failed: the first failure of each outcome. That of `ok` is a right answer with `errors` that are looked for.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Outcome;
 
-/// The first request that ended with an outcome other than `ok`.
+/// The first request that ended with an outcome other than `ok`, or was answered right with `errors` that are looked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// How it ended.

@@ -1,15 +1,13 @@
 //! The cookies of a visitor.
 
 use crate::date;
-use crate::site::{self, Dropped, Refusal, Site};
+use crate::site::{self, Dropped, Hindrance, Refusal, Site, Unsent};
 
 /// The most cookies that are kept, as in browsers (RFC 6265, section 6.1).
 const MOST_COOKIES: usize = 50;
 /// The most bytes of a name and its value together, and of the value of an attribute (RFC 6265bis, section 5.6).
 const LONGEST: usize = 4096;
 const LONGEST_ATTRIBUTE: usize = 1024;
-/// How many dropped cookies are remembered, to be named.
-const MOST_DROPPED: usize = 4;
 
 /// The cookies of a visitor of a single host, by name, path and domain.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +17,6 @@ pub struct Jar {
     header: Vec<u8>,
     /// Whether the header depends on its target or on the time: not all cookies are without an end, and sent with any request.
     varies: bool,
-    dropped: Vec<Dropped>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,51 +45,50 @@ impl Jar {
     /// Forget all cookies.
     pub fn clear(&mut self) {
         self.cookies.clear();
-        self.dropped.clear();
         self.settle();
     }
 
     /// An answer of the `site` to the request for `target` has this `Set-Cookie`. `now_s`: seconds since 1970.
     ///
-    /// A cookie that browsers drop is dropped, and remembered for [`Self::dropped`]: one of another host, one that is
-    /// `Secure` where connections are not, one that exceeds the limits.
-    pub fn set(&mut self, set_cookie: &[u8], target: &[u8], site: &Site, now_s: i64) {
+    /// Returns the cookie if it was dropped, as browsers do: one of another host, one that is `Secure` where connections are
+    /// not, one that exceeds the limits, one that has expired and was never kept.
+    pub fn set(&mut self, set_cookie: &[u8], target: &[u8], site: &Site, now_s: i64) -> Option<Dropped> {
         if self.set_again(set_cookie, target, site, now_s) {
-            return;
+            return None;
         }
-        match Cookie::parse(set_cookie, target, site, now_s) {
-            Ok(cookie) => self.keep(cookie, now_s),
-            Err(why) => self.drop_cookie(name_of(set_cookie), why),
-        }
+        let kept = Cookie::parse(set_cookie, target, site, now_s).and_then(|cookie| self.keep(cookie, now_s));
         self.settle();
+        kept.err().map(|why| Dropped::new(name_of(set_cookie), why))
     }
 
-    /// The cookies that were dropped, each once; of many the first.
-    #[must_use]
-    pub fn dropped(&self) -> &[Dropped] {
-        &self.dropped
+    /// The cookies that were kept and are not sent with a request of the `site` to `target`, each with its reason. One whose name
+    /// another has that is sent is not among them.
+    pub fn unsent(&self, target: &[u8], site: &Site, now_s: i64) -> impl Iterator<Item = Unsent> {
+        let path = path_of(target);
+        let is_sent = move |name: &[u8]| {
+            let mut named = self.cookies.iter().filter(|cookie| *cookie.name == *name);
+            named.any(|cookie| cookie.hindrance(path, site.is_secure(), now_s).is_none())
+        };
+        self.cookies.iter().filter_map(move |cookie| {
+            let why = cookie.hindrance(path, site.is_secure(), now_s).filter(|_| !is_sent(&cookie.name))?;
+            Some(Unsent::new(&cookie.name, why))
+        })
     }
 
-    fn drop_cookie(&mut self, name: &[u8], why: Refusal) {
-        let dropped = Dropped::new(name, why);
-        if self.dropped.len() < MOST_DROPPED && !self.dropped.contains(&dropped) {
-            self.dropped.push(dropped);
-        }
-    }
-
-    fn keep(&mut self, cookie: Cookie, now_s: i64) {
+    fn keep(&mut self, cookie: Cookie, now_s: i64) -> Result<(), Refusal> {
         let known = self.cookies.iter().position(|other| other.is_same(&cookie));
         match (known, cookie.has_expired(now_s)) {
             (Some(known), true) => drop(self.cookies.remove(known)),
             (Some(known), false) => self.cookies[known] = cookie,
+            // Servers delete what a visitor may have by an empty value.
+            (None, true) if !cookie.value.is_empty() => return Err(Refusal::Expired),
             (None, true) => {}
             (None, false) => {
                 if self.cookies.len() >= MOST_COOKIES {
                     self.cookies.retain(|cookie| !cookie.has_expired(now_s));
                 }
                 if self.cookies.len() >= MOST_COOKIES {
-                    self.drop_cookie(&cookie.name, Refusal::TooMany);
-                    return;
+                    return Err(Refusal::TooMany);
                 }
                 // Longer paths come first, and then older cookies (RFC 6265, section 5.4).
                 let after = |other: &Cookie| other.path.len() >= cookie.path.len();
@@ -100,13 +96,14 @@ impl Jar {
                 self.cookies.insert(place, cookie);
             }
         }
+        Ok(())
     }
 
     /// The cookies have changed. The header of those that nearly all servers set is put together once.
     fn settle(&mut self) {
         self.varies = !self.cookies.iter().all(Cookie::is_for_all);
         if !self.varies {
-            self.put_together(b"/", None, 0);
+            self.put_together(b"/", false, 0);
         }
     }
 
@@ -130,17 +127,16 @@ impl Jar {
     #[inline]
     pub fn header(&mut self, target: &[u8], site: &Site, now_s: i64) -> &[u8] {
         if self.varies {
-            self.put_together(target, Some(site), now_s);
+            self.put_together(target, site.is_secure(), now_s);
         }
         &self.header
     }
 
-    fn put_together(&mut self, target: &[u8], site: Option<&Site>, now_s: i64) {
+    fn put_together(&mut self, target: &[u8], is_secure: bool, now_s: i64) {
         self.header.clear();
         let path = path_of(target);
         for cookie in &self.cookies {
-            let is_hidden = cookie.secure && !site.is_some_and(Site::is_secure);
-            if cookie.has_expired(now_s) || is_hidden || !matches(path, &cookie.path) {
+            if cookie.hindrance(path, is_secure, now_s).is_some() {
                 continue;
             }
             if !self.header.is_empty() {
@@ -170,6 +166,16 @@ impl Cookie {
 
     fn has_expired(&self, now_s: i64) -> bool {
         self.expires_s.is_some_and(|expires_s| expires_s <= now_s)
+    }
+
+    /// Why it is not sent with a request to `path`; `None` if it is.
+    fn hindrance(&self, path: &[u8], is_secure: bool, now_s: i64) -> Option<Hindrance<'_>> {
+        match () {
+            () if self.has_expired(now_s) => Some(Hindrance::Expired),
+            () if self.secure && !is_secure => Some(Hindrance::NotSecure),
+            () if !matches(path, &self.path) => Some(Hindrance::Path(&self.path)),
+            () => None,
+        }
     }
 
     fn is_same(&self, other: &Self) -> bool {

@@ -8,5 +8,5 @@ mod site;
 mod take;
 
 pub use jar::Jar;
-pub use site::{Dropped, Site};
+pub use site::{Dropped, Site, Unsent};
 pub use take::{Take, WrongTake};

@@ -81,16 +81,55 @@ pub struct Dropped {
 
 impl Dropped {
     pub(crate) fn new(name: &[u8], why: Refusal) -> Self {
-        const LONGEST: usize = 40;
-        Self { name: String::from_utf8_lossy(name).escape_debug().take(LONGEST).collect(), why }
+        Self { name: in_short(name), why }
+    }
+
+    /// How a message names it, with the number of the step that set it.
+    #[must_use]
+    pub fn of_step(&self, number: usize) -> String {
+        format!("the cookie `{}` of step {number} was dropped, as browsers do: {}", self.name, self.why)
     }
 }
 
-impl fmt::Display for Dropped {
+/// A cookie that was kept and is not sent with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsent {
+    name: String,
+    why: String,
+}
+
+impl Unsent {
+    pub(crate) fn new(name: &[u8], why: Hindrance<'_>) -> Self {
+        let why = match why {
+            Hindrance::Expired => "it has expired".to_owned(),
+            Hindrance::NotSecure => NOT_SECURE.to_owned(),
+            Hindrance::Path(path) => format!("its path is {}", in_short(path)),
+        };
+        Self { name: in_short(name), why }
+    }
+}
+
+impl fmt::Display for Unsent {
     /// As it is named in a message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the cookie `{}` was dropped, as browsers do: {}", self.name, self.why)
+        write!(f, "the cookie `{}` was not sent, as browsers do: {}", self.name, self.why)
     }
+}
+
+/// Why a cookie that was kept is not sent with a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hindrance<'a> {
+    Expired,
+    NotSecure,
+    Path(&'a [u8]),
+}
+
+const NOT_SECURE: &str = "it is Secure, and the connection is neither TLS nor to this machine by its name";
+
+/// A text of a server as a message shows it.
+fn in_short(text: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    String::from_utf8_lossy(text).escape_debug().take(LONGEST).collect()
 }
 
 /// Why browsers drop a cookie.
@@ -100,6 +139,7 @@ pub(crate) enum Refusal {
     Control,
     TooLong,
     TooMany,
+    Expired,
     OtherHost(String, String),
     PublicSuffix(String),
     NotSecure,
@@ -114,6 +154,7 @@ impl fmt::Display for Refusal {
             Self::Control => f.write_str("it has a control character"),
             Self::TooLong => f.write_str("its name and value have more than 4,096 bytes"),
             Self::TooMany => f.write_str("there are 50 cookies already"),
+            Self::Expired => f.write_str("it had expired when it came"),
             Self::OtherHost(domain, host) => {
                 write!(f, "its Domain is {:.60}, and the host is {host:.60}", domain.escape_debug().to_string())
             }
@@ -124,9 +165,7 @@ impl fmt::Display for Refusal {
                     domain.escape_debug().to_string()
                 )
             }
-            Self::NotSecure => {
-                f.write_str("it is Secure, and the connection is neither TLS nor to this machine by its name")
-            }
+            Self::NotSecure => f.write_str(NOT_SECURE),
             Self::SecurePrefix => f.write_str("a name with __Secure- needs Secure"),
             Self::HostPrefix => f.write_str("a name with __Host- needs Secure, Path=/ and no Domain"),
         }

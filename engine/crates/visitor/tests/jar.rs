@@ -140,15 +140,14 @@ proptest! {
 /// What is kept of a cookie of a host, or why it is dropped.
 fn kept(host: &str, tls: bool, text: &str) -> Result<String, String> {
     let (mut jar, site) = (Jar::new(), Site::new(host, tls));
-    jar.set(text.as_bytes(), b"/a/b", &site, NOW);
+    let dropped = jar.set(text.as_bytes(), b"/a/b", &site, NOW);
     let header = String::from_utf8(jar.header(b"/a/b", &site, NOW).to_vec()).unwrap();
-    match jar.dropped() {
-        [] => Ok(header),
-        [dropped] => {
+    match dropped {
+        None => Ok(header),
+        Some(dropped) => {
             assert_eq!(header, "");
-            Err(dropped.to_string())
+            Err(dropped.of_step(1))
         }
-        more => panic!("{more:?}"),
     }
 }
 
@@ -179,7 +178,7 @@ fn a_cookie_of_another_host_is_dropped_by_name() {
         ("shop.test", "test", "its Domain test is a public suffix, under which others have sites"),
         ("shop.example", "shop.example; Domain=com", "its Domain is com, and the host is shop.example"),
     ] {
-        let dropped = format!("the cookie `sid` was dropped, as browsers do: {why}");
+        let dropped = format!("the cookie `sid` of step 1 was dropped, as browsers do: {why}");
         assert_eq!(kept(host, true, &format!("sid=1; Domain={domain}")), Err(dropped), "{host} {domain}");
     }
 }
@@ -191,7 +190,7 @@ fn secure_cookies_are_sent_to_this_machine_without_tls() {
     }
     for host in ["10.0.0.1", "[::2]", "shop.example", "mylocalhost", "localhost.example"] {
         let why = kept(host, false, "sid=1; Secure").unwrap_err();
-        assert!(why.contains("`sid` was dropped") && why.contains("it is Secure"), "{host}: {why}");
+        assert!(why.contains("`sid` of step 1 was dropped") && why.contains("it is Secure"), "{host}: {why}");
         assert_eq!(kept(host, true, "sid=1; Secure"), Ok("sid=1".to_owned()));
     }
 }
@@ -233,4 +232,38 @@ fn cookies_of_a_host_and_of_its_domain_are_two() {
         jar.set(text.as_bytes(), b"/", &site, NOW);
     }
     assert_eq!(jar.header(b"/", &site, NOW), b"a=1; a=2; a=3");
+}
+
+#[test]
+fn what_has_expired_when_it_comes_is_dropped_and_what_is_deleted_is_not() {
+    for text in ["sid=1; Max-Age=0", "sid=1; Max-Age=-5", "sid=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT"] {
+        let why = kept("h.example", true, text).unwrap_err();
+        assert!(why.ends_with("it had expired when it came"), "{text}: {why}");
+    }
+    assert_eq!(kept("h.example", true, "sid=; Max-Age=0"), Ok(String::new()));
+    let (mut jar, site) = (Jar::new(), shop(true));
+    assert_eq!(jar.set(b"sid=1", b"/", &site, NOW), None);
+    assert_eq!(jar.set(b"sid=deleted; Max-Age=0", b"/", &site, NOW), None);
+    assert_eq!(jar.header(b"/", &site, NOW), b"");
+}
+
+#[test]
+fn what_is_kept_and_not_sent_has_its_reason() {
+    let unsent = |jar: &Jar, target: &str, tls: bool, now_s| -> Vec<String> {
+        jar.unsent(target.as_bytes(), &shop(tls), now_s).map(|unsent| unsent.to_string()).collect()
+    };
+    let mut jar = Jar::new();
+    for text in ["sid=1", "s=1; Secure; Path=/", "old=1; Max-Age=5; Path=/", "both=1; Path=/x", "both=1; Path=/"] {
+        assert_eq!(jar.set(text.as_bytes(), b"/auth/login", &shop(true), NOW), None);
+    }
+    assert_eq!(unsent(&jar, "/auth/me?x", true, NOW), Vec::<String>::new());
+    let not_sent = |name: &str, why: &str| format!("the cookie `{name}` was not sent, as browsers do: {why}");
+    let elsewhere = not_sent("sid", "its path is /auth");
+    assert_eq!(unsent(&jar, "/profile", true, NOW), [elsewhere.as_str()]);
+    let (expired, secure) = (not_sent("old", "it has expired"), unsent(&jar, "/auth/", false, NOW));
+    assert_eq!(unsent(&jar, "/profile", true, NOW + 5), [elsewhere, expired]);
+    assert!(
+        matches!(&secure[..], [only] if only.contains("`s` was not sent, as browsers do: it is Secure")),
+        "{secure:?}"
+    );
 }

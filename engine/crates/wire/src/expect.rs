@@ -1,5 +1,8 @@
 //! The expected answer.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
@@ -44,6 +47,8 @@ pub struct Expect {
     pub json: Vec<Field>,
     /// A body of JSON has no `errors` at its top, as GraphQL writes them. Other bodies, and what is longer than is kept, are right.
     pub no_errors: bool,
+    /// Whether such `errors` are looked for, in answers that are right with them.
+    pub watch_errors: bool,
     /// The body is a stream of events.
     pub stream: Option<StreamExpect>,
 }
@@ -82,7 +87,7 @@ impl Expect {
         ReadOptions {
             head,
             hash: self.body_sha256.is_some(),
-            keep: match (self.json.is_empty(), self.no_errors) {
+            keep: match (self.json.is_empty(), self.no_errors || self.watch_errors) {
                 (false, _) => KeptBody::Whole,
                 (true, true) => KeptBody::Beginning,
                 (true, false) => KeptBody::None,
@@ -113,6 +118,14 @@ impl Expect {
             self.json.iter().all(|field| field.is_in(body)) && !(self.no_errors && errors(body).is_some());
         let is_right = length_is_right && hash_is_right && stream_is_right && json_is_right;
         if is_right { Verdict::Right } else { Verdict::WrongBody }
+    }
+
+    /// The `errors` in the body of an answer that is right with them, in words; `None` if there are none, or they are not looked
+    /// for.
+    #[must_use]
+    #[inline]
+    pub fn watched_errors(&self, body: &[u8]) -> Option<String> {
+        if self.watch_errors { errors(body).map(abridged) } else { None }
     }
 
     /// How an answer differs from the expected answer, in words; `None` if it does not.
@@ -208,7 +221,8 @@ fn is_empty(text: &str) -> bool {
 /// JSON.
 fn errors(body: &[u8]) -> Option<&str> {
     // Nearly all bodies have no such text, and are not parsed.
-    memchr::memmem::find(body, b"\"errors\"")?;
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"errors\""));
+    NAME.find(body)?;
     let place = Pointer::to("errors");
     if body.trim_ascii_start().first() != Some(&b'[') {
         return place.find(body).filter(|text| !is_empty(text));

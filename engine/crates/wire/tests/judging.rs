@@ -27,6 +27,7 @@ fn right() -> Expect {
         body_sha256: Some([1; 32]),
         json: Vec::new(),
         no_errors: false,
+        watch_errors: false,
         stream: None,
     }
 }
@@ -253,4 +254,19 @@ fn a_stream_has_its_kind_and_at_least_so_many_events() {
         let difference = expect.difference(&answer, b"").unwrap();
         assert!(difference.contains(words), "{difference}");
     }
+}
+
+#[test]
+fn errors_are_found_in_right_answers_where_they_are_looked_for() {
+    let expect = Expect { status: 200, watch_errors: true, ..Expect::default() };
+    let body = br#"{"data": 1, "errors": ["no"]}"#;
+    assert_eq!(
+        (expect.judge(&ANSWER, body), expect.watched_errors(body).as_deref()),
+        (Verdict::Right, Some(r#"["no"]"#))
+    );
+    for body in [&br#"{"errors": []}"#[..], br#"{"errors": null}"#, br#"{"a": {"errors": [1]}}"#, b"\"errors\"", b""] {
+        assert_eq!(expect.watched_errors(body), None);
+    }
+    assert_eq!(Expect { status: 200, ..Expect::default() }.watched_errors(body), None);
+    assert_eq!(expect.read_options(false).keep, KeptBody::Beginning);
 }

@@ -1,7 +1,12 @@
 """How an engine ended without a result, and why."""
 
+import re
 import signal
 from dataclasses import dataclass
+
+from redline.refusals import of_engine
+
+_NO_MEMORY = re.compile(r"memory allocation of \d+ bytes failed")
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,8 @@ class EngineEnding:
     def __str__(self) -> str:
         if self.overdue:
             return f"the engine did not end by its deadline, and was killed: {self.said}"
+        if self._lacked_memory:
+            return f"the engine ended before it gave a result: {of_engine().message}"
         if self.code < 0:
             number = -self.code
             name = signal.Signals(number).name if number in set(signal.Signals) else "not a known signal"
@@ -27,8 +34,15 @@ class EngineEnding:
         return f"the engine ended with code {self.code} and no result: {self.said}"
 
     @property
+    def _lacked_memory(self) -> bool:
+        """Whether the system refused it memory, after which it ends itself."""
+        return self.code == -signal.SIGABRT and _NO_MEMORY.search(self.said) is not None
+
+    @property
     def hint(self) -> str:
         """The likely cause, and what to do."""
+        if self._lacked_memory:
+            return of_engine().hint
         if self.code == -signal.SIGKILL and not self.overdue:
             if self.memory_kills:
                 return "the kernel killed for lack of memory meanwhile: see `dmesg`, and free memory or lower the load"

@@ -25,6 +25,7 @@ from redline.plugins.linux import procfs
 from redline.plugins.linux.scheduling import give_way
 from redline.plugins.linux.sockets import shortest_queue
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
+from redline.refusals import RefusedError, as_refusal, refusal_of
 
 _log = logging.getLogger(__name__)
 MEASURE = json.dumps({"command": "measure"})
@@ -38,6 +39,7 @@ class EngineDriver:
     def __init__(self, engine: Path, *arguments: str) -> None:
         self._engine, self._arguments = engine, arguments
         self._encoded: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._without_errors: dict[tuple[str, str], frozenset[int]] = {}
         self.cookies: tuple[str, ...] = ()
         """The cookies that the answers of the last `verify` set, by name."""
         self._closing: dict[str, bool] = {}
@@ -49,7 +51,10 @@ class EngineDriver:
         try:
             done = subprocess.run([self._engine, "--version"], capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError) as error:
-            raise DriveError(f"{self._engine} cannot be run: {error}", hint=INSTALL) from error
+            hint = refused.hint if (refused := refusal_of(error)) else INSTALL
+            raise DriveError(
+                f"{self._engine} cannot be run: {refused.message if refused else error}", hint=hint
+            ) from error
         return done.stdout.split()[-1]
 
     def sha256(self) -> str:
@@ -78,6 +83,7 @@ class EngineDriver:
         self.cookies, self._closing[str(endpoint)] = verified.cookies, verified.closes
         self.asked = verified.asked
         self._encoded[cell.variant.slug, cell.scenario.name] = verified.encoded
+        self._without_errors[cell.variant.slug, cell.scenario.name] = verified.without_errors
         return verified.wrong
 
     def takes_at_once(self, cell: Cell, endpoint: Endpoint) -> int | None:
@@ -99,7 +105,7 @@ class EngineDriver:
         Raises DriveError if the engine cannot be run, refuses the job, or ends without a result, and StoreError if
         its log cannot be written.
         """
-        wanted = job(drive)
+        wanted = self._watching(job(drive), drive.cell, drive.cell.variant)
         transcript = Transcript(on_interval=drive.on_interval, interval_ns=wanted["interval_ns"])
         ending = self._run(drive, wanted, transcript)
         traffic = transcript.traffic() or _no_result(drive, ending, transcript)
@@ -108,17 +114,32 @@ class EngineDriver:
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Run a duet. Interrupts and errors are as for `drive`."""
         transcript = Transcript(on_block=drive.on_block)
-        ending = self._run(drive.drive, duet_job(drive), transcript)
-        traffic = transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
         cell = drive.drive.cell
         variants = (cell.variant, *(variant for variant, _ in drive.other_servers))
+        ending = self._run(drive.drive, self._watching(duet_job(drive), cell, *variants), transcript)
+        traffic = transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
         return traffic.with_encoded([self._encoded_by(variant, cell) for variant in variants])
+
+    def _watching(self, wanted: dict[str, Any], cell: Cell, *variants: Variant) -> dict[str, Any]:
+        """The job with the requests marked whose answers were JSON without `errors` when all variants were verified."""
+        known = (self._without_errors.get((variant.slug, cell.scenario.name), frozenset()) for variant in variants)
+        for at in frozenset.intersection(*known):
+            wanted["requests"][at]["expect"]["watch_errors"] = True
+        return wanted
 
     def _encoded_by(self, variant: Variant, cell: Cell) -> tuple[str, ...]:
         """How the encoded answers of a variant came when they were last verified."""
         return self._encoded.get((variant.slug, cell.scenario.name), ())
 
     def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> EngineEnding:
+        """Run the engine to its end. What the system refuses meanwhile is a DriveError: other trials are kept."""
+        try:
+            with as_refusal():
+                return self._run_to_its_end(drive, wanted, transcript)
+        except RefusedError as error:
+            raise DriveError.of(error) from error
+
+    def _run_to_its_end(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> EngineEnding:
         overdue, kills = threading.Event(), procfs.oom_kills()
 
         def kill() -> None:

@@ -376,8 +376,10 @@ class Transcript:
                     self._blocks.append(DuetBlock.model_validate(event))
                     self._on_block(self._blocks[-1])
                     return self._blocks[-1]
-                case "result" | "duet":
-                    self._result = event
+                case "result":
+                    self._result = _with_first_errors(event)
+                case "duet":
+                    self._result = event | {"targets": [_with_first_errors(target) for target in event["targets"]]}
                 case "error":
                     raise DriveError(event["message"], hint=event["hint"])
         except (ValueError, KeyError, AttributeError, TypeError) as error:
@@ -426,6 +428,19 @@ class Transcript:
             return kind.model_validate({**self._started, **self._result, **parts})
         except ValidationError as error:
             raise not_of_the_format(str(self._result), error) from None
+
+
+def _with_first_errors(event: dict[str, Any]) -> dict[str, Any]:
+    """A result whose first right answer with `errors`, which the engine lists as a failure of `ok`, stands apart."""
+    failures = event.get("failures", [])
+    failed = [failure for failure in failures if failure["outcome"] != "ok"]
+    if len(failed) == len(failures):
+        return event
+    first = next(failure for failure in failures if failure["outcome"] == "ok")
+    return event | {
+        "failures": failed,
+        "first_errors": with_values(errors=first["reason"], request=first.get("request")),
+    }
 
 
 def _streams_of(measured: Sequence[Interval]) -> StreamTraffic | None:

@@ -12,10 +12,11 @@ from typing import Any
 from pydantic import JsonValue
 
 from redline.errors import DriveError
-from redline.model import Cell, Expected, Journey, Request, Timestamp, Tls
+from redline.model import Cell, Expected, Request, Timestamp, Tls
 from redline.model.template import first_of
 from redline.model.way import AccessPoint
 from redline.plugins.checks import Checked, CheckProcess, checking
+from redline.plugins.drivers.errors_in_json import LONGEST_WATCHED, Watch, errors_of, is_empty
 from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check, check_journey
 from redline.plugins.encodings import EncodingError, codings_of, decoded
 from redline.ports import Endpoint
@@ -43,8 +44,9 @@ _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 class Verified:
     """How a server answered: its first wrong answer in one line, or None.
 
-    `cookies` are the names of those that its answers set, `encoded` says how answers that may be encoded came,
-    `closes` that it ended the connection after one of them, and `asked` is how many requests it was sent.
+    `cookies` are the names of those that its answers set, `encoded` says how answers that may be encoded came, and
+    which JSON the engine does not look into, `closes` that it ended the connection after one of them, and `asked` is
+    how many requests it was sent. `without_errors` are the requests whose answers were JSON without `errors`.
     """
 
     wrong: str | None = None
@@ -52,6 +54,7 @@ class Verified:
     encoded: tuple[str, ...] = ()
     closes: bool = False
     asked: int = 0
+    without_errors: frozenset[int] = frozenset()
 
 
 def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None = None) -> Verified:
@@ -63,18 +66,19 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | 
     """
     cookies: list[str] = []
     encoded: dict[str, None] = {}
-    places, closes, steps = addresses_of(endpoint), False, 0
+    places, closes, steps, watch = addresses_of(endpoint), False, 0, Watch()
     if cell.scenario.journey is not None:
         for place in places:
-            walked = _verify_journey(engine, cell, place, cell.scenario.journey, rows)
+            walked = _verify_journey(engine, cell, place, rows, watch)
             cookies += walked.cookies
             closes |= walked.closes
             steps += walked.asked
             if walked.wrong is not None:
                 return Verified(f"at {place}: {walked.wrong}" if len(places) > 1 else walked.wrong)
-        return Verified(None, tuple(dict.fromkeys(cookies)), closes=closes, asked=steps)
+        return Verified(None, tuple(dict.fromkeys(cookies)), watch.unread, closes, steps, watch.without_errors)
     with checking(engine) as checks:
-        for place, request in ((place, request) for place in places for request in cell.scenario.requests):
+        for place, at in ((place, at) for place in places for at in range(len(cell.scenario.requests))):
+            request = cell.scenario.requests[at]
             answer = _ask(checks, cell, request, place, _compared_bytes(request))
             closes |= answer.closes
             asked = f"{_request_line(cell, request)}{f' at {place}' if len(places) > 1 else ''}"
@@ -86,10 +90,12 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | 
             if (wrong := difference(request, answer)) is not None:
                 meant = _other_scheme(checks, cell, place, answer)
                 return Verified(f"{asked}: {wrong}{meant and f'; {meant}'}")
+            watch.look(at, request, answer, _request_line(cell, request))
             if not any(name.lower() == "cookie" for name, _ in request.header_lines):
                 cookies += _cookies_of(answer)
     steps = len(places) * len(cell.scenario.requests)
-    return Verified(None, tuple(dict.fromkeys(cookies)), tuple(encoded), closes, steps)
+    said = (*encoded, *watch.unread)
+    return Verified(None, tuple(dict.fromkeys(cookies)), said, closes, steps, watch.without_errors)
 
 
 def accepts(request: Request) -> tuple[str, ...]:
@@ -159,10 +165,12 @@ def addresses_of(endpoint: Endpoint) -> tuple[Endpoint, ...]:
 
 
 def _verify_journey(
-    engine: Path, cell: Cell, endpoint: Endpoint, journey: Journey, rows: dict[str, Any] | None
+    engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None, watch: Watch
 ) -> Verified:
     """Take the steps once, as the first user, without think times; the first wrong step ends it."""
-    requests, cookies, closes, asked = cell.scenario.requests, list[str](), False, 0
+    journey, requests = cell.scenario.journey, cell.scenario.requests
+    assert journey is not None, "others are asked for each request"
+    cookies, closes, asked = list[str](), False, 0
     wanted = check_journey(
         cell,
         endpoint,
@@ -178,7 +186,9 @@ def _verify_journey(
                 wrong = None if repeats_once else difference(requests[at], answer)
                 if wrong is not None:
                     meant = _other_scheme(checks, cell, endpoint, answer)
-                    return Verified(f"{_step_line(cell, at)}: {wrong}{meant and f'; {meant}'}")
+                    missing = (cookie for cookie in answer.missing_cookies if cookie not in wrong)
+                    return Verified("; ".join(filter(None, (f"{_step_line(cell, at)}: {wrong}", *missing, meant))))
+                watch.look(at, requests[at], answer, _request_line(cell, requests[at]))
                 cookies += [] if journey.cookies else _cookies_of(answer)
         except DriveError as error:
             raise DriveError(_with_files(error.message, cell.variant.tls), hint=error.hint) from error
@@ -280,7 +290,7 @@ def _compared_bytes(request: Request) -> int:
     """Return the bytes of the body to compare or show here: the engine compares its length and its SHA-256."""
     if _is_decoded(request):
         return MOST_KEPT
-    return LONGEST_JSON if request.expect.looks_into_json or request.timestamp else SHOWN_BYTES + 1
+    return LONGEST_JSON if request.expect.looks_into_json or request.timestamp else LONGEST_WATCHED
 
 
 def _request_line(cell: Cell, request: Request) -> str:
@@ -366,7 +376,7 @@ def _json_of(expect: Expected, body: bytes) -> str | None:
     differences = (
         *(_value_of(value, pointer, right, body) for pointer, right in expect.json_values.items()),
         *(_stands_of(value, pointer, stands, body) for pointer, stands in expect.json_stands.items()),
-        _errors_of(value) if expect.no_errors else None,
+        errors_of(value) if expect.no_errors else None,
     )
     return next(filter(None, differences), None)
 
@@ -386,22 +396,10 @@ def _stands_of(whole: JsonValue, pointer: str, stands: str, body: bytes) -> str 
         value = at_pointer(whole, pointer)
     except LookupError:
         return f"nothing stands at {pointer} of {shown(body)}" if stands == "present" else None
-    if stands == "present" or (stands == "empty" and _is_empty(value)):
+    if stands == "present" or (stands == "empty" and is_empty(value)):
         return None
     wanted = "nothing" if stands == "absent" else "nothing, null or an empty value"
     return f"{clip(json.dumps(value))} in place of {wanted} stands at {pointer or 'the root'}"
-
-
-def _errors_of(whole: JsonValue) -> str | None:
-    """Say which errors an answer of GraphQL has (GraphQL, section 7); None if it has none."""
-    for item in whole if isinstance(whole, list) else [whole]:
-        if isinstance(item, dict) and not _is_empty(errors := item.get("errors")):
-            return f"`errors` in the body: {clip(json.dumps(errors))}"
-    return None
-
-
-def _is_empty(value: JsonValue) -> bool:
-    return value is None or (isinstance(value, (str, list, dict)) and not value)
 
 
 def _time_of(timestamp: Timestamp | None, body: bytes) -> str | None:

@@ -73,6 +73,7 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
         requests=merged_requests(part.requests for part in parts),
         journeys=JourneyTraffic.merged(part.journeys for part in parts),
         failures=earliest(failure for part in parts for failure in part.failures),
+        first_errors=next((part.first_errors for part in parts if part.first_errors is not None), None),
         intervals=merged_intervals([part.intervals for part in parts], interval_ns),
     )
 

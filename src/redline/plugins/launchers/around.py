@@ -13,7 +13,7 @@ from typing import BinaryIO, Literal
 
 from redline.errors import LaunchError
 from redline.files import as_store_error, open_anew
-from redline.plugins.commands import OUT_OF_RESOURCES, started
+from redline.plugins.commands import hint_of, started
 from redline.plugins.decisive import decisive
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import LaunchOrder, how_ended
@@ -98,7 +98,7 @@ class Around:
                     self._keep(output, log)
         except OSError as error:
             message = f"{name}: `{key}` could not be run: {error.strerror}"
-            raise LaunchError(message, hint=OUT_OF_RESOURCES) from error
+            raise LaunchError(message, hint=hint_of(error)) from error
         finally:
             self.launch.on_setup(time.monotonic_ns() - began_ns)
         if code == 0:

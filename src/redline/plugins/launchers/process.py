@@ -15,7 +15,7 @@ from redline.files import mend, open_within
 from redline.model import Container, Failure, Ready, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, option_text
 from redline.model.jvm import jvm_words
-from redline.plugins.commands import OUT_OF_RESOURCES
+from redline.plugins.commands import hint_of
 from redline.plugins.engine_process import find_engine, installed_folder
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures, observed
@@ -308,7 +308,7 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
             except OSError as error:
                 raise LaunchError(
                     f"{variant.slug} could not be started, for its warden could not be: {error.strerror}",
-                    hint=OUT_OF_RESOURCES,
+                    hint=hint_of(error),
                 ) from error
             stack.callback(guard.stop)
             facts = attempt.bring_up(guard, order)

@@ -54,12 +54,24 @@ pub struct EndedRequest {
     pub grpc_status: Option<u32>,
     /// Bytes of the body of its answer, when the answer was complete.
     pub body_bytes: u64,
+    /// Whether it is a right answer with `errors` that are looked for.
+    pub has_errors: bool,
 }
 
 impl EndedRequest {
     /// A request without a complete answer.
     pub fn unanswered(due: DueRequest, request: u32, written_ns: Option<u64>, outcome: Outcome) -> Self {
-        Self { due, request, written_ns, first_ns: None, outcome, status: None, grpc_status: None, body_bytes: 0 }
+        Self {
+            due,
+            request,
+            written_ns,
+            first_ns: None,
+            outcome,
+            status: None,
+            grpc_status: None,
+            body_bytes: 0,
+            has_errors: false,
+        }
     }
 }
 

@@ -144,6 +144,11 @@ impl<I: Io> Client<I> {
         self.requests.taken(due)
     }
 
+    /// The cookies that the user of a step was without, each with its reason.
+    pub fn missing_cookies(&self, due: &DueRequest) -> Vec<String> {
+        self.requests.missing_cookies(due)
+    }
+
     pub fn is_idle(&self) -> bool {
         self.requests.is_empty()
     }

@@ -68,6 +68,11 @@ impl Requests {
         self.scenario.visitors().map_or_else(BTreeMap::new, |visitors| visitors.taken(due))
     }
 
+    /// The cookies that the user of a step was without, each with its reason.
+    pub fn missing_cookies(&self, due: &DueRequest) -> Vec<String> {
+        self.scenario.visitors().map_or_else(Vec::new, |visitors| visitors.missing_cookies(due))
+    }
+
     /// The request that was written first, of those whose answer is no stream that has begun.
     pub fn oldest(&self) -> Option<PendingId> {
         self.pending.oldest()
@@ -172,9 +177,17 @@ impl Requests {
             activity.recorded = Some((answer, record));
         }
         let (written_ns, first_ns, status) = (Some(written_ns), Some(first_ns), Some(status));
-        let outcome = Outcome::Ok;
-        let ended = EndedRequest { due, request, written_ns, first_ns, outcome, status, grpc_status: None, body_bytes };
-        activity.events.push(ClientEvent::Ended(ended));
+        activity.events.push(ClientEvent::Ended(EndedRequest {
+            due,
+            request,
+            written_ns,
+            first_ns,
+            outcome: Outcome::Ok,
+            status,
+            grpc_status: None,
+            body_bytes,
+            has_errors: false,
+        }));
     }
 
     /// Remove a request from those in flight: its answer is to be judged.
@@ -240,14 +253,20 @@ impl Requests {
         if outcome != Outcome::Ok {
             let difference = || {
                 let why = why.unwrap_or_else(|| self.scenario.difference(request as usize, answer, body));
-                why + &self.scenario.visitors().map_or_else(String::new, |visitors| visitors.dropped(&due))
+                [why].into_iter().chain(self.missing_cookies(&due)).collect::<Vec<_>>().join("; ")
             };
             activity.failures.note(outcome, now_ns, || cause(difference()).of(self.scenario.name_of(request)));
+        }
+        let errors = if outcome == Outcome::Ok { self.scenario.watched_errors(request as usize, body) } else { None };
+        let has_errors = errors.is_some();
+        if let Some(errors) = errors {
+            activity.failures.note(outcome, now_ns, || Cause::words(errors).of(self.scenario.name_of(request)));
         }
         let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
         let body_bytes = answer.body_length;
         let (written_ns, first_ns) = (Some(written_ns), Some(if first_ns == 0 { now_ns } else { first_ns }));
-        let ended = EndedRequest { due, request, written_ns, first_ns, outcome, status, grpc_status, body_bytes };
+        let ended =
+            EndedRequest { due, request, written_ns, first_ns, outcome, status, grpc_status, body_bytes, has_errors };
         activity.events.push(ClientEvent::Ended(ended));
     }
 

@@ -260,6 +260,12 @@ impl Scenario {
         }
     }
 
+    /// The `errors` in a right answer that are looked for, in words.
+    #[inline]
+    pub fn watched_errors(&self, request: usize, body: &[u8]) -> Option<String> {
+        self.job.requests[request].expect.watched_errors(body)
+    }
+
     /// How an answer differs from the expected answer, in words.
     pub fn difference(&self, request: usize, answer: &Answer, body: &[u8]) -> String {
         let request = &self.job.requests[request];

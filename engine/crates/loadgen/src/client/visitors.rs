@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use redline_traffic::Outcome;
-use redline_visitor::{Jar, Site};
+use redline_visitor::{Dropped, Jar, Site};
 use redline_wire::{Answer, GivenValue, Values, values_in};
 
 use super::scenario::Draws;
@@ -12,6 +12,9 @@ use crate::demand::{DueRequest, StepKind};
 use crate::ids::GlobalWorkerId;
 use crate::job::{Job, Journey, RowUse};
 use crate::sys::time::{now_ns, unix_ns};
+
+/// How many dropped cookies of a user are remembered, to be named.
+const MOST_DROPPED: usize = 16;
 
 /// The users of one worker.
 pub struct Visitors {
@@ -35,6 +38,8 @@ pub struct Visitors {
 #[derive(Default)]
 struct Visitor {
     jar: Jar,
+    /// The cookies that were dropped, each once, with the number of the request that set it first.
+    dropped: Vec<(usize, Dropped)>,
     values: Vec<Value>,
     row: usize,
     /// The target of the last request, which an answer's cookies belong to.
@@ -94,6 +99,7 @@ impl Visitors {
         let visitor = &mut self.all[user];
         if !self.journey.lasts() {
             visitor.jar.clear();
+            visitor.dropped.clear();
             visitor.values.iter_mut().for_each(|value| value.is_known = false);
         }
         if let Some(rows) = self.journey.rows.as_ref().filter(|rows| rows.r#use != RowUse::User) {
@@ -165,9 +171,14 @@ impl Visitors {
             return;
         }
         let seconds = self.unix_s(now_ns);
-        let Visitor { jar, target, .. } = &mut self.all[due.user as usize];
+        let Visitor { jar, dropped, target, .. } = &mut self.all[due.user as usize];
         for value in values_in(head, b"set-cookie") {
-            jar.set(value, target, &self.sites[due.step as usize], seconds);
+            if let Some(new) = jar.set(value, target, &self.sites[due.step as usize], seconds)
+                && dropped.len() < MOST_DROPPED
+                && dropped.iter().all(|(_, known)| *known != new)
+            {
+                dropped.push((self.journey.steps[due.step as usize].request as usize, new));
+            }
         }
     }
 
@@ -200,10 +211,18 @@ impl Visitors {
         Ok(())
     }
 
-    /// What else may be why a step failed: the cookies of its user that were dropped.
-    pub fn dropped(&self, due: &DueRequest) -> String {
-        let dropped = self.all.get(due.user as usize).map_or(&[][..], |visitor| visitor.jar.dropped());
-        dropped.iter().flat_map(|dropped| ["; ".to_owned(), dropped.to_string()]).collect()
+    /// What else may be why a step failed: the cookies of its user that it was sent without. Steps have the numbers of their
+    /// requests, from 1.
+    pub fn missing_cookies(&self, due: &DueRequest) -> Vec<String> {
+        let Some(Visitor { jar, dropped, target, .. }) = self.all.get(due.user as usize) else {
+            return Vec::new();
+        };
+        // What a step sets itself comes too late for it.
+        let own = self.journey.steps[due.step as usize].request as usize;
+        let earlier = dropped.iter().filter(|(request, _)| *request != own);
+        let dropped = earlier.map(|(request, dropped)| dropped.of_step(request + 1));
+        let unsent = jar.unsent(target, &self.sites[due.step as usize], self.now_s);
+        dropped.chain(unsent.map(|unsent| unsent.to_string())).collect()
     }
 
     /// The values that a step has taken, by their names.

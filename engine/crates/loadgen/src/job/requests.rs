@@ -88,6 +88,8 @@ struct RawExpect {
     json: Option<Vec<RawField>>,
     #[serde(default)]
     no_errors: bool,
+    #[serde(default)]
+    watch_errors: bool,
 }
 
 /// The right status, or several.
@@ -316,7 +318,8 @@ impl RawRequest {
             let is_whole = expect.body_length.is_some()
                 || expect.body_sha256.is_some()
                 || !expect.json.is_empty()
-                || expect.no_errors;
+                || expect.no_errors
+                || expect.watch_errors;
             if is_head || is_whole || timestamp.is_some() {
                 let message = "the body of a stream of events is only counted";
                 let hint = "leave out what is expected of the body, the timestamp, and HEAD, or the stream";
@@ -415,6 +418,7 @@ impl RawExpect {
             body_sha256: body_sha256.transpose()?,
             json: json.collect::<Result<_, EngineError>>()?,
             no_errors: self.no_errors,
+            watch_errors: self.watch_errors,
             stream: None,
         })
     }

@@ -598,7 +598,7 @@ fn open_journeys_of_a_duet_begin_at_the_same_times() {
 }
 
 /// The lines of a check of a journey.
-fn walked(check: &Value) -> Vec<Value> {
+pub fn walked(check: &Value) -> Vec<Value> {
     let mut engine = Engine::start_heeding(&format!("{check}\n"), |command| {
         command.arg("check");
     });

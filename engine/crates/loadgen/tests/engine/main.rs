@@ -6,6 +6,7 @@ mod chaos;
 mod checks;
 mod clocks;
 mod commands;
+mod dropped_cookies;
 mod duets;
 mod early;
 mod endings;
