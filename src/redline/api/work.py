@@ -18,8 +18,8 @@ from redline.refusals import as_refusal
 def at_work() -> Iterator[ExitStack]:
     """Give a stack for what ends with the work. The calling thread then has the CPUs again that it had before.
 
-    A session keeps the thread off the cores of server and engine. Raises RefusedError where the system refuses a thread,
-    a process, memory or a file.
+    A session keeps the thread off the cores of server and engine. Raises RefusedError where the system refuses a
+    thread, a process, memory or a file.
     """
     before = os.sched_getaffinity(0)
     try:
