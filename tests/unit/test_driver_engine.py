@@ -66,7 +66,7 @@ def test_a_machine_without_room_for_a_process_is_reported(tmp_path: Path, monkey
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    with pytest.raises(DriveError, match="cannot be started: Resource temporarily unavailable") as caught:
+    with pytest.raises(DriveError, match="cannot be started: the system refused another process") as caught:
         EngineDriver(tmp_path / "engine").drive(drive(tmp_path / "engine.log"))
     assert "processes" in caught.value.hint
 

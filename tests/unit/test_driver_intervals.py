@@ -88,8 +88,8 @@ def test_samples_of_a_gauge_keep_its_peak_and_its_time(count: int, data: st.Data
     assert [*samples.times_unix_ns] == sorted(set(samples.times_unix_ns))
 
 
-FULL, HOUR = 100, 300
-"""Intervals of a second, of a lab that keeps a twelfth of what it keeps, and of a twelfth of an hour."""
+FULL, HOUR = 300, 900
+"""Intervals of a second, of a lab that keeps a quarter of what it keeps, and of a quarter of an hour."""
 
 
 def bytes_after(marks: tuple[int, ...], add: Callable[[int], object]) -> Iterator[int]:

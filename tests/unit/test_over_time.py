@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import at_each_time, judge, touched_by
-from redline.findings.over_time import LEAST_STEP, Course, explains, regular, stalls
+from redline.findings.over_time import LEAST_STEP, SpeedCourse, explains, regular, stalls
 from redline.model import Cell, Finding, Grade, Load, Open
 from redline.stats.samples import Floats
-from redline.stats.series import Level, levels
+from redline.stats.series import Plateau, levels
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_cell, simulated_recording
 
@@ -122,9 +122,9 @@ def test_a_thousand_steady_courses_have_one_level(n: int, kind: str, most: int) 
 @pytest.mark.parametrize(("step", "least"), [(0.1, 0.9), (0.3, 0.99)])
 def test_steps_between_levels_are_seen(step: float, least: float) -> None:
     """Anywhere from the third interval on, in ten intervals with noise of 1%."""
-    rng, seen = np.random.default_rng(12), 0
+    seen, rng = 0, np.random.default_rng(12)
     for _ in range(300):
-        values, at = rng.normal(0, 0.01, 10), rng.integers(3, 8)
+        values, at = rng.normal(0, 0.01, 10), int(rng.integers(3, 8))
         values[at:] -= math.log1p(step)
         ends = [level.start for level in levels(values, LEAST_STEP)][1:]
         seen += len(ends) == 1 and abs(ends[0] - at) <= 1
@@ -142,15 +142,15 @@ def test_levels_have_all_points_in_order_and_differ(values: list[float]) -> None
 
 def test_a_line_is_no_staircase_and_a_staircase_no_line() -> None:
     line, stairs = np.linspace(0, 1, 20), np.repeat([0.0, 1.0], 10)
-    parts = [Level(0, 10, 0.25), Level(10, 20, 0.75)]
+    parts = [Plateau(0, 10, 0.25), Plateau(10, 20, 0.75)]
     assert not explains(parts, line)
-    assert explains([Level(0, 10, 0.0), Level(10, 20, 1.0)], stairs)
+    assert explains([Plateau(0, 10, 0.0), Plateau(10, 20, 1.0)], stairs)
 
 
-def flat(*slow: int, n: int = 40) -> Course:
+def flat(*slow: int, n: int = 40) -> SpeedCourse:
     speeds = np.zeros(n)
     speeds[list(slow)] = -2.0
-    return Course("rate", tuple(map(float, range(n))), tuple(map(float, range(1, n + 1))), speeds, (100,) * n)
+    return SpeedCourse("rate", tuple(map(float, range(n))), tuple(map(float, range(1, n + 1))), speeds, (100,) * n)
 
 
 def test_neighbouring_intervals_are_one_stall() -> None:

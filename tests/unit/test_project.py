@@ -87,7 +87,7 @@ def test_how_long_a_jvm_may_take_can_be_set() -> None:
             "servers:\n  - {name: a, start: ./a --port {port}}\n",
             ["redline.yaml:2:33: ", "quote a text with braces"],
         ),
-        ("servers:\n  - {name: my server, start: './a {port}'}\n", ["of letters, digits"]),
+        ("servers:\n  - {name: my/server, start: './a {port}'}\n", ["of letters, digits"]),
         (START + "budget: 60\n", ["`60` has no unit", "write `60s`, if that"]),
     ],
 )

@@ -90,7 +90,7 @@ def replayed(**behaviour: float) -> Replayed:
 def test_each_load_is_watched_from_before_its_start_to_its_end() -> None:
     driver, pids = replayed(), list[int]()
     found = recorded(driver, pids=pids)
-    assert found.traffic is driver.recording.traffic
+    assert found.traffic == driver.recording.traffic
     assert found.series == driver.recording.series
     assert found.server == FACTS
     assert driver.events == ["follow server 4321", "follow engine 99", "drive", "finish"]

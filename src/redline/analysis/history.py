@@ -15,6 +15,7 @@ from redline.analysis.duet import Duet, duets_of
 from redline.analysis.environments import differences, eras_of
 from redline.analysis.own_servers import own_server
 from redline.analysis.results import CellResult, judge_run, too_few_for
+from redline.findings import is_valid
 from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
 from redline.stats import LogRatios, estimate, pooled
@@ -169,13 +170,14 @@ def _sight(cell: CellResult) -> Sight:
 
 
 def _level_of(cell: CellResult, metric: Metric) -> Level | str:
-    if not cell.comparable or not (cell.valid or cell.having(metric)):
+    used = cell.having(metric)
+    # Most trials failing or unreadable is no level of a history: a change could not be told from chance.
+    if not cell.comparable or not (cell.valid or is_valid(len(cell.trials), len(used))):
         bound = cell.bound(metric) if cell.comparable else None
         unknown = f"{metric} is {bound.unknown}" if bound else "the cell is invalid"
         return unknown if cell.trials else "not measured"
     if cell.perturbed:
         return "measured with a monitor that perturbs"
-    used = cell.having(metric)
     requests = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     if not used:
         return f"no trials have {metric}"

@@ -28,7 +28,7 @@ class JudgedSearch:
 
 
 @dataclass(frozen=True)
-class _Judge:
+class _SearchJudge:
     manifest: Manifest
     cell: Cell
     before: Sequence[SearchState]
@@ -91,7 +91,7 @@ def judged_search(
     manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording], before: Sequence[SearchState] = ()
 ) -> JudgedSearch:
     """Judge the recordings of a cell; `before` as for `search_state`. A result comes out, whatever the disk holds."""
-    judge, recordings = _Judge(manifest, cell, before), tuple(made)
+    judge, recordings = _SearchJudge(manifest, cell, before), tuple(made)
     try:
         return judge.judged(recordings)
     except IMPOSSIBLE:

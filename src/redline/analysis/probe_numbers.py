@@ -41,4 +41,5 @@ def reports_by_request(
         return ()
     seconds, leaves = evidence.seconds, next(iter(bounds.values()), None)
     counted = LoadedRequests(traffic.requests, round(evidence.answered_per_s * seconds), seconds)
-    return tuple(report.bounded(leaves, rated=True) for report in request_reports(scenario, [counted]))
+    service = leaves if leaves == "unknown" else None
+    return tuple(report.bounded(leaves, service, rated=True) for report in request_reports(scenario, [counted]))

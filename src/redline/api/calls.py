@@ -162,6 +162,7 @@ def ab(  # noqa: PLR0913 - all but two are named
     git: str | None = None,
     path: str | None = None,
     route: str | None = None,
+    names: Sequence[str] | None = None,
     budget: Time | None = None,
     users: int | None = None,
     rate: float | str | None = None,
@@ -182,7 +183,8 @@ def ab(  # noqa: PLR0913 - all but two are named
 
     `budget` is how long it measures in all. The load has so many `users`, or a `rate` of requests per second, or
     replays a file, `replay`, at a `speed`.
-    `verdict`, `slower` and `change` of the result are about B; `select("A")` and `select("B")` have their levels.
+    `verdict`, `slower` and `change` of the result are about B; `select("A")` and `select("B")` have their levels. Two
+    `names` stand for A and B.
     Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
     called = checked_call(ab, locals())
@@ -198,6 +200,7 @@ def ab(  # noqa: PLR0913 - all but two are named
         git=git,
         path=path,
         route=route,
+        names=None if names is None else ",".join(names),
         lasts=_text(budget),
         load=shape,
         replay=_path(replay),

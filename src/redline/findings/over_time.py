@@ -13,7 +13,7 @@ from redline.model import Cell, Closed, Grade, Traffic
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import FEWEST_FOR_TREND, Level, levels, noise, slope, trend
+from redline.stats.series import FEWEST_FOR_TREND, Plateau, levels, noise, slope, trend
 
 LEAST_STEP = math.log1p(0.05)
 """Levels that differ by less are the same: shared machines wander by a twentieth from second to second."""
@@ -37,7 +37,7 @@ RATE, MEDIAN, TAIL = "rate", "p50 response time", "p90 response time"
 
 
 @dataclass(frozen=True)
-class Course:
+class SpeedCourse:
     """The log of the server's speed in each measured interval: its rate, or 1 / a quantile of response times.
 
     Starts and ends are seconds since the measurement began.
@@ -54,7 +54,7 @@ class Course:
         return rate(math.exp(speed)) if self.name == RATE else duration(math.exp(-speed))
 
 
-def course(trial: Trial, traffic: Traffic, name: str) -> Course:
+def course(trial: Trial, traffic: Traffic, name: str) -> SpeedCourse:
     """The course of the rate, or of a quantile of response times, without a much shorter last interval."""
     measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
     longest = max((interval.lasts_ns for _, interval in measured), default=0)
@@ -67,7 +67,7 @@ def course(trial: Trial, traffic: Traffic, name: str) -> Course:
         column = 0 if name == MEDIAN else 1
         speeds = [1.0 / max(trial.interval_quantiles_ns[i][column], 1) for i, _ in whole]
     since_ns = traffic.measure_start_ns
-    return Course(
+    return SpeedCourse(
         name,
         tuple((interval.start_ns - since_ns) / 1e9 for _, interval in whole),
         tuple((interval.end_ns - since_ns) / 1e9 for _, interval in whole),
@@ -187,7 +187,7 @@ def _unknown(seen: int) -> Observation:
     return Observation(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
 
 
-def explains(found: Sequence[Level], speeds: Floats) -> bool:
+def explains(found: Sequence[Plateau], speeds: Floats) -> bool:
     """Whether levels describe a series better than a straight line does, by Schwarz's criterion."""
     n, at = len(speeds), np.arange(len(speeds))
     stepped = speeds - np.concatenate([np.full(level.n, level.median) for level in found])
@@ -200,7 +200,7 @@ def explains(found: Sequence[Level], speeds: Floats) -> bool:
     return criterion(stepped, 2 * len(found) - 1) < criterion(sloping, 2)
 
 
-def _levels(seen: Course, found: Sequence[Level]) -> Observation:
+def _levels(seen: SpeedCourse, found: Sequence[Plateau]) -> Observation:
     speeds = [level.median for level in found]
     apart = math.expm1(max(speeds) - min(speeds))
     first = f"The {seen.name} was {seen.written(speeds[0])} until {_at(seen.ends_s[found[0].end - 1])}"
@@ -215,7 +215,7 @@ def _levels(seen: Course, found: Sequence[Level]) -> Observation:
 
 
 @dataclass(frozen=True)
-class Stall:
+class Standstill:
     """Intervals in which the server had at most half of its usual speed, and the slowest of them."""
 
     start_s: float
@@ -223,17 +223,17 @@ class Stall:
     speed: float
 
 
-def stalls(seen: Course) -> list[Stall]:
+def stalls(seen: SpeedCourse) -> list[Standstill]:
     """The stalls of a course, in order. What lasts for at least three intervals, and a quarter of all, is a level."""
     speeds = seen.speeds
     usual = _usual(speeds)
     slow = usual - speeds > max(STALL, STALL_NOISE * noise(speeds))
-    made: list[Stall] = []
+    made: list[Standstill] = []
     for i in np.flatnonzero(slow).tolist():
         start_s, end_s, speed = seen.starts_s[i], seen.ends_s[i], float(speeds[i])
         if made and i and slow[i - 1]:
             start_s, speed = made[-1].start_s, min(made.pop().speed, speed)
-        made.append(Stall(start_s, end_s, speed))
+        made.append(Standstill(start_s, end_s, speed))
     return made
 
 
@@ -247,7 +247,7 @@ def _usual(speeds: Floats) -> Floats:
     return usual
 
 
-def _stalls(seen: Course) -> Iterator[Observation]:
+def _stalls(seen: SpeedCourse) -> Iterator[Observation]:
     if len(seen.speeds) < FEWEST_FOR_TREND or not (made := stalls(seen)):
         return
     during = [any(stall.start_s <= at < stall.end_s for stall in made) for at in seen.starts_s]
@@ -264,7 +264,7 @@ def _stalls(seen: Course) -> Iterator[Observation]:
     yield Observation(cost, message, rule=STALLED)
 
 
-def _when(made: Sequence[Stall], seen: Course) -> str:
+def _when(made: Sequence[Standstill], seen: SpeedCourse) -> str:
     longest = duration(max(stall.end_s - stall.start_s for stall in made) * 1e9)
     first = _at(made[0].start_s)
     if len(made) == 1:
@@ -274,7 +274,7 @@ def _when(made: Sequence[Stall], seen: Course) -> str:
     return f"{len(made)} times, first at {first} and last at {_at(made[-1].start_s)}, for {longest} at most"
 
 
-def regular(made: Sequence[Stall], step_s: float) -> float | None:
+def regular(made: Sequence[Standstill], step_s: float) -> float | None:
     """The time from stall to stall in seconds, if all are equally far from the next; None otherwise."""
     if len(made) < FEWEST_FOR_PERIOD:
         return None

@@ -217,7 +217,7 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Level:
+class Plateau:
     """Points `start` to `end` (exclusive) of a series, and their median."""
 
     start: int
@@ -230,7 +230,7 @@ class Level:
         return self.end - self.start
 
 
-def levels(values: Floats, least: float) -> list[Level]:
+def levels(values: Floats, least: float) -> list[Plateau]:
     """The levels of a series in order and without gaps, which differ by at least `least`; a single one if it is steady.
 
     A level keeps to its own side of the middle between it and its neighbour. Outliers, correlated neighbours and noise
@@ -242,16 +242,16 @@ def levels(values: Floats, least: float) -> list[Level]:
     penalty = STEP_PENALTY * math.log(len(values))
     ends = [0, *level_ends(smooth / noise(smooth), penalty, SHORTEST_LEVEL)]
     while len(ends) > 2:
-        parts = [Level(a, b, float(np.median(values[a:b]))) for a, b in pairwise(ends)]
+        parts = [Plateau(a, b, float(np.median(values[a:b]))) for a, b in pairwise(ends)]
         error = _error_of_a_point(values, parts)
         weakest, at = min((_surely(values, a, b, error, least), b.start) for a, b in pairwise(parts))
         if weakest >= STEP_ERRORS:
             return parts
         ends.remove(at)
-    return [Level(0, len(values), float(np.median(values)))]
+    return [Plateau(0, len(values), float(np.median(values)))]
 
 
-def _error_of_a_point(values: Floats, parts: Sequence[Level]) -> float:
+def _error_of_a_point(values: Floats, parts: Sequence[Plateau]) -> float:
     """The standard deviation of a point around its level, widened as far as neighbouring points are alike."""
     off = values - np.concatenate([np.full(part.n, part.median) for part in parts])
     n, fitted = len(values), len(parts)
@@ -263,7 +263,7 @@ def _error_of_a_point(values: Floats, parts: Sequence[Level]) -> float:
     return sigma * math.sqrt((1 + alike) / (1 - alike))
 
 
-def _surely(values: Floats, before: Level, after: Level, error: float, least: float) -> float:
+def _surely(values: Floats, before: Plateau, after: Plateau, error: float, least: float) -> float:
     """The difference of neighbouring levels in standard errors; 0 where it is too small, or where they overlap."""
     apart = abs(after.median - before.median)
     middle, rises = (before.median + after.median) / 2, after.median > before.median

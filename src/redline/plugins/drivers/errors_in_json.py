@@ -13,7 +13,7 @@ LONGEST_WATCHED = 64 << 10
 """The bytes of an answer up to which the engine looks for `errors` under load: it has to keep what it looks into."""
 
 
-class Watch:
+class ErrorsWatch:
     """What the answers before a load were: which requests had JSON without `errors`, and which JSON is not read."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from redline.model import Cell, Expected, Request, Timestamp, Tls
 from redline.model.template import first_of
 from redline.model.way import AccessPoint
 from redline.plugins.checks import Checked, CheckProcess, checking
-from redline.plugins.drivers.errors_in_json import LONGEST_WATCHED, Watch, errors_of, is_empty
+from redline.plugins.drivers.errors_in_json import LONGEST_WATCHED, ErrorsWatch, errors_of, is_empty
 from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check, check_journey
 from redline.plugins.encodings import EncodingError, codings_of, decoded
 from redline.ports import Endpoint
@@ -66,7 +66,7 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | 
     """
     cookies: list[str] = []
     encoded: dict[str, None] = {}
-    places, closes, steps, watch = addresses_of(endpoint), False, 0, Watch()
+    places, closes, steps, watch = addresses_of(endpoint), False, 0, ErrorsWatch()
     if cell.scenario.journey is not None:
         for place in places:
             walked = _verify_journey(engine, cell, place, rows, watch)
@@ -165,7 +165,7 @@ def addresses_of(endpoint: Endpoint) -> tuple[Endpoint, ...]:
 
 
 def _verify_journey(
-    engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None, watch: Watch
+    engine: Path, cell: Cell, endpoint: Endpoint, rows: dict[str, Any] | None, watch: ErrorsWatch
 ) -> Verified:
     """Take the steps once, as the first user, without think times; the first wrong step ends it."""
     journey, requests = cell.scenario.journey, cell.scenario.requests
