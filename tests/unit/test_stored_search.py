@@ -198,8 +198,8 @@ def test_loads_that_do_not_fit_those_before_them_are_left_out(monkeypatch: pytes
 def test_loads_of_which_most_do_not_fit_end_what_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, cell = asked()
     whole = [ProbeRecording.model_validate_json(text) for text in short(cell)] * 2
-    monkeypatch.setattr(judging._Judge, "why_not", lambda _self, made: "does not fit" if len(made) > 3 else "")
-    usable, said = judging._Judge(manifest, cell, ()).usable(tuple(whole))
+    monkeypatch.setattr(judging._SearchJudge, "why_not", lambda _self, made: "does not fit" if len(made) > 3 else "")
+    usable, said = judging._SearchJudge(manifest, cell, ()).usable(tuple(whole))
     assert len(usable) == 3
     assert said[-1].endswith("and what follows it is not used")
 
