@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import at_each_time, judge, touched_by
-from redline.findings.over_time import LEAST_STEP, SpeedCourse, explains, regular, stalls
+from redline.findings.over_time import LEAST_STEP, SpeedCourse, explains, regular, standstills
 from redline.model import Cell, Finding, Grade, Load, Open
 from redline.stats.samples import Floats
 from redline.stats.series import Plateau, levels
@@ -79,6 +79,20 @@ def test_a_stall_of_an_open_load_delays_what_falls_due_in_it() -> None:
 
 def test_stalls_that_come_back_are_said_with_their_period() -> None:
     assert said(CLOSED, *[1, 1, 1, 1, 0.1] * 4)["stalled"].message.startswith("Every 500 ms from 400 ms on, 4 times")
+
+
+@pytest.mark.parametrize("cell", [CLOSED, OPEN], ids=["closed", "open"])
+def test_a_stall_of_three_intervals_is_no_level(cell: Cell) -> None:
+    """It takes 15% of the measurement: what is usual stays known."""
+    found = said(cell, *[1] * 10, *[0.1] * 3, *[1] * 7)
+    assert list(found) == ["stalled"]
+    assert found["stalled"].message.startswith("For 300 ms from 1.00 s on, ")
+
+
+def test_a_stall_after_a_step_is_told_from_both_levels() -> None:
+    found = said(CLOSED, *[1] * 8, *[0.7] * 8, 0.01, *[0.7] * 3)
+    assert found["rate-changed"].message.startswith("The rate was 20.0 k/s until 800 ms, then 14.0 k/s")
+    assert "For 100 ms from 1.60 s on, the rate fell from 14.0 k/s to 200 /s" in found["stalled"].message
 
 
 def test_stalls_without_a_period_are_counted() -> None:
@@ -154,7 +168,7 @@ def flat(*slow: int, n: int = 40) -> SpeedCourse:
 
 
 def test_neighbouring_intervals_are_one_stall() -> None:
-    made = stalls(flat(3, 4, 20))
+    made = standstills(flat(3, 4, 20))
     assert [(stall.start_s, stall.end_s) for stall in made] == [(3.0, 5.0), (20.0, 21.0)]
 
 
@@ -169,7 +183,7 @@ def test_neighbouring_intervals_are_one_stall() -> None:
     ],
 )
 def test_a_period_needs_four_stalls_at_equal_distances(slow: tuple[int, ...], period: float | None) -> None:
-    assert regular(stalls(flat(*slow)), 1.0) == period
+    assert regular(standstills(flat(*slow)), 1.0) == period
 
 
 def test_what_changes_is_drawn_as_it_changed() -> None:

@@ -205,12 +205,14 @@ def test_loads_of_which_most_do_not_fit_end_what_is_used(monkeypatch: pytest.Mon
 
 
 def test_a_search_whose_task_cannot_be_used_is_unknown_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest, cell = asked()
-    terms = manifest.terms.model_copy(update={"sets": None})
-    report = reported(manifest.model_copy(update={"search": terms}), cell, [])
+    def refuse(*_asked: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(judging, "search_state", refuse)
+    report = reported(*asked(), [])
     (found,) = report.cells
     assert (found.ended, found.limits) == ("broken", ())
-    assert "what was asked holds what cannot be" in found.reason
+    assert "what was asked holds what cannot be: division by zero" in found.reason
     assert report.unread
 
 

@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-IMPOSSIBLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+IMPOSSIBLE = (ArithmeticError, AssertionError, LookupError, ValueError)
 """What judging raises then."""
 
 

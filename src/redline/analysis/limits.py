@@ -1,9 +1,12 @@
 """The published form of a search: its answers and probes, with the curve, the knee and the overload test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from redline.analysis.bounds import Times
 from redline.analysis.limit_doubts import Seen
-from redline.model import JourneyReport, Objective, ObjectiveState, RequestReport
+from redline.analysis.percentiles import LoadedRequests, request_reports
+from redline.findings import touched_by
+from redline.model import Cell, Finding, JourneyReport, Objective, ObjectiveState, RequestReport, Scenario, Traffic
 from redline.model.failures import FirstFailure
 from redline.model.limits import (
     PROBE_QUANTILES,
@@ -17,7 +20,7 @@ from redline.model.limits import (
 from redline.model.percentile import Effect
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
-from redline.search.evidence import overloaded, stall_ns
+from redline.search.evidence import RequestSeen, overloaded, stall_ns
 from redline.search.steps import joint, reason, shows, state_of
 
 
@@ -127,3 +130,36 @@ def _state_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) -
 def _state(evidence: Evidence, conditions: Sequence[Objective]) -> ObjectiveState:
     """Whether a single probe met all conditions."""
     return joint([state_of((evidence,), condition) for condition in conditions])
+
+
+def probe_bounds(cell: Cell, traffic: Traffic, findings: tuple[Finding, ...]) -> dict[str, Effect]:
+    """What the findings about a probe leave of its percentiles, by name; those that are not named are known."""
+    touch = touched_by(cell, findings).get("response times")
+    if touch is None:
+        return {}
+    times = Times.of([traffic], findings)
+    known = ((name, times.left_at(q, touch)) for name, q in PROBE_QUANTILES.items())
+    return {name: left.leaves for name, left in known if left is not None}
+
+
+def requests_seen(scenario: Scenario, traffic: Traffic, *, cut: bool) -> Iterator[tuple[str, RequestSeen]]:
+    """What a probe showed of each of several requests, by label. `cut`: what we ended is no error of theirs."""
+    for label, seen in zip(scenario.told_apart, traffic.requests, strict=False):
+        outcomes = seen.outcomes
+        ended_by_us = outcomes.in_flight + outcomes.unsent if cut else 0
+        yield label, RequestSeen(outcomes.total, outcomes.ok, outcomes.errors - ended_by_us, seen.response)
+
+
+def reports_by_request(
+    scenario: Scenario, traffic: Traffic, evidence: Evidence, bounds: Mapping[str, Effect]
+) -> tuple[RequestReport, ...]:
+    """What a report says of each of several requests of a probe; their rates add up to that of the probe.
+
+    Where percentiles of all requests are bounds, those of each of them are.
+    """
+    if not scenario.others:
+        return ()
+    seconds, leaves = evidence.seconds, next(iter(bounds.values()), None)
+    counted = LoadedRequests(traffic.requests, round(evidence.answered_per_s * seconds), seconds)
+    service = leaves if leaves == "unknown" else None
+    return tuple(report.bounded(leaves, service, rated=True) for report in request_reports(scenario, [counted]))

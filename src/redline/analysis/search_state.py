@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 
 from redline.analysis.limit_doubts import Seen
-from redline.analysis.limits import answer, probe, with_curve
+from redline.analysis.limits import answer, probe, probe_bounds, reports_by_request, requests_seen, with_curve
 from redline.analysis.own_servers import own_server
 from redline.analysis.percentiles import journey_report
 from redline.analysis.probe_loads import (
@@ -25,7 +25,6 @@ from redline.analysis.probe_loads import (
     slice_of,
     under_probe,
 )
-from redline.analysis.probe_numbers import probe_bounds, reports_by_request, requests_seen
 from redline.findings import judge_probe, judge_server, judge_starts
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from redline.findings.rules import ALL_BUT_COUNTS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES
@@ -53,6 +54,12 @@ class SpeedCourse:
         """A speed, as readers know it."""
         return rate(math.exp(speed)) if self.name == RATE else duration(math.exp(-speed))
 
+    def without(self, left_out: NDArray[np.bool_]) -> "SpeedCourse":
+        """The course without these intervals."""
+        kept = np.flatnonzero(~left_out).tolist()
+        starts_s, ends_s = (tuple(times[i] for i in kept) for times in (self.starts_s, self.ends_s))
+        return SpeedCourse(self.name, starts_s, ends_s, self.speeds[kept], tuple(self.requests[i] for i in kept))
+
 
 def course(trial: Trial, traffic: Traffic, name: str) -> SpeedCourse:
     """The course of the rate, or of a quantile of response times, without a much shorter last interval."""
@@ -93,8 +100,8 @@ UNSTEADY = Rule(
     """,
 )
 
-_LEVELS = """A level is a stretch of at least three intervals; its neighbours are six standard errors and 5% away. A
-    steady server with noise of 10% has two levels once in 1,000 times.
+_LEVELS = """A level is a stretch of at least three intervals; its neighbours are six standard errors and 5% away. Noise
+    of 3% makes two of one less than once in 1,000 times; of ten intervals whose neighbours are alike, eight times.
 
     Advice: Each level is a result of its own. See what happened at that time: on the timeline, in the server's log, its
     memory and its collector, and other work on the machine. Then measure one of them.
@@ -168,9 +175,11 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation
         if traffic.ended == "complete":  # otherwise another finding reports that it was cut short, and this follows
             yield _unknown(len(seen.speeds))
         return
-    found = levels(seen.speeds, LEAST_STEP)
-    if len(found) > 1 and explains(found, seen.speeds):
-        yield _levels(seen, found)
+    # A stall has its own finding, and is no level: the rest of the measurement may be of a single one.
+    apart = seen.without(stalled(seen.speeds))
+    found = levels(apart.speeds, LEAST_STEP)
+    if len(found) > 1 and explains(found, apart.speeds):
+        yield _levels(apart, found)
     elif change := trend(np.exp(seen.speeds) if closed else np.exp(-seen.speeds), TREND_P):
         message = (
             f"The {seen.name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from "
@@ -216,51 +225,57 @@ def _levels(seen: SpeedCourse, found: Sequence[Plateau]) -> Observation:
 
 @dataclass(frozen=True)
 class Standstill:
-    """Intervals in which the server had at most half of its usual speed, and the slowest of them."""
+    """Intervals in a row in which the server had at most half of its usual speed."""
 
     start_s: float
     end_s: float
-    speed: float
 
 
-def stalls(seen: SpeedCourse) -> list[Standstill]:
-    """The stalls of a course, in order. What lasts for at least three intervals, and a quarter of all, is a level."""
-    speeds = seen.speeds
-    usual = _usual(speeds)
-    slow = usual - speeds > max(STALL, STALL_NOISE * noise(speeds))
-    made: list[Standstill] = []
-    for i in np.flatnonzero(slow).tolist():
-        start_s, end_s, speed = seen.starts_s[i], seen.ends_s[i], float(speeds[i])
-        if made and i and slow[i - 1]:
-            start_s, speed = made[-1].start_s, min(made.pop().speed, speed)
-        made.append(Standstill(start_s, end_s, speed))
-    return made
+def stalled(speeds: Floats) -> NDArray[np.bool_]:
+    """Whether each interval is part of a stall: at most at half of the usual speed, and beyond the noise.
+
+    What lasts for at least three intervals, and a quarter of the measurement, is a level, and usual.
+    """
+    slower = _usual(speeds) - speeds
+    is_stalled: NDArray[np.bool_] = slower > max(STALL, STALL_NOISE * noise(speeds))
+    return is_stalled
 
 
 def _usual(speeds: Floats) -> Floats:
-    """The level at each interval: of levels that are shorter than a quarter of the measurement, that before them."""
-    usual = np.empty(len(speeds))
-    last = max(levels(speeds, LEAST_STEP), key=lambda level: level.n).median
-    for level in levels(speeds, LEAST_STEP):
-        last = level.median if level.n >= len(speeds) / 4 else last
-        usual[level.start : level.end] = last
+    """The speed of the level that each interval belongs to; for levels shorter than a quarter, that before them."""
+    found = levels(speeds, LEAST_STEP)
+    long = [level for level in found if level.n >= len(speeds) / 4] or [max(found, key=lambda level: level.n)]
+    usual, last = np.empty(len(speeds)), long[0]
+    for level in found:
+        last = level if level in long else last
+        usual[level.start : level.end] = last.median
     return usual
 
 
+def standstills(seen: SpeedCourse) -> list[Standstill]:
+    """The stalls of a course, in order."""
+    slow, made = stalled(seen.speeds), list[Standstill]()
+    for i in np.flatnonzero(slow).tolist():
+        follows = bool(made) and bool(slow[i - 1])
+        start_s = made.pop().start_s if follows else seen.starts_s[i]
+        made.append(Standstill(start_s, seen.ends_s[i]))
+    return made
+
+
 def _stalls(seen: SpeedCourse) -> Iterator[Observation]:
-    if len(seen.speeds) < FEWEST_FOR_TREND or not (made := stalls(seen)):
+    if len(seen.speeds) < FEWEST_FOR_TREND or not (made := standstills(seen)):
         return
-    during = [any(stall.start_s <= at < stall.end_s for stall in made) for at in seen.starts_s]
-    usual = float(np.median(seen.speeds[~np.array(during)]))
-    requests = np.array(seen.requests, dtype=float)
+    slow, usual = stalled(seen.speeds), _usual(seen.speeds)
     if seen.name == RATE:
-        missing = sum(1 - math.exp(speed - usual) for speed, slow in zip(seen.speeds, during, strict=True) if slow)
-        cost, costs = missing / len(during), "of the answers are missing"
+        would, was = np.exp(usual).sum(), np.exp(np.where(slow, seen.speeds, usual)).sum()
+        cost, costs = float(1 - was / would), "of the answers are missing"
     else:
-        cost, costs = float(requests[during].sum() / requests.sum()), "of the requests fell into it"
-    slowest = seen.written(min(stall.speed for stall in made))
-    moved = f"the {seen.name} {'fell' if seen.name == RATE else 'rose'} from {seen.written(usual)} to {slowest}"
-    message = f"{_when(made, seen)}, {moved}: {percent(cost)} {costs}."
+        requests = np.array(seen.requests, dtype=np.float64)
+        cost, costs = float(requests[slow].sum() / requests.sum()), "of the requests fell into it"
+    worst = int(np.argmax(np.where(slow, usual - seen.speeds, -np.inf)))
+    moved = "fell" if seen.name == RATE else "rose"
+    levels_said = f"from {seen.written(usual[worst])} to {seen.written(seen.speeds[worst])}"
+    message = f"{_when(made, seen)}, the {seen.name} {moved} {levels_said}: {percent(cost)} {costs}."
     yield Observation(cost, message, rule=STALLED)
 
 
@@ -281,7 +296,7 @@ def regular(made: Sequence[Standstill], step_s: float) -> float | None:
     middles = [(stall.start_s + stall.end_s) / 2 for stall in made]
     period = (middles[-1] - middles[0]) / (len(made) - 1)
     off = max(abs(b - a - period) for a, b in pairwise(middles))
-    # Two steps at least: two in a row are no pattern.
+    # Every other interval is what noise looks like.
     return period if off <= max(SAME_DISTANCE * period, step_s) and period >= 3 * step_s else None
 
 
