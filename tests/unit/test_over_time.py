@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import at_each_time, judge, touched_by
-from redline.findings.over_time import LEAST_STEP, SpeedCourse, explains, regular, standstills
+from redline.findings.over_time import LEAST_STEP, RATE, SpeedCourse, course, explains, regular, standstills
 from redline.model import Cell, Finding, Grade, Load, Open
+from redline.stats import Trial
 from redline.stats.samples import Floats
 from redline.stats.series import Plateau, levels
 from tests.fakes.behaviour import GOOD
@@ -61,7 +62,9 @@ def test_latency_that_jumps_leaves_no_percentile() -> None:
 
 @pytest.mark.parametrize("cell", [CLOSED, OPEN], ids=["closed", "open"])
 def test_a_steady_rise_is_a_trend_and_no_staircase(cell: Cell) -> None:
-    assert list(said(cell, trend=0.8)) == ["unsteady"]
+    found = said(cell, trend=0.8)
+    assert list(found) == ["unsteady"]
+    assert found["unsteady"].grade is (Grade.INVALID if cell is CLOSED else Grade.WARN)
 
 
 def test_a_stall_is_said_with_its_time_and_its_cost() -> None:
@@ -78,7 +81,9 @@ def test_a_stall_of_an_open_load_delays_what_falls_due_in_it() -> None:
 
 
 def test_stalls_that_come_back_are_said_with_their_period() -> None:
-    assert said(CLOSED, *[1, 1, 1, 1, 0.1] * 4)["stalled"].message.startswith("Every 500 ms from 400 ms on, 4 times")
+    found = said(CLOSED, *[1, 1, 1, 1, 0.1] * 4)["stalled"]
+    assert found.message.startswith("Every 500 ms from 400 ms on, 4 times")
+    assert found.grade is Grade.WARN
 
 
 @pytest.mark.parametrize("cell", [CLOSED, OPEN], ids=["closed", "open"])
@@ -87,6 +92,72 @@ def test_a_stall_of_three_intervals_is_no_level(cell: Cell) -> None:
     found = said(cell, *[1] * 10, *[0.1] * 3, *[1] * 7)
     assert list(found) == ["stalled"]
     assert found["stalled"].message.startswith("For 300 ms from 1.00 s on, ")
+
+
+@pytest.mark.parametrize(("slow", "kind"), [(4, "stalled"), (5, "rate-changed")])
+def test_a_quarter_of_the_measurement_is_a_level(slow: int, kind: str) -> None:
+    assert list(said(CLOSED, *[1] * 8, *[0.1] * slow, *[1] * (12 - slow))) == [kind]
+
+
+def cell_of(**changes: object) -> Cell:
+    return simulated_cell(load=Load.model_validate({**CLOSED.load.model_dump(), **changes}))
+
+
+@pytest.mark.parametrize(("duration_ms", "intervals"), [(2_040, 20), (2_060, 21)])
+def test_a_much_shorter_last_interval_is_left_out(duration_ms: int, intervals: int) -> None:
+    cell = cell_of(duration_ns=duration_ms * 1_000_000)
+    trial = Trial(simulated_recording(cell, GOOD))
+    assert trial.traffic is not None
+    seen = course(trial, trial.traffic, RATE)
+    assert len(seen.speeds) == intervals
+    assert (seen.starts_s[0], seen.ends_s[0]) == (0.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("cell", "known"),
+    [
+        (cell_of(duration_ns=600_000_000), False),
+        (cell_of(duration_ns=700_000_000), True),
+        (cell_of(shape=Open(rate_per_s=190, connections=64, arrivals="uniform")), False),  # 19 in each interval
+        (cell_of(shape=Open(rate_per_s=200, connections=64, arrivals="uniform")), True),
+    ],
+)
+def test_seven_intervals_of_enough_requests_can_be_judged(cell: Cell, known: bool) -> None:
+    found = judge(cell, simulated_recording(cell, GOOD))
+    assert ("steadiness-unknown" in {finding.kind for finding in found}) is not known
+
+
+@pytest.mark.parametrize(
+    ("values", "many"),
+    [
+        ([0.0] * 10 + [0.03] * 10, 1),  # less than 5%
+        ([0.0] * 10 + [0.06] * 10, 2),
+        ([0.0] * 10 + [-1.0] * 2, 1),  # two intervals are outliers
+        ([0.0] * 10 + [-1.0] * 3, 2),
+    ],
+)
+def test_a_level_lasts_and_is_apart(values: list[float], many: int) -> None:
+    assert len(levels(np.array(values), LEAST_STEP)) == many
+
+
+def test_neighbours_that_are_much_alike_make_hardly_a_level() -> None:
+    """A speed that wanders: each interval keeps four fifths of what the last was off."""
+    rng, many = np.random.default_rng(13), 0
+    for _ in range(500):
+        values = rng.normal(0, 0.03, 60)
+        for i in range(1, 60):
+            values[i] = 0.8 * values[i - 1] + 0.6 * values[i]
+        many += len(levels(values, LEAST_STEP)) > 1
+    assert many <= 5
+
+
+def test_noisy_lines_are_no_staircases() -> None:
+    rng, stairs = np.random.default_rng(14), 0
+    for _ in range(200):
+        values = np.linspace(0, 0.5, 20) + rng.normal(0, 0.02, 20)
+        found = levels(values, LEAST_STEP)
+        stairs += len(found) > 1 and explains(found, values)
+    assert stairs <= 2
 
 
 def test_a_stall_after_a_step_is_told_from_both_levels() -> None:
@@ -176,7 +247,8 @@ def test_neighbouring_intervals_are_one_stall() -> None:
     ("slow", "period"),
     [
         ((5, 15, 25, 35), 10.0),
-        ((5, 15, 26, 35), 10.0),  # within an interval
+        ((5, 15, 26, 35), 10.0),  # within a tenth
+        ((5, 10, 16, 20), 5.0),  # within an interval
         ((5, 15, 25), None),  # too few
         ((5, 12, 25, 35), None),
         ((5, 7, 9, 11), None),  # every other interval is noise
