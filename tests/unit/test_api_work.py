@@ -91,7 +91,7 @@ CALLS: dict[str, list[Callable[[str], object]]] = {
         lambda url: _in_project(url, redline.run),
     ],
 }
-"""Every way in which a function of the API is told what to send requests to."""
+"""The arguments and files that name the server of a call."""
 
 
 def test_every_function_that_measures_is_held_to_its_event_loop() -> None:

@@ -155,7 +155,7 @@ def test_cpu_time_that_is_not_known_blames_nobody() -> None:
 
 
 class Seen:
-    """A monitor that says what it was told to follow."""
+    """A monitor that keeps the processes that it follows."""
 
     perturbs = False
 

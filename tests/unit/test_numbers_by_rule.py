@@ -20,6 +20,7 @@ from redline.api.levels import level_of
 from redline.cli import load_view
 from redline.errors import NotKnownError
 from redline.findings import RULES, Rule
+from redline.findings.over_time import RATE_CHANGED
 from redline.findings.trial import judge_trial
 from redline.findings.validity import CHANGES_IN_TIME
 from redline.model import (
@@ -67,8 +68,8 @@ def _way(rule: Rule) -> tuple[object, ...]:
     return frozenset(rule.touches.items()), rule.blames == "server", rule.ends
 
 
-KINDS: tuple[FindingKind, ...] = tuple({_way(rule): rule.kind for rule in TOUCHING}.values())
-"""A rule for each way in which rules touch numbers."""
+KINDS: tuple[FindingKind, ...] = (*{_way(rule): rule.kind for rule in TOUCHING}.values(), RATE_CHANGED.kind)
+"""A rule for each way in which rules touch numbers, and one that leaves their course."""
 METRICS = tuple(SHOWN)
 OBJECTIVES = parse_objectives("p99 < 1s") + parse_objectives("p99 < 1us")
 Left = Mapping[Metric, Effect | None]

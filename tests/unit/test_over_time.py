@@ -221,7 +221,7 @@ def test_levels_have_all_points_in_order_and_differ(values: list[float]) -> None
     found = levels(np.array(values), LEAST_STEP)
     assert [level.start for level in found] == [0, *(level.end for level in found)][: len(found)]
     assert (found[-1].end if found else 0) == len(values)
-    assert all(abs(a.median - b.median) >= LEAST_STEP for a, b in pairwise(found))
+    assert all(abs(a.level - b.level) >= LEAST_STEP for a, b in pairwise(found))
     assert all(level.n >= 3 for level in found) or len(found) == 1
 
 

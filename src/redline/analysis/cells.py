@@ -129,8 +129,8 @@ def _trials(result: CellResult) -> Iterator[TrialReport]:
 
 
 def _timeline(result: CellResult) -> Iterator[Moment]:
-    """The course of the trials on which its throughput rests."""
-    shown = {trial.position for trial in result.leaving("throughput")}
+    """The course of the trials on which it rests, as far as each is known at each time."""
+    shown = {trial.position for trial in result.resting}
     for trial in result.trials:
         yield from trial.timeline if trial.report.position in shown else ()
 

@@ -171,7 +171,7 @@ def _sight(cell: CellResult) -> Sight:
 
 def _level_of(cell: CellResult, metric: Metric) -> Level | str:
     used = cell.having(metric)
-    # Most trials failing or unreadable is no level of a history: a change could not be told from chance.
+    # Where most trials failed or cannot be read, a change could not be told from chance.
     if not cell.comparable or not (cell.valid or is_valid(len(cell.trials), len(used))):
         bound = cell.bound(metric) if cell.comparable else None
         unknown = f"{metric} is {bound.unknown}" if bound else "the cell is invalid"

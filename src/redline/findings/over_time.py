@@ -199,7 +199,7 @@ def _unknown(seen: int) -> Observation:
 def explains(found: Sequence[Plateau], speeds: Floats) -> bool:
     """Whether levels describe a series better than a straight line does, by Schwarz's criterion."""
     n, at = len(speeds), np.arange(len(speeds))
-    stepped = speeds - np.concatenate([np.full(level.n, level.median) for level in found])
+    stepped = speeds - np.concatenate([np.full(part.n, part.level) for part in found])
     sloping = speeds - slope(range(n), speeds) * at
     sloping -= np.median(sloping)
 
@@ -210,11 +210,11 @@ def explains(found: Sequence[Plateau], speeds: Floats) -> bool:
 
 
 def _levels(seen: SpeedCourse, found: Sequence[Plateau]) -> Observation:
-    speeds = [level.median for level in found]
+    speeds = [part.level for part in found]
     apart = math.expm1(max(speeds) - min(speeds))
     first = f"The {seen.name} was {seen.written(speeds[0])} until {_at(seen.ends_s[found[0].end - 1])}"
     if len(found) <= MOST_LEVELS_SAID:
-        between = (f"{seen.written(level.median)} until {_at(seen.ends_s[level.end - 1])}" for level in found[1:-1])
+        between = (f"{seen.written(part.level)} until {_at(seen.ends_s[part.end - 1])}" for part in found[1:-1])
         said = ", then ".join((first, *between, seen.written(speeds[-1])))
     else:
         low, high = sorted((min(speeds), max(speeds)), reverse=seen.name != RATE)
@@ -244,11 +244,11 @@ def stalled(speeds: Floats) -> NDArray[np.bool_]:
 def _usual(speeds: Floats) -> Floats:
     """The speed of the level that each interval belongs to; for levels shorter than a quarter, that before them."""
     found = levels(speeds, LEAST_STEP)
-    long = [level for level in found if level.n >= len(speeds) / 4] or [max(found, key=lambda level: level.n)]
+    long = [part for part in found if part.n >= len(speeds) / 4] or [max(found, key=lambda part: part.n)]
     usual, last = np.empty(len(speeds)), long[0]
-    for level in found:
-        last = level if level in long else last
-        usual[level.start : level.end] = last.median
+    for part in found:
+        last = part if part in long else last
+        usual[part.start : part.end] = last.level
     return usual
 
 

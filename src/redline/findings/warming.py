@@ -14,7 +14,7 @@ from redline.findings.rules import TREND_P
 from redline.model import Cell, Histogram, Interval, Traffic, WarmUp
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import clipped, level_ends, noise, trend
+from redline.stats.series import Plateau, clipped, level_ends, noise, trend
 
 FEWEST_POINTS = 3
 """Points of the shortest level: anything shorter is an outlier, and clipped."""
@@ -148,27 +148,13 @@ def timeline_of(cell: Cell, trial: Trial) -> Timeline:
     return growing.timeline()
 
 
-@dataclass(frozen=True)
-class Segment:
-    """Points `start` to `end` (exclusive) of a series, and their mean."""
-
-    start: int
-    end: int
-    level: float
-
-    @property
-    def n(self) -> int:
-        """The number of points."""
-        return self.end - self.start
-
-
-def segments(values: Floats, penalty: float = PENALTY) -> list[Segment]:
+def segments(values: Floats, penalty: float = PENALTY) -> list[Plateau]:
     """The levels of a series, in order and without gaps: a single segment if it has a single level, or too few points.
 
     Every change has to explain `penalty` times log n, in units of the squared noise.
     """
     ends = level_ends(values / noise(values), penalty * math.log(len(values)), FEWEST_POINTS)
-    return [Segment(start, end, float(values[start:end].mean())) for start, end in zip([0, *ends], ends, strict=False)]
+    return [Plateau(start, end, float(values[start:end].mean())) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def last_stretch(timeline: Timeline, *, hasty: bool = False) -> Stretch:
@@ -261,7 +247,7 @@ class WarmupDetector:
         return not still_compiling(self._compiled) and is_warm(self._seen.timeline())
 
 
-def _joined(levels: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:
+def _joined(levels: list[Plateau], tolerance: float) -> tuple[Plateau, list[Plateau]]:
     """The last level joined with earlier levels equal to it, across short disturbances; and the remaining levels."""
     *left, last = levels
     while left:
@@ -271,5 +257,5 @@ def _joined(levels: list[Segment], tolerance: float) -> tuple[Segment, list[Segm
             left.pop()
         before = left.pop()
         level = (before.level * before.n + last.level * last.n) / (before.n + last.n)
-        last = Segment(before.start, last.end, level)
+        last = Plateau(before.start, last.end, level)
     return last, left

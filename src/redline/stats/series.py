@@ -218,11 +218,11 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
 
 @dataclass(frozen=True)
 class Plateau:
-    """Points `start` to `end` (exclusive) of a series, and their median."""
+    """Points `start` to `end` (exclusive) of a series, and their level: a median or a mean."""
 
     start: int
     end: int
-    median: float
+    level: float
 
     @property
     def n(self) -> int:
@@ -253,7 +253,7 @@ def levels(values: Floats, least: float) -> list[Plateau]:
 
 def _error_of_a_point(values: Floats, parts: Sequence[Plateau]) -> float:
     """The standard deviation of a point around its level, widened as far as neighbouring points are alike."""
-    off = values - np.concatenate([np.full(part.n, part.median) for part in parts])
+    off = values - np.concatenate([np.full(part.n, part.level) for part in parts])
     n, fitted = len(values), len(parts)
     sigma = max(_OF_NORMAL * float(np.median(np.abs(off))) * math.sqrt(n / max(n - fitted, 1)), LEAST_NOISE)
     off = np.clip(off, -FENCE * sigma, FENCE * sigma)
@@ -265,8 +265,8 @@ def _error_of_a_point(values: Floats, parts: Sequence[Plateau]) -> float:
 
 def _surely(values: Floats, before: Plateau, after: Plateau, error: float, least: float) -> float:
     """The difference of neighbouring levels in standard errors; 0 where it is too small, or where they overlap."""
-    apart = abs(after.median - before.median)
-    middle, rises = (before.median + after.median) / 2, after.median > before.median
+    apart = abs(after.level - before.level)
+    middle, rises = (before.level + after.level) / 2, after.level > before.level
     below, above = (before, after) if rises else (after, before)
     strays = sum(values[below.start : below.end] > middle), sum(values[above.start : above.end] < middle)
     if apart < least or any(stray > part.n // 10 for stray, part in zip(strays, (below, above), strict=True)):
