@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Histogram, Interval
+from redline.model.traffic import TICK_NS
 from redline.plugins.drivers import intervals
 from redline.plugins.drivers.intervals import MOST_INTERVALS, KeptIntervals, kept_ns
 from redline.plugins.drivers.protocol import LONGEST_INTERVAL_NS, Transcript
@@ -41,6 +42,29 @@ def test_a_load_of_usual_length_keeps_every_interval() -> None:
         interval("drain", 250 + MOST_INTERVALS * 100, 10**6),
     ]
     assert shape(kept(usual)) == shape(tuple(usual))
+
+
+def test_longer_intervals_keep_all_ticks() -> None:
+    length_ns, count = 2 * TICK_NS, MOST_INTERVALS + 3
+    keeping = KeptIntervals(length_ns)
+    for number in range(count):
+        whole = interval("measure", 250 + number * length_ns, 250 + (number + 1) * length_ns)
+        keeping.add(whole.with_ticks((number, number)))
+    keeping.add(interval("drain", 250 + count * length_ns, 250 + count * length_ns + 10))
+    *found, drain = keeping.all()
+    assert [tick for each in found for tick in each.ticks] == [number for number in range(count) for _ in range(2)]
+    assert not drain.ticks
+    assert {len(each.ticks) * TICK_NS == each.lasts_ns for each in found} == {True}
+
+
+def test_ticks_with_a_gap_are_not_kept() -> None:
+    length_ns = 2 * TICK_NS
+    keeping = KeptIntervals(length_ns)
+    for number in range(MOST_INTERVALS + 2):
+        whole = interval("measure", 250 + number * length_ns, 250 + (number + 1) * length_ns)
+        keeping.add(whole if number == 0 else whole.with_ticks((1, 1)))
+    first, second, *_ = keeping.all()
+    assert (first.ticks, second.ticks) == ((), (1, 1, 1, 1))
 
 
 @pytest.mark.parametrize("count", [MOST_INTERVALS + 1, 2 * MOST_INTERVALS + 1])

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import at_each_time, judge, touched_by
-from redline.findings.over_time import LEAST_STEP, RATE, SpeedCourse, course, explains, regular, standstills
+from redline.findings.courses import LEAST_STEP, RATE, course
+from redline.findings.over_time import explains
 from redline.model import Cell, Finding, Grade, Load, Open
 from redline.stats import Trial
 from redline.stats.samples import Floats
@@ -81,8 +82,8 @@ def test_a_stall_of_an_open_load_delays_what_falls_due_in_it() -> None:
 
 
 def test_stalls_that_come_back_are_said_with_their_period() -> None:
-    found = said(CLOSED, *[1, 1, 1, 1, 0.1] * 4)["stalled"]
-    assert found.message.startswith("Every 500 ms from 400 ms on, 4 times")
+    found = said(CLOSED, *[1, 1, 1, 0.1] * 5)["stalled"]
+    assert found.message.startswith("Every 400 ms from 300 ms on, 5 times")
     assert found.grade is Grade.WARN
 
 
@@ -230,32 +231,6 @@ def test_a_line_is_no_staircase_and_a_staircase_no_line() -> None:
     parts = [Plateau(0, 10, 0.25), Plateau(10, 20, 0.75)]
     assert not explains(parts, line)
     assert explains([Plateau(0, 10, 0.0), Plateau(10, 20, 1.0)], stairs)
-
-
-def flat(*slow: int, n: int = 40) -> SpeedCourse:
-    speeds = np.zeros(n)
-    speeds[list(slow)] = -2.0
-    return SpeedCourse("rate", tuple(map(float, range(n))), tuple(map(float, range(1, n + 1))), speeds, (100,) * n)
-
-
-def test_neighbouring_intervals_are_one_stall() -> None:
-    made = standstills(flat(3, 4, 20))
-    assert [(stall.start_s, stall.end_s) for stall in made] == [(3.0, 5.0), (20.0, 21.0)]
-
-
-@pytest.mark.parametrize(
-    ("slow", "period"),
-    [
-        ((5, 15, 25, 35), 10.0),
-        ((5, 15, 26, 35), 10.0),  # within a tenth
-        ((5, 10, 16, 20), 5.0),  # within an interval
-        ((5, 15, 25), None),  # too few
-        ((5, 12, 25, 35), None),
-        ((5, 7, 9, 11), None),  # every other interval is noise
-    ],
-)
-def test_a_period_needs_four_stalls_at_equal_distances(slow: tuple[int, ...], period: float | None) -> None:
-    assert regular(standstills(flat(*slow)), 1.0) == period
 
 
 def test_what_changes_is_drawn_as_it_changed() -> None:

@@ -2,86 +2,20 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from redline.findings.courses import LEAST_STEP, MEDIAN, RATE, SpeedCourse, course, time_of
 from redline.findings.rules import ALL_BUT_COUNTS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
-from redline.findings.warming import FEWEST_SAMPLES
+from redline.findings.stalls import stalled, stalls
 from redline.model import Cell, Closed, Grade, Traffic
-from redline.quantities import duration, percent, rate
+from redline.quantities import percent
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import FEWEST_FOR_TREND, Plateau, levels, noise, slope, trend
-
-LEAST_STEP = math.log1p(0.05)
-"""Levels that differ by less are the same: shared machines wander by a twentieth from second to second."""
+from redline.stats.series import FEWEST_FOR_TREND, Plateau, levels, slope, trend
 
 MOST_LEVELS_SAID = 4
 """More levels are said by their range."""
-
-STALL = math.log(2.0)
-"""At a stall the server has at most half of its usual speed."""
-
-STALL_NOISE = 6.0
-"""Standard deviations of the noise from point to point by which a stall is slower as well."""
-
-FEWEST_FOR_PERIOD = 4
-"""Fewer stalls may be equally far from each other by chance."""
-
-SAME_DISTANCE = 0.1
-"""Regular stalls are this share of their mean distance, or one interval, from equal distances, at most."""
-
-RATE, MEDIAN, TAIL = "rate", "p50 response time", "p90 response time"
-
-
-@dataclass(frozen=True)
-class SpeedCourse:
-    """The log of the server's speed in each measured interval: its rate, or 1 / a quantile of response times.
-
-    Starts and ends are seconds since the measurement began.
-    """
-
-    name: str
-    starts_s: tuple[float, ...]
-    ends_s: tuple[float, ...]
-    speeds: Floats
-    requests: tuple[int, ...]
-
-    def written(self, speed: float) -> str:
-        """A speed, as readers know it."""
-        return rate(math.exp(speed)) if self.name == RATE else duration(math.exp(-speed))
-
-    def without(self, left_out: NDArray[np.bool_]) -> "SpeedCourse":
-        """The course without these intervals."""
-        kept = np.flatnonzero(~left_out).tolist()
-        starts_s, ends_s = (tuple(times[i] for i in kept) for times in (self.starts_s, self.ends_s))
-        return SpeedCourse(self.name, starts_s, ends_s, self.speeds[kept], tuple(self.requests[i] for i in kept))
-
-
-def course(trial: Trial, traffic: Traffic, name: str) -> SpeedCourse:
-    """The course of the rate, or of a quantile of response times, without a much shorter last interval."""
-    measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
-    longest = max((interval.lasts_ns for _, interval in measured), default=0)
-    whole = [(i, interval) for i, interval in measured if 0 < interval.lasts_ns >= longest / 2]
-    if name == RATE:
-        # Half an answer in place of none, since zero has no logarithm.
-        speeds = [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
-    else:
-        whole = [(i, interval) for i, interval in whole if interval.counts.outcomes.total >= FEWEST_SAMPLES]
-        column = 0 if name == MEDIAN else 1
-        speeds = [1.0 / max(trial.interval_quantiles_ns[i][column], 1) for i, _ in whole]
-    since_ns = traffic.measure_start_ns
-    return SpeedCourse(
-        name,
-        tuple((interval.start_ns - since_ns) / 1e9 for _, interval in whole),
-        tuple((interval.end_ns - since_ns) / 1e9 for _, interval in whole),
-        np.log(speeds),
-        tuple(interval.counts.outcomes.total for _, interval in whole),
-    )
-
 
 UNSTEADY = Rule(
     "unsteady",
@@ -134,22 +68,6 @@ LATENCY_CHANGED = Rule(
     {_LEVELS}""",
 )
 
-STALLED = Rule(
-    "stalled",
-    note=0.002,
-    warn=0.05,
-    biases=TIME_DEPENDENT,
-    scatters=True,
-    text="""Intervals with at most half of the usual rate (closed loads), or with twice the usual p90 (open loads), six
-    standard deviations of the noise away: the share of the answers that it cost, or of the requests that it delayed.
-
-    The numbers include it, and another measurement would have another share of it.
-
-    Advice: See what happened at these times: a collector, a flush to the disk, a timer, other work on the machine.
-    Measure over many of them, or compare without them.
-    """,
-)
-
 STEADINESS_UNKNOWN = Rule(
     "steadiness-unknown",
     unit=" intervals",
@@ -187,7 +105,7 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation
         )
         at_most = Grade.INVALID if closed else Grade.WARN
         yield Observation(abs(change), message, rule=UNSTEADY, at_most=at_most)
-    yield from _stalls(seen if closed else course(trial, traffic, TAIL))
+    yield from stalls(cell, trial, traffic)
 
 
 def _unknown(seen: int) -> Observation:
@@ -212,93 +130,12 @@ def explains(found: Sequence[Plateau], speeds: Floats) -> bool:
 def _levels(seen: SpeedCourse, found: Sequence[Plateau]) -> Observation:
     speeds = [part.level for part in found]
     apart = math.expm1(max(speeds) - min(speeds))
-    first = f"The {seen.name} was {seen.written(speeds[0])} until {_at(seen.ends_s[found[0].end - 1])}"
+    first = f"The {seen.name} was {seen.written(speeds[0])} until {time_of(seen.ends_s[found[0].end - 1])}"
     if len(found) <= MOST_LEVELS_SAID:
-        between = (f"{seen.written(part.level)} until {_at(seen.ends_s[part.end - 1])}" for part in found[1:-1])
+        between = (f"{seen.written(part.level)} until {time_of(seen.ends_s[part.end - 1])}" for part in found[1:-1])
         said = ", then ".join((first, *between, seen.written(speeds[-1])))
     else:
         low, high = sorted((min(speeds), max(speeds)), reverse=seen.name != RATE)
         said = f"{first}, and changed {len(found) - 2} more times between {seen.written(low)} and {seen.written(high)}"
     rule = RATE_CHANGED if seen.name == RATE else LATENCY_CHANGED
     return Observation(apart, f"{said}: it was not steady.", rule=rule)
-
-
-@dataclass(frozen=True)
-class Standstill:
-    """Intervals in a row in which the server had at most half of its usual speed."""
-
-    start_s: float
-    end_s: float
-
-
-def stalled(speeds: Floats) -> NDArray[np.bool_]:
-    """Whether each interval is part of a stall: at most at half of the usual speed, and beyond the noise.
-
-    What lasts for at least three intervals, and a quarter of the measurement, is a level, and usual.
-    """
-    slower = _usual(speeds) - speeds
-    is_stalled: NDArray[np.bool_] = slower > max(STALL, STALL_NOISE * noise(speeds))
-    return is_stalled
-
-
-def _usual(speeds: Floats) -> Floats:
-    """The speed of the level that each interval belongs to; for levels shorter than a quarter, that before them."""
-    found = levels(speeds, LEAST_STEP)
-    long = [part for part in found if part.n >= len(speeds) / 4] or [max(found, key=lambda part: part.n)]
-    usual, last = np.empty(len(speeds)), long[0]
-    for part in found:
-        last = part if part in long else last
-        usual[part.start : part.end] = last.level
-    return usual
-
-
-def standstills(seen: SpeedCourse) -> list[Standstill]:
-    """The stalls of a course, in order."""
-    slow, made = stalled(seen.speeds), list[Standstill]()
-    for i in np.flatnonzero(slow).tolist():
-        follows = bool(made) and bool(slow[i - 1])
-        start_s = made.pop().start_s if follows else seen.starts_s[i]
-        made.append(Standstill(start_s, seen.ends_s[i]))
-    return made
-
-
-def _stalls(seen: SpeedCourse) -> Iterator[Observation]:
-    if len(seen.speeds) < FEWEST_FOR_TREND or not (made := standstills(seen)):
-        return
-    slow, usual = stalled(seen.speeds), _usual(seen.speeds)
-    if seen.name == RATE:
-        would, was = np.exp(usual).sum(), np.exp(np.where(slow, seen.speeds, usual)).sum()
-        cost, costs = float(1 - was / would), "of the answers are missing"
-    else:
-        requests = np.array(seen.requests, dtype=np.float64)
-        cost, costs = float(requests[slow].sum() / requests.sum()), "of the requests fell into it"
-    worst = int(np.argmax(np.where(slow, usual - seen.speeds, -np.inf)))
-    moved = "fell" if seen.name == RATE else "rose"
-    levels_said = f"from {seen.written(usual[worst])} to {seen.written(seen.speeds[worst])}"
-    message = f"{_when(made, seen)}, the {seen.name} {moved} {levels_said}: {percent(cost)} {costs}."
-    yield Observation(cost, message, rule=STALLED)
-
-
-def _when(made: Sequence[Standstill], seen: SpeedCourse) -> str:
-    longest = duration(max(stall.end_s - stall.start_s for stall in made) * 1e9)
-    first = _at(made[0].start_s)
-    if len(made) == 1:
-        return f"For {longest} from {first} on"
-    if period := regular(made, seen.ends_s[0] - seen.starts_s[0]):
-        return f"Every {duration(period * 1e9)} from {first} on, {len(made)} times, for {longest} at most"
-    return f"{len(made)} times, first at {first} and last at {_at(made[-1].start_s)}, for {longest} at most"
-
-
-def regular(made: Sequence[Standstill], step_s: float) -> float | None:
-    """The time from stall to stall in seconds, if all are equally far from the next; None otherwise."""
-    if len(made) < FEWEST_FOR_PERIOD:
-        return None
-    middles = [(stall.start_s + stall.end_s) / 2 for stall in made]
-    period = (middles[-1] - middles[0]) / (len(made) - 1)
-    off = max(abs(b - a - period) for a, b in pairwise(middles))
-    # Every other interval is what noise looks like.
-    return period if off <= max(SAME_DISTANCE * period, step_s) and period >= 3 * step_s else None
-
-
-def _at(seconds: float) -> str:
-    return duration(seconds * 1e9) if seconds else "its beginning"

@@ -19,6 +19,7 @@ from redline.findings import (
     network,
     over_time,
     server,
+    stalls,
     steadiness,
 )
 from redline.findings.rules import Judge, Rule
@@ -29,6 +30,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "The load": load,
     "The schedule": arrivals,
     "The course": over_time,
+    "Stalls": stalls,
     "Warm-up and answers": steadiness,
     "The machine": machine,
     "The network": network,

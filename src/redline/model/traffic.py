@@ -34,6 +34,10 @@ _NESTED = {"status", "grpc_status", "outcomes"}
 FIRST_BYTE = "from due to the first byte of the answer, of complete answers; absent in earlier recordings"
 ENCODED = "how encoded answers came before the load: `GET /: gzip, 1,234 bytes, 9,876 decoded`"
 _TELLING = (0.5, 0.9, 0.99)
+TICK_NS = 50_000_000
+"""The length of a tick."""
+
+_TICKS = "right answers by 50 ms from the start on, the last maybe shorter; of measured intervals of 100 ms or more"
 _PAUSED = "how long the engine's workers were paused: the sum over the workers"
 
 Phase = Literal["warmup", "measure", "drain"]
@@ -258,6 +262,11 @@ class Interval(Frozen):
     streams: StreamTraffic | None = omitted_if_default(None, STREAMS)
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, _PAUSED)
+    ticks: tuple[int, ...] = omitted_if_default((), _TICKS)
+
+    def with_ticks(self, ticks: tuple[int, ...]) -> "Interval":
+        """The same interval with these ticks."""
+        return self.model_copy(update={"ticks": ticks})
 
     def as_warm_up(self) -> "Interval":
         """The same interval, of a load that only warms a server up."""
@@ -265,7 +274,10 @@ class Interval(Frozen):
 
     @classmethod
     def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
-        """An interval with these bounds and the sums of the parts: at least one part, all of the same phase."""
+        """An interval with these bounds and the sums of the parts: at least one part, all of the same phase.
+
+        It has no ticks: parts may follow one another, or be of the same time.
+        """
         return cls(phase=parts[0].phase, index=index, start_ns=start_ns, end_ns=end_ns, **sums(parts))
 
     def pack(self) -> None:

@@ -231,6 +231,7 @@ fn emit_intervals<M: Members>(merger: &mut Merger, members: &M, cpu_ns: &mut u64
             index: merged.index,
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
+            ticks: std::mem::take(&mut interval.ticks),
             slice: &interval.slice,
         }));
         interval.slice.clear();

@@ -28,6 +28,7 @@ mod sources;
 mod stop;
 mod sys;
 mod tally;
+mod ticks;
 mod window_clocks;
 mod worker;
 mod workers;

@@ -6,6 +6,7 @@ use std::collections::btree_map::Entry;
 use redline_traffic::{Ended, Phase, Slice};
 
 use crate::tally::MemberInterval;
+use crate::ticks;
 
 /// An interval of all members.
 pub struct Merged {
@@ -88,6 +89,7 @@ impl Merger {
             Entry::Occupied(mut entry) => {
                 let (known, _) = entry.get_mut();
                 known.slice.add(&interval.slice);
+                ticks::add(&mut known.ticks, &interval.ticks);
                 known.end_ns = known.end_ns.max(interval.end_ns);
                 let mut spare = interval.slice;
                 spare.clear();
@@ -142,7 +144,7 @@ mod tests {
             slice.counts.outcomes.count(Outcome::Ok);
             slice.response.record(1000 + i);
         }
-        MemberInterval { phase, number, start_ns, end_ns, slice }
+        MemberInterval { phase, number, start_ns, end_ns, slice, ticks: vec![1; 2] }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::client::{EndedRequest, StreamProgress};
 use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
+use crate::ticks::{TICK_NS, Ticks};
 
 /// How many slices may be on their way or wait to be read. While there are more, the present interval is extended. This bounds
 /// the memory that a slow or stopped reader costs.
@@ -63,6 +64,8 @@ pub struct MemberInterval {
     pub start_ns: u64,
     pub end_ns: u64,
     pub slice: Box<Slice>,
+    /// Right answers by tick; empty if they were not counted.
+    pub ticks: Vec<u32>,
 }
 
 /// Sends intervals, and receives their slices for reuse.
@@ -95,6 +98,8 @@ pub struct Tally {
     end_ns: u64,
     heart: Heartbeat,
     slice: Box<Slice>,
+    /// Those of the present interval, if it belongs to a measurement whose intervals have several.
+    ticks: Ticks,
     /// Requests of the present interval whose first byte did not come with the last.
     apart: Option<Box<Apart>>,
     /// Slices that were sent and not yet returned.
@@ -117,7 +122,7 @@ impl Tally {
         let phase = window.phase(window.epoch_ns);
         let end_ns = window.end_of(phase).min(window.epoch_ns.saturating_add(interval_ns));
         let start_ns = window.epoch_ns;
-        Self {
+        let mut tally = Self {
             window,
             measure_start: None,
             interval_ns,
@@ -127,6 +132,7 @@ impl Tally {
             end_ns,
             heart: Heartbeat::new(start_ns),
             slice: Box::default(),
+            ticks: Ticks::off(),
             apart: None,
             lent: 0,
             cpu_ns: thread_cpu_ns(),
@@ -135,7 +141,9 @@ impl Tally {
             by_request: None,
             by_journey: None,
             failed: 0,
-        }
+        };
+        tally.start_ticks();
+        tally
     }
 
     /// Count by request, too.
@@ -196,6 +204,7 @@ impl Tally {
         self.heart.restart(window.epoch_ns);
         self.cpu_ns = thread_cpu_ns();
         self.ends_when_noticed = true;
+        self.start_ticks();
     }
 
     /// Look at `measure_start` whenever an interval of the warm-up ends, because the warm-up may end earlier than the window
@@ -295,6 +304,7 @@ impl Tally {
             number: self.number,
             start_ns: self.start_ns - self.window.epoch_ns,
             end_ns: end_ns - self.window.epoch_ns,
+            ticks: self.ticks.take(end_ns, self.slice.counts.completed),
             slice: std::mem::replace(&mut self.slice, spare.unwrap_or_default()),
         });
         let phase = self.window.phase(end_ns);
@@ -302,6 +312,13 @@ impl Tally {
         self.phase = phase;
         self.start_ns = end_ns;
         self.end_ns = self.next_end_ns(end_ns);
+        self.start_ticks();
+    }
+
+    /// Start the ticks of an interval that starts, if they are counted: slices of duets are too short for them.
+    fn start_ticks(&mut self) {
+        let counted = self.phase == Phase::Measure && self.interval_ns >= 2 * TICK_NS && !self.ends_when_noticed;
+        self.ticks.start(counted.then_some(self.start_ns));
     }
 
     /// A request fell due, which was noticed now.
@@ -398,6 +415,7 @@ impl Tally {
         }
         let counts = &mut self.slice.counts;
         let ok = u64::from(ended.outcome == Outcome::Ok);
+        self.ticks.pass(now_ns, counts.completed);
         counts.completed += ok;
         self.failed += 1 - ok;
         if !of_phase {

@@ -151,6 +151,9 @@ pub struct Interval<S> {
     pub start_ns: u64,
     /// Nanoseconds since the epoch.
     pub end_ns: u64,
+    /// Right answers by 50 ms; empty if they were not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ticks: Vec<u32>,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,

@@ -1,6 +1,7 @@
 """The intervals of a load: at most `MOST_INTERVALS`, however long it lasts. Pure."""
 
 from redline.model import Interval
+from redline.model.traffic import TICK_NS
 
 MOST_INTERVALS = 1200
 """The most intervals of a measurement: twenty minutes at one second. Longer measurements merge neighbours."""
@@ -40,11 +41,15 @@ class KeptIntervals:
     def _append(self, interval: Interval) -> None:
         last = self._kept[-1] if self._kept and self._kept_ns > self._interval_ns else None
         if last and last.phase == interval.phase == "measure" and self._place(last) == self._place(interval):
-            self._kept[-1] = merged = Interval.merged([last, interval], last.index, last.start_ns, interval.end_ns)
+            merged = Interval.merged([last, interval], last.index, last.start_ns, interval.end_ns)
+            if interval.start_ns - last.start_ns == len(last.ticks) * TICK_NS:
+                merged = merged.with_ticks(last.ticks + interval.ticks)
+            self._kept[-1] = merged
             for each in (merged, last, interval):  # merging decoded them
                 each.pack()
         elif interval.index != len(self._kept):
-            self._kept.append(Interval.merged([interval], len(self._kept), interval.start_ns, interval.end_ns))
+            renumbered = Interval.merged([interval], len(self._kept), interval.start_ns, interval.end_ns)
+            self._kept.append(renumbered.with_ticks(interval.ticks))
         else:
             self._kept.append(interval)
 

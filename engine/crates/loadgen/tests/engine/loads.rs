@@ -150,6 +150,39 @@ fn no_interval_spans_two_phases() {
     assert!(output.of_kind("interval").any(|event| event["phase"] == "drain"));
 }
 
+/// A server that answers nothing for 100 ms of the measurement: ticks show it, intervals of 150 ms do not.
+#[test]
+fn ticks_show_what_is_shorter_than_an_interval() {
+    let server = Server::start(|mut peer, _| {
+        let mut answers = 0;
+        while peer.request()?.is_some() {
+            answers += 1;
+            thread::sleep(Duration::from_millis(if answers == 60 { 120 } else { 1 }));
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let job = with(with(job(server.port), "/interval_ns", json!(150_000_000)), "/warmup_ns", json!(0));
+    let output = run(&with(with(job, "/measure_ns", json!(600_000_000)), "/load/closed/users", json!(1)));
+    output.result().are_all("ok");
+    let measured: Vec<_> = output.of_kind("interval").filter(|event| event["phase"] == "measure").collect();
+    assert!(measured.iter().all(|interval| interval["ticks"].as_array().is_some_and(|ticks| ticks.len() == 3)));
+    let ticks = measured.iter().flat_map(|interval| interval["ticks"].as_array().unwrap());
+    assert!(ticks.filter(|tick| **tick == json!(0)).count() >= 1);
+    assert!(measured.iter().all(|interval| interval["counts"]["completed"] != json!(0)));
+}
+
+#[test]
+fn intervals_of_less_than_two_ticks_have_none() {
+    let server = Server::answering(HELLO);
+    for interval_ns in [99_999_999, 100_000_000] {
+        let output = run(&with(job(server.port), "/interval_ns", json!(interval_ns)));
+        output.result().are_all("ok");
+        let has_ticks = output.of_kind("interval").any(|event| event.get("ticks").is_some());
+        assert_eq!(has_ticks, interval_ns == 100_000_000);
+    }
+}
+
 #[test]
 fn names_and_ipv6_are_targets_too() {
     let server = Server::answering(HELLO);

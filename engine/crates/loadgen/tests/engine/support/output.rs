@@ -38,6 +38,7 @@ impl EngineOutput {
             assert_eq!(interval["start_ns"], end);
             end = interval["end_ns"].as_u64().unwrap();
             assert!(interval["start_ns"].as_u64().unwrap() < end, "{interval}");
+            ticks_add_up_to(interval);
             if interval["phase"] != "warmup" {
                 measured.push(interval);
             }
@@ -66,6 +67,17 @@ impl EngineOutput {
         assert_eq!(self.events[0]["event"], "error");
         assert_ne!(self.events[0]["hint"], "");
         &self.events[0]
+    }
+}
+
+/// Every right answer of an interval is in one of its ticks of 50 ms, if it has any.
+fn ticks_add_up_to(interval: &Value) {
+    if let Some(ticks) = interval["ticks"].as_array() {
+        assert_eq!(interval["phase"], "measure");
+        let sum: u64 = ticks.iter().map(|tick| tick.as_u64().unwrap()).sum();
+        assert_eq!(sum, interval["counts"]["completed"].as_u64().unwrap(), "{interval}");
+        let ns = interval["end_ns"].as_u64().unwrap() - interval["start_ns"].as_u64().unwrap();
+        assert_eq!(ticks.len() as u64, ns.div_ceil(50_000_000), "{interval}");
     }
 }
 
