@@ -7,8 +7,10 @@ from typing import Protocol
 from redline.analysis.percentiles import percentiles
 from redline.findings import Touch, Touched, is_late_at
 from redline.findings.arrivals import bunched_sends
+from redline.findings.two_modes import gap_text, unstable_percentile
 from redline.model import Bound, Finding, Histogram, Metric, Percentile
 from redline.stats import QUANTILE_OF, enough_beyond
+from redline.stats.gaps import Gap, gap_at
 
 
 class HasTimes(Protocol):
@@ -79,8 +81,11 @@ class Times:
         """What is known in place of the mean or a percentile; None if the number is known, or too few were measured."""
         q = QUANTILE_OF.get(metric)
         left = self.left_at(q, touch)
-        if left is None or not enough_beyond(self.response.count, q or 0.0):
+        if not enough_beyond(self.response.count, q or 0.0):
             return None
+        if left is None:
+            gap = None if q is None else gap_at(self.response, q)
+            return gap and bound_of_gap(metric, gap)
         low, high = self.ends_ns(q, left)
         return bound_by(left, metric, low, high)
 
@@ -91,7 +96,10 @@ class Times:
     def _points(self, touch: Touch | None) -> Iterator[Percentile]:
         for point in percentiles(self.response):
             left = self.left_at(point.q, touch)
-            if left is None:
+            gap = gap_at(self.response, point.q) if left is None and 0 < point.q < 1 else None
+            if gap is not None:
+                yield Percentile(q=point.q, ns=gap.high_ns, bound="at most", at_least_ns=gap.low_ns)
+            elif left is None:
                 yield point
             elif left.leaves == "at least":
                 yield Percentile(q=point.q, ns=point.ns, bound="at least")
@@ -114,6 +122,12 @@ def load_bounds(touched: Touched, times: Times, rate_per_s: float, received_per_
         if bound := times.bound(metric, touched.get("response times")):
             bounds[metric] = bound
     return bounds
+
+
+def bound_of_gap(metric: Metric, gap: Gap) -> Bound:
+    """What is known of a percentile that lies in a gap."""
+    reason, kind = gap_text(metric, gap), unstable_percentile.kind
+    return Bound(at_least=gap.low_ns, at_most=gap.high_ns, unit=metric.unit, finding=kind, reason=reason)
 
 
 def bound_by(touch: Touch, metric: Metric, low: float | None = None, high: float | None = None) -> Bound:

@@ -8,7 +8,19 @@ from typing import NamedTuple, Protocol, TypeVar
 from redline.analysis.duet import NO_FAILURES, Duet, Duets, Failures, duets_of, failures_of, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.results import CellResult, judge_run, subjects_by_name, too_few_for
-from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Plan, Run, Suite, Verdict
+from redline.model import (
+    COMPARED,
+    FEWEST_TRIALS,
+    RESPONSE_TIMES,
+    Closed,
+    Comparison,
+    Load,
+    Metric,
+    Plan,
+    Run,
+    Suite,
+    Verdict,
+)
 from redline.quantities import percent
 from redline.stats import (
     QUANTILE_OF,
@@ -26,6 +38,9 @@ RATE_TOLERANCE = 0.01
 """The share by which answers may differ from due requests, and rates from each other."""
 _FEWEST = 10
 """The same in requests: at the ends of a short window some are always in flight."""
+
+OWN_TIMES = (Metric.P50, Metric.P95, Metric.P99)
+"""The response times with verdicts in duets whose servers do not set the rate: of most requests, and of the slow."""
 
 SCHEDULED = "the schedule sets the throughput, and both kept up with it"
 CAVEAT = (
@@ -71,7 +86,8 @@ def compare_with_baseline(
     """Compare every subject with its baseline in the same scenario and load, in every compared metric.
 
     Comparisons in the same metric with the same baseline are a family, whatever their scenarios and loads. Those of a
-    scenario that mixes the requests of others are a family of their own. `failures` say why no start of a duet was
+    scenario that mixes the requests of others are a family of their own. Where a duet has verdicts in several metrics,
+    all of these are one family: any of them may say that a server is slower. `failures` say why no start of a duet was
     measured.
     """
     subjects = subjects_by_name(results)
@@ -89,7 +105,11 @@ def compare_with_baseline(
         cell = results[comparison.cell_id].cell
         of = f" of {cell.scenario.name}" if is_mix(cell.scenario, suite.scenarios) else ""
         baseline = results[comparison.baseline_id].cell.variant.slug
-        return Question(f"{comparison.metric.words}{of} against {baseline}", cell.variant.slug)
+        duet = duets.get((comparison.cell_id, comparison.baseline_id))
+        together = metrics_asked(cell.load, suite, duet) if duet and not suite.alone else (comparison.metric,)
+        *others, last = [metric.words for metric in together]
+        what = f"{', '.join(others)} and {last}" if others else last
+        return Question(f"{what}{of} against {baseline}", cell.variant.slug)
 
     return with_verdicts(compared, question_of)
 
@@ -160,15 +180,22 @@ def compare_in_suite(  # noqa: PLR0913 - two cells, in what, by what rules, and 
 def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[Metric, ...]:
     """The metrics in which a suite wants verdicts under a load.
 
-    If servers are compared only in duets, that is CPU per request. If CPU time is not known, it is the rate, or the
-    median response time if the load sets the rate.
+    If servers are compared only in duets, that is CPU per request, or the rate if CPU time is not known. If a schedule
+    or waiting users set the rate, response times are the server's own, and count as well; so do those of objectives.
     """
-    if suite.metric is None and suite.alone:
+    if suite.metric is not None:
+        chosen: tuple[Metric, ...] = (suite.metric,)
+    elif suite.alone:
         return load.primary_metrics
-    chosen = suite.metric or Metric.CPU_PER_REQUEST
-    if not suite.alone and duet and chosen is Metric.CPU_PER_REQUEST and duet.ratio(chosen) is None:
-        chosen = Metric.THROUGHPUT if duet.saturates else Metric.P50
-    return (chosen,)
+    else:
+        wanted = {objective.metric for objective in suite.objectives if objective.load in {None, load.name}}
+        own = () if load.saturates else OWN_TIMES
+        judged = (metric for metric in RESPONSE_TIMES if metric in own or metric.value in wanted)
+        chosen = (Metric.CPU_PER_REQUEST, *(metric for metric in judged if duet and duet.tells(metric)))
+    if suite.alone or duet is None or Metric.CPU_PER_REQUEST not in chosen or duet.ratio(Metric.CPU_PER_REQUEST):
+        return chosen
+    instead = Metric.THROUGHPUT if duet.saturates else Metric.P50
+    return tuple(dict.fromkeys((instead, *chosen[1:])))
 
 
 def _with_caveat(comparison: Comparison, duet: Duet) -> Comparison:
@@ -262,9 +289,10 @@ def _rounds(cell: CellResult, baseline: CellResult, whole: int) -> int | None:
 def _refused(cell: CellResult, baseline: CellResult, metric: Metric) -> str:
     """Why not to compare them in this metric. What is known of an invalid cell is, unless the server failed."""
     for name, side in (("the cell", cell), ("the baseline", baseline)):
-        if not side.comparable or not (side.valid or side.having(metric)):
-            if side.comparable and (bound := side.bound(metric)):
-                return f"{metric.words} of {name} is {bound.unknown}"
+        known = side.comparable and bool(side.having(metric))
+        if side.comparable and not known and (bound := side.bound(metric)):
+            return f"{metric.words} of {name} is {bound.unknown}"
+        if not (known or (side.comparable and side.valid)):
             return f"{name} is invalid: {side.why_invalid}" if side.why_invalid else f"{name} has no usable trials"
         if side.perturbed:
             return f"{name} was measured with a monitor that perturbs"

@@ -21,6 +21,7 @@ from redline.findings.starts import (
     traffic_of,
     why_lost,
 )
+from redline.findings.two_modes import gap_text, gaps_of
 from redline.findings.warm_duet import FEWEST_BLOCKS, Course, are_warm, course, still_to_come
 from redline.model import (
     Cell,
@@ -29,6 +30,7 @@ from redline.model import (
     DuetRecording,
     DuetSlice,
     Finding,
+    Histogram,
     Metric,
     Run,
     Verdict,
@@ -69,6 +71,30 @@ class Duet:
         """
         ratio = self._contrast(metric, self._against_baseline)
         return ratio and replace(ratio, bias=self._to_come)
+
+    @cached_property
+    def _gaps(self) -> dict[Metric, str]:
+        """Why percentiles are not compared that lie in a gap of a server's response times."""
+        texts: dict[Metric, str] = {}
+        for name, at in zip(self.names, (BASELINE, self.target), strict=True):
+            made = Histogram.merged(traffic_of(start).targets[at].response for start in self.counting)
+            texts |= {metric: f"{name}: {gap_text(metric, gap)}" for metric, gap in gaps_of(made).items()}
+        return texts
+
+    def unstable(self, metric: Metric) -> str:
+        """`A: No stable p90: …`, if a percentile of either server lies in a gap; otherwise empty."""
+        return self._gaps.get(metric, "") if metric in QUANTILE_OF else ""
+
+    def tells(self, metric: Metric) -> bool:
+        """Whether it has an interval for a percentile: enough requests, and starts that tell it from chance."""
+        if metric not in self._told:
+            ratio = None if self.too_few(metric) or self.unstable(metric) else self.ratio(metric)
+            self._told[metric] = ratio is not None and ratio.contrast.ratio.low is not None
+        return self._told[metric]
+
+    @cached_property
+    def _told(self) -> dict[Metric, bool]:
+        return {}
 
     def of_request(self, at: int, q: float) -> LogRatio | None:
         """The ratio of a request's response time at a quantile (0 to 1) to both copies of the baseline.
@@ -363,8 +389,8 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
     """
     if duet.failing is not None:
         return comparison.refuse(duet.failing)
-    if few := duet.too_few(comparison.metric):
-        return comparison.refuse(few)
+    if why := duet.too_few(comparison.metric) or duet.unstable(comparison.metric):
+        return comparison.refuse(why)
     ratio, control = duet.ratio(comparison.metric), duet.control(comparison.metric)
     if ratio is None:
         return comparison if comparison.ratio is not None else comparison.refuse(duet.why_unknown(comparison.metric))

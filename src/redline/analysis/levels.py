@@ -7,6 +7,7 @@ from functools import cached_property
 
 from redline.findings.failed import trial_failed
 from redline.findings.starts import cpu_of_all, is_whole, measured, traffic_of
+from redline.findings.two_modes import gaps_of
 from redline.model import (
     DuetRecording,
     Estimate,
@@ -63,8 +64,9 @@ class SlicedCell:
             Metric.MEAN: [target.response.mean_ns for target in self.traffic],
             Metric.CPU_PER_REQUEST: [_cpu_ns(start, place) for start, place in self.made],
         }
+        gaps = gaps_of(Histogram.merged(target.response for target in self.traffic))
         for metric, q in QUANTILE_OF.items():
-            if all(enough_beyond(target.response.count, q) for target in self.traffic):
+            if metric not in gaps and all(enough_beyond(target.response.count, q) for target in self.traffic):
                 values[metric] = [float(target.response.quantile_ns(q)) for target in self.traffic]
         return {
             metric: _estimate(metric, [value for value in known if value])

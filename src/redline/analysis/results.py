@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
-from redline.analysis.bounds import Times, bound_by, load_bounds
+from redline.analysis.bounds import Times, bound_by, bound_of_gap, load_bounds
 from redline.analysis.impossible import IMPOSSIBLE, holds_what_cannot_be
 from redline.analysis.memory import memory_report
 from redline.analysis.timelines import Detail, detail_for, trial_timeline
@@ -27,12 +27,14 @@ from redline.findings import (
     warm_up,
 )
 from redline.findings.machine import engine_share, server_share
+from redline.findings.two_modes import gaps_of
 from redline.model import (
     Bound,
     Cell,
     Estimate,
     Finding,
     Grade,
+    Histogram,
     MemoryReport,
     Metric,
     Moment,
@@ -47,6 +49,7 @@ from redline.model import (
 )
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
+from redline.stats.gaps import Gap
 from redline.stats.samples import Merged
 from redline.stats.trials import MeasuredTraffic
 
@@ -148,16 +151,28 @@ class CellResult:
 
     def having(self, metric: Metric) -> list[TrialNumbers]:
         """The trials that have the metric, and on which it rests: of a valid cell those used, else enough others."""
+        if metric in self.gaps:
+            return []
         if self.valid:
             return [trial for trial in self.used if trial.has_metric(metric)]
         known = [trial.numbers for trial in self.whole if trial.touch(metric) is None]
         return [trial for trial in known if trial.has_metric(metric)] if is_valid(len(self.whole), len(known)) else []
 
     def bound(self, metric: Metric) -> Bound | None:
-        """What is known in place of a metric of an invalid cell; None if the metric is known, or was not measured."""
+        """What is known in place of a metric of an invalid cell; None if the metric is known, or was not measured.
+
+        Also of any percentile that lies in a gap of the response times.
+        """
         if metric not in self._bounds:
-            self._bounds[metric] = None if self.valid or self.having(metric) else self._bound(metric)
+            is_known = metric not in self.gaps and (self.valid or bool(self.having(metric)))
+            self._bounds[metric] = None if is_known else self._bound(metric)
         return self._bounds[metric]
+
+    @cached_property
+    def gaps(self) -> Mapping[Metric, Gap]:
+        """The percentiles that lie in a gap of the response times of all trials that it rests on."""
+        made = [trial.traffic.response for trial in self.resting if trial.traffic is not None]
+        return gaps_of(Histogram.merged(made)) if made else {}
 
     def reach(self, metric: Metric) -> tuple[float, float] | None:
         """Where a metric lies that is only bounded: up to the end of what was measured, with its interval, or from it.
@@ -181,7 +196,7 @@ class CellResult:
         """A bound by all whole trials, if all of them are known or bounded from the same side."""
         left = left_by_all([touch for trial in self.whole if (touch := trial.touch(metric))])
         if left is None:
-            return None
+            return bound_of_gap(metric, self.gaps[metric]) if metric in self.gaps else None
         made = [trial.numbers for trial in self.whole]
         traffics = [trial.traffic for trial in made if trial.traffic is not None and trial.has_metric(metric)]
         if left.leaves == "unknown" or len(traffics) < len(made):

@@ -17,6 +17,7 @@ from redline.errors import DriveError
 from redline.findings import Touched, judge, touched_by, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
+from redline.findings.two_modes import unstable_percentile
 from redline.model import (
     AttachedServer,
     Cell,
@@ -32,6 +33,7 @@ from redline.model import (
     Objective,
     Recording,
     Traffic,
+    numbers_of,
 )
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
@@ -210,7 +212,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     What findings hide has its bound, or why it is not known, in its place. An interrupted load is shown as far as it
     was measured: being short is no reason to hide it.
     """
-    is_whole = bool(result.response) and not any(point.bound for point in result.response)
+    is_whole = bool(result.response) and not _hides_times(result)
     others = map(other_time, result.other_times)
     answers = f"status codes  {by_status(result.answers)}" if result.answers else ""
     levels = _levels(result)
@@ -269,7 +271,7 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
     """
     traffic = recording.traffic
     reached = percentile_levels(traffic.response) if traffic and result.response else ()
-    sides = dict.fromkeys(point.bound for point in result.response if point.bound)
+    sides = dict.fromkeys(point.bound for point in result.response if point.bound and _hides_times(result))
     levels = [level for level in reached if level.q == 1 or enough_beyond(result.counts.due, level.q)]
     rows = (
         (
@@ -299,6 +301,12 @@ def _levels(result: LoadResult) -> str:
     known = {name: amount(level.value, level.unit) for name, _, level in levels if level}
     known |= {name: result.bounds[metric].words for name, metric, _ in levels if _is_bound(result, metric)}
     return ", ".join(f"{name} {text}" for name, text in known.items())
+
+
+def _hides_times(result: LoadResult) -> bool:
+    """Whether response times are not known as they were measured; those that lie in a gap of them are."""
+    hiding = (metric for metric, bound in result.bounds.items() if bound.finding != unstable_percentile.kind)
+    return any(numbers_of(metric) == "response times" for metric in hiding)
 
 
 def _is_bound(result: LoadResult, metric: Metric) -> bool:

@@ -21,6 +21,7 @@ from redline.findings import (
     server,
     stalls,
     steadiness,
+    two_modes,
 )
 from redline.findings.rules import Judge, Rule
 from redline.model import FindingKind
@@ -31,6 +32,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "The schedule": arrivals,
     "The course": over_time,
     "Stalls": stalls,
+    "Quick and slow requests": two_modes,
     "Warm-up and answers": steadiness,
     "The machine": machine,
     "The network": network,

@@ -263,14 +263,31 @@ def sentences(report: Report) -> Iterator[Said]:
 def _described(comparisons: Sequence[Comparison], against: str) -> str:
     """`; no verdict on throughput: it answers 4.9% fewer requests [4.5, 5.3], and A against itself 0.1% [-0.5, 0.7]`.
 
-    Of a rate in a duet without a verdict whose interval excludes 1, with its own control.
+    The rate in a duet without a verdict, if its interval excludes 1, with its own control; and the slowest requests, if
+    these are slower or faster by more than the rate explains.
     """
-    rates = (comparison for comparison in comparisons if comparison.metric is Metric.THROUGHPUT)
+    in_duet = {
+        comparison.metric: comparison for comparison in comparisons if comparison.duet and not comparison.primary
+    }
+    rate = in_duet.get(Metric.THROUGHPUT)
+    shown = [rate] if rate and rate.differs else []
+    tails = (in_duet.get(metric) for metric in _PERCENTILES)
+    shown += [tail for tail in tails if tail and rate and _is_beyond(tail, rate)][:1]
     return "".join(
-        f"; no verdict on {fmt.label(rate.metric)}: it {difference(rate)}{own_control(rate, against)}"
-        for rate in rates
-        if rate.duet and rate.differs and not rate.primary
+        f"; no verdict on {fmt.label(of.metric)}: it {difference(of)}{own_control(of, against)}" for of in shown
     )
+
+
+def _is_beyond(tail: Comparison, rate: Comparison) -> bool:
+    """Whether a percentile differs by more than the rate explains: users who wait longer ask less (Little's law).
+
+    It is the first of several that is shown, so it has to differ by twice its interval.
+    """
+    ours, follows = tail.ratio and tail.ratio.log_interval, rate.ratio and rate.ratio.log_interval
+    if ours is None or follows is None:
+        return False
+    half = (ours[1] - ours[0]) / 2
+    return ours[0] - half > max(-follows[0], 0.0) or ours[1] + half < min(-follows[1], 0.0)
 
 
 def own_control(comparison: Comparison, baseline: str) -> str:

@@ -36,10 +36,13 @@ def _headline(report: Report) -> Line:
         return (Span(report.run.same.text, "strong"),)
     cells = {cell.cell_id: cell for cell in report.cells}
     several = len({cell.load for cell in report.cells}) > 1
+    primary = [each for each in report.comparisons if each.primary and each.cell_id in cells]
+    many = len({comparison.metric for comparison in primary}) > 1
     judged = [
-        _Judged(_name(cells[comparison.cell_id], several=several), comparison, _state(comparison))
-        for comparison in report.comparisons
-        if comparison.primary and comparison.cell_id in cells
+        _Judged(
+            _name(cells[comparison.cell_id], comparison, several=several, many=many), comparison, _state(comparison)
+        )
+        for comparison in primary
     ]
     parts = [*_before(report), *_changes(judged), *_alike(judged), *_unknown(judged)]
     if not judged:
@@ -51,8 +54,10 @@ def _headline(report: Report) -> Line:
     return (*joined, Span(about))
 
 
-def _name(cell: CellReport, *, several: bool) -> str:
-    return _short(f"{cell.scenario} · {cell.load}" if several else cell.scenario, _LONGEST_NAME)
+def _name(cell: CellReport, comparison: Comparison, *, several: bool, many: bool) -> str:
+    """`list`, `list · steady` of several loads, `p99 of list` of several metrics."""
+    request = _short(f"{cell.scenario} · {cell.load}" if several else cell.scenario, _LONGEST_NAME)
+    return f"{comparison.metric.words} of {request}" if many else request
 
 
 def _about(metric: Metric, cell: CellReport, base: CellReport | None) -> str:
@@ -142,7 +147,10 @@ def _unknown(judged: Sequence[_Judged]) -> Iterator[Line]:
 
 
 def _counted(some: Sequence[_Judged]) -> str:
-    return some[0].name if len(some) == 1 else fmt.count(len(some), "request")
+    if len(some) == 1:
+        return some[0].name
+    metrics = len({one.comparison.metric for one in some})
+    return fmt.count(len(some), "request") if metrics == 1 else f"{len(some)} numbers"
 
 
 def _size(one: _Judged) -> float:

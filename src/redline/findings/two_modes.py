@@ -1,0 +1,36 @@
+"""Findings about percentiles that lie between two kinds of requests, quick and slow."""
+
+from collections.abc import Iterator
+
+from redline.findings.rules import Observation, Rule
+from redline.model import Histogram, Metric, Traffic
+from redline.quantities import duration, percent
+from redline.stats import QUANTILE_OF
+from redline.stats.gaps import APART, Gap, gap_at
+
+
+def gaps_of(times: Histogram) -> dict[Metric, Gap]:
+    """The percentiles that lie in a gap of a distribution, with that gap."""
+    return {metric: gap for metric, q in QUANTILE_OF.items() if (gap := gap_at(times, q)) is not None}
+
+
+def gap_text(metric: Metric, gap: Gap) -> str:
+    """`No stable p90: 9.8% of the requests took 19.6 ms or longer, the others at most 240 µs.`."""
+    slow = f"{percent(gap.above)} of the requests took {duration(gap.high_ns)} or longer"
+    return f"No stable {metric.words}: {slow}, the others at most {duration(gap.low_ns)}."
+
+
+@Rule("unstable-percentile", when="answers", note=APART, unit="")
+def unstable_percentile(traffic: Traffic) -> Iterator[Observation]:
+    """A percentile lies in a gap of the response times: the share of slow requests is within 5% of the rest beyond it,
+    or within three standard errors, and slow ones took at least twice as long. On either side are 20 requests or more,
+    and in the gap at most a tenth of them.
+
+    Which side the percentile is on is chance, and so is a difference of a hundred times between two servers. It is not
+    said as a number, but by its bounds, and not compared.
+
+    Advice: Compare the share of slow requests, or a percentile that lies clear of the gap; find out which requests are
+    the slow ones.
+    """
+    for metric, gap in gaps_of(traffic.response).items():
+        yield Observation(gap.high_ns / gap.low_ns, gap_text(metric, gap))
