@@ -10,6 +10,7 @@ import numpy as np
 from redline.analysis.results import too_few_for
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
+from redline.findings.served import Counts, Growths, at_equal_counts, growths, in_all, processes, served
 from redline.findings.starts import (
     BASELINE,
     COMPARED,
@@ -44,7 +45,8 @@ class Duet:
 
     `names` are those of the baseline and the server. `failed` says why other starts are lost. `saturates`: the
     servers set the rate. `detects`: the warm-up should end when the servers are warm. `cores` is the number of cores
-    per server; 0 if not known. `keeps`: the load keeps its connections for all requests.
+    per server; 0 if not known. `keeps`: the load keeps its connections for all requests. `writes` names the requests that
+    may change the servers.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -56,6 +58,7 @@ class Duet:
     cores: int = 0
     keeps: bool = True
     insecure: bool = False
+    writes: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -65,10 +68,11 @@ class Duet:
     def ratio(self, metric: Metric) -> LogRatio | None:
         """The ratio of the server to both copies of the baseline; None if no start has the metric.
 
-        If servers were not warm, its interval allows for how far the ratio may yet move.
+        If servers were not warm, its interval allows for how far the ratio may yet move. If they get slower as they serve,
+        it is the ratio after equal numbers of requests, and the interval allows for half of what that changes.
         """
         ratio = self._contrast(metric, self._against_baseline)
-        return ratio and replace(ratio, bias=self._to_come)
+        return ratio and replace(ratio, bias=self._to_come + self._lopsided.get(metric, 0.0) / 2)
 
     def of_request(self, at: int, q: float) -> LogRatio | None:
         """The ratio of a request's response time at a quantile (0 to 1) to both copies of the baseline.
@@ -149,7 +153,10 @@ class Duet:
         return len(traffic_of(self.starts[0]).targets)
 
     def _contrast(self, metric: Metric, contrast: Floats) -> LogRatio | None:
-        of_starts = zip(self._of_starts(metric, contrast), self.starts, strict=True)
+        return self._over_starts(self._of_starts(metric, contrast))
+
+    def _over_starts(self, ratios: Sequence[StartRatio | None]) -> LogRatio | None:
+        of_starts = zip(ratios, self.starts, strict=True)
         known = [(ratio, start.host) for ratio, start in of_starts if ratio is not None]
         hosts = [host for _, host in known if host]
         return over_starts([ratio for ratio, _ in known], hosts) if known else None
@@ -172,13 +179,55 @@ class Duet:
     @cached_property
     def _slices(self) -> Mapping[Metric, list[Slices | None]]:
         return {
-            metric: [_slices(metric, start, blocks) for start, blocks in zip(self.starts, self._counted, strict=True)]
+            metric: [_slices(metric, start, blocks) for start, blocks in zip(self.even, self._counted, strict=True)]
             for metric in _OF_SLICE
         }
 
     @cached_property
+    def _served(self) -> list[Counts]:
+        return served(self.starts)
+
+    @cached_property
+    def growths(self) -> tuple[Growths, Growths]:
+        """How the costs of the baseline and of the server grow with what they have served."""
+        places = ((BASELINE, self._servers - 1), (self.target,))
+        first, second = (growths(self.starts, self._served, own) for own in places)
+        return first, second
+
+    @property
+    def _grows(self) -> bool:
+        return any(own.any for own in self.growths)
+
+    @cached_property
+    def even(self) -> tuple[DuetRecording, ...]:
+        """The starts as if the servers had served as many requests in every slice, where that changes their costs."""
+        if not self._grows:
+            return self.starts
+        first, second = self.growths
+        of = {BASELINE: first, self._servers - 1: first, self.target: second}
+        return tuple(
+            at_equal_counts(start, counts, of) for start, counts in zip(self.starts, self._served, strict=True)
+        )
+
+    @cached_property
+    def _lopsided(self) -> Mapping[Metric, float]:
+        """How far what the servers had served moves their ratios, as logarithms; empty where costs do not grow with it."""
+        return {metric: self._moved_by_counts(metric) for metric in (_OF_SLICE if self._grows else ())}
+
+    def _moved_by_counts(self, metric: Metric) -> float:
+        numbers = [frozenset(block.index for block in blocks) for blocks in self._counted]
+        raw = [
+            _slices(metric, start, [block for block in traffic_of(start).blocks if block.index in counted])
+            for start, counted in zip(self.starts, numbers, strict=True)
+        ]
+        ratios = [slices.ratio(self._against_baseline) if slices else None for slices in raw]
+        measured = [None if out else ratio for ratio, out in zip(ratios, self._left_out, strict=True)]
+        uneven, even = self._over_starts(measured), self._contrast(metric, self._against_baseline)
+        return abs(uneven.value - even.value) if uneven and even else 0.0
+
+    @cached_property
     def _cold(self) -> list[bool]:
-        return [self._was_cold(start) for start in self.starts]
+        return [self._was_cold(start) for start in self.even]
 
     @property
     def counting(self) -> list[DuetRecording]:
@@ -206,7 +255,7 @@ class Duet:
             counted(traffic_of(start), after_mix=start.after_mix)
             if self.detects and not cold
             else measured(traffic_of(start))
-            for start, cold in zip(self.starts, self._cold, strict=True)
+            for start, cold in zip(self.even, self._cold, strict=True)
         ]
 
     @property
@@ -219,6 +268,9 @@ class Duet:
         """The comparison as it was after so many starts, at least one; what is known of each start is kept."""
         made = replace(self, starts=self.starts[:starts])
         vars(made).update(
+            growths=self.growths,
+            even=self.even[:starts],
+            _served=self._served[:starts],
             _cold=self._cold[:starts],
             _counted=self._counted[:starts],
             _slices={metric: slices[:starts] for metric, slices in self._slices.items()},
@@ -230,7 +282,7 @@ class Duet:
         """The reasons to doubt the comparison."""
         ratios = [ratio for metric in self.metrics if (ratio := self.ratio(metric)) is not None]
         seen = SeenDuet(
-            self.starts,
+            self.even,
             self.names,
             self.target,
             self.failed,
@@ -245,13 +297,26 @@ class Duet:
             unsettled=self.unsettled,
             left_out=self.left_out,
             to_come=self._to_come,
+            growths=self.growths,
+            served=self._served_in_all,
+            writes=self.writes,
         )
         return judge_duet(seen)
+
+    @property
+    def _served_in_all(self) -> tuple[float, float]:
+        """How many requests the processes of the baseline and of the server had served at the end, on average."""
+        of_starts = [in_all(start, counts) for start, counts in zip(self.starts, self._served, strict=True)]
+        first, second = (float(np.mean([start[at] for start in of_starts])) for at in (BASELINE, self.target))
+        return first, second
 
     @property
     def unsettled(self) -> str:
         """Why the ratio may yet move, which widens its interval; empty if the servers were warm."""
         cold = sum(course.cold is not None for course in self._courses)
+        if self._grows:
+            lopsided = any(self._lopsided[metric] > LOPSIDED for metric in self.metrics)
+            return MOVES_AS_IT_SERVES if cold or self._to_come or lopsided else ""
         if cold:
             return f"in {cold} of {len(self.starts)} starts the servers were not warm"
         return "the servers were not warm: their ratio still moved while it was measured" if self._to_come else ""
@@ -271,7 +336,7 @@ class Duet:
                 are_cold=cold,
                 saturates=self.saturates,
             )
-            for start, blocks, cold in zip(self.starts, self._counted, self._cold, strict=True)
+            for start, blocks, cold in zip(self.even, self._counted, self._cold, strict=True)
         ]
 
     @property
@@ -302,6 +367,11 @@ class Duet:
     def failing(self) -> str | None:
         """The server that failed too many requests for any comparison, and why; None if neither did."""
         return failing(self.starts, self.names, self.target)
+
+
+LOPSIDED = 0.005
+"""Of the logarithm of a ratio: what equal counts change less is not worth a word."""
+MOVES_AS_IT_SERVES = "the servers get slower as they serve, and their ratio depends on how much they have served"
 
 
 def _insecure(cell: Cell) -> bool:
@@ -339,6 +409,7 @@ def duets_of(run: Run) -> Duets:
                 cores=cores,
                 keeps=baseline.load.shape.requests_per_connection is None,
                 insecure=_insecure(baseline) or _insecure(plan.cells[cell_id]),
+                writes=baseline.scenario.writes,
             )
     return duets
 
@@ -400,8 +471,13 @@ def _slices(metric: Metric, start: DuetRecording, blocks: Sequence[DuetBlock]) -
     """The slices of a start's blocks; None if a server has no value."""
     traffic = traffic_of(start)
     slices = [slice_ for block in blocks for slice_ in block.slices]
+    whose = processes(start)
     known = [
-        (slice_.target, math.log(value), before is not None and before.target == slice_.target and not start.places)
+        (
+            slice_.target,
+            math.log(value),
+            before is not None and whose[before.target] == whose[slice_.target] and not start.places,
+        )
         for before, slice_ in zip((None, *slices), slices, strict=False)
         if (value := _OF_SLICE[metric](slice_))
     ]

@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from redline.findings.growth import explains as is_growth
+from redline.findings.growth import growth_of
 from redline.findings.rules import ALL_BUT_COUNTS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES
 from redline.model import Cell, Closed, Grade, Traffic
@@ -180,7 +182,9 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation
     found = levels(apart.speeds, LEAST_STEP)
     if len(found) > 1 and explains(found, apart.speeds):
         yield _levels(apart, found)
-    elif change := trend(np.exp(seen.speeds) if closed else np.exp(-seen.speeds), TREND_P):
+    elif (change := trend(np.exp(seen.speeds) if closed else np.exp(-seen.speeds), TREND_P)) and not (
+        (change < 0) is closed and is_growth(growth_of(trial), change)
+    ):
         message = (
             f"The {seen.name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from "
             f"interval to interval: it was not steady."
