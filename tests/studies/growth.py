@@ -3,8 +3,8 @@
     python -m tests.studies.growth [SEEDS]
 
 Of duets, the cost of a request in a block scatters by 1% on a quiet machine. On a core shared with others its logarithm
-scatters by 18% from slice to slice of 10 ms with a correlation of .9, and a block is the mean of two. Of trials, the cost
-in a tenth of the measurement scatters by 1%, or by 3% with neighbours alike (.7).
+scatters by 18% from slice to slice of 10 ms with a correlation of .9, and a block is the mean of two. Of trials, the
+cost in a tenth of the measurement scatters by 1%, or by 3% with neighbours alike (.7).
 """
 
 import sys

@@ -1,21 +1,21 @@
 """Compare a server with its baseline over fresh starts of duets, with the reasons for doubt. Pure."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from redline.analysis.results import too_few_for
+from redline.analysis.slices import OF_SLICE, slices_in, slices_of
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
-from redline.findings.served import Counts, Growths, at_equal_counts, growths, in_all, processes, served
+from redline.findings.inherited import Inherited, inherited
+from redline.findings.served import Counts, Growths, at_equal_counts, growths, in_all, served
 from redline.findings.starts import (
     BASELINE,
     COMPARED,
     counted,
-    cpu_unknown,
     failing,
     is_whole,
     measured,
@@ -28,7 +28,6 @@ from redline.model import (
     Comparison,
     DuetBlock,
     DuetRecording,
-    DuetSlice,
     Finding,
     Metric,
     Run,
@@ -45,8 +44,8 @@ class Duet:
 
     `names` are those of the baseline and the server. `failed` says why other starts are lost. `saturates`: the
     servers set the rate. `detects`: the warm-up should end when the servers are warm. `cores` is the number of cores
-    per server; 0 if not known. `keeps`: the load keeps its connections for all requests. `writes` names the requests that
-    may change the servers.
+    per server; 0 if not known. `keeps`: the load keeps its connections for all requests. `writes` names the requests
+    that may change the servers. `inherited`: requests of other duets in the same starts have changed them before.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -59,6 +58,7 @@ class Duet:
     keeps: bool = True
     insecure: bool = False
     writes: tuple[str, ...] = ()
+    inherited: Inherited | None = None
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -68,11 +68,11 @@ class Duet:
     def ratio(self, metric: Metric) -> LogRatio | None:
         """The ratio of the server to both copies of the baseline; None if no start has the metric.
 
-        If servers were not warm, its interval allows for how far the ratio may yet move. If they get slower as they serve,
-        it is the ratio after equal numbers of requests, and the interval allows for half of what that changes.
+        If servers were not warm, its interval allows for how far the ratio may yet move. If they get slower as they
+        serve, it is the ratio after equal numbers of requests, and the interval allows for half of what that changes.
         """
         ratio = self._contrast(metric, self._against_baseline)
-        return ratio and replace(ratio, bias=self._to_come + self._lopsided.get(metric, 0.0) / 2)
+        return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
 
     def of_request(self, at: int, q: float) -> LogRatio | None:
         """The ratio of a request's response time at a quantile (0 to 1) to both copies of the baseline.
@@ -93,7 +93,7 @@ class Duet:
         silent = [
             name
             for name, at in zip(self.names, (BASELINE, self.target), strict=True)
-            if not any(slice_.completed for start in self.counting for slice_ in _slices_of(start, at))
+            if not any(slice_.completed for start in self.counting for slice_ in slices_of(start, at))
         ]
         if silent:
             return f"{' and '.join(silent)} gave no right answer in the slices that were measured"
@@ -166,7 +166,7 @@ class Duet:
 
         A percentile is that of all requests of a start, because a slice has too few.
         """
-        if metric in _OF_SLICE:
+        if metric in OF_SLICE:
             of_starts = [slices.ratio(contrast) if slices else None for slices in self._slices[metric]]
         else:
             q = QUANTILE_OF[metric]
@@ -179,8 +179,8 @@ class Duet:
     @cached_property
     def _slices(self) -> Mapping[Metric, list[Slices | None]]:
         return {
-            metric: [_slices(metric, start, blocks) for start, blocks in zip(self.even, self._counted, strict=True)]
-            for metric in _OF_SLICE
+            metric: [slices_in(metric, start, blocks) for start, blocks in zip(self.even, self._counted, strict=True)]
+            for metric in OF_SLICE
         }
 
     @cached_property
@@ -211,13 +211,18 @@ class Duet:
 
     @cached_property
     def _lopsided(self) -> Mapping[Metric, float]:
-        """How far what the servers had served moves their ratios, as logarithms; empty where costs do not grow with it."""
-        return {metric: self._moved_by_counts(metric) for metric in (_OF_SLICE if self._grows else ())}
+        """How far what the servers had served moves their ratios, as logarithms; empty where costs do not grow."""
+        return {metric: self._moved_by_counts(metric) for metric in (OF_SLICE if self._grows else ())}
+
+    def _by_counts(self, metric: Metric) -> float:
+        """How far what the servers had served may still bias a ratio."""
+        before = self.inherited.bias if self.inherited is not None and metric in OF_SLICE else 0.0
+        return self._lopsided.get(metric, 0.0) / 2 + before
 
     def _moved_by_counts(self, metric: Metric) -> float:
         numbers = [frozenset(block.index for block in blocks) for blocks in self._counted]
         raw = [
-            _slices(metric, start, [block for block in traffic_of(start).blocks if block.index in counted])
+            slices_in(metric, start, [block for block in traffic_of(start).blocks if block.index in counted])
             for start, counted in zip(self.starts, numbers, strict=True)
         ]
         ratios = [slices.ratio(self._against_baseline) if slices else None for slices in raw]
@@ -300,6 +305,7 @@ class Duet:
             growths=self.growths,
             served=self._served_in_all,
             writes=self.writes,
+            inherited=self.inherited,
         )
         return judge_duet(seen)
 
@@ -316,7 +322,11 @@ class Duet:
         cold = sum(course.cold is not None for course in self._courses)
         if self._grows:
             lopsided = any(self._lopsided[metric] > LOPSIDED for metric in self.metrics)
-            return MOVES_AS_IT_SERVES if cold or self._to_come or lopsided else ""
+            rising = [name for name, own in zip(self.names, self.growths, strict=True) if own.any]
+            gets = f"{' and '.join(rising)} {'gets' if len(rising) == 1 else 'get'} slower with what is served"
+            return f"{gets}, and the ratio depends on how much that was" if cold or self._to_come or lopsided else ""
+        if self.inherited is not None and self.inherited.bias > max(LOPSIDED, self._to_come):
+            return self.inherited.said(self.names)
         if cold:
             return f"in {cold} of {len(self.starts)} starts the servers were not warm"
         return "the servers were not warm: their ratio still moved while it was measured" if self._to_come else ""
@@ -371,7 +381,6 @@ class Duet:
 
 LOPSIDED = 0.005
 """Of the logarithm of a ratio: what equal counts change less is not worth a word."""
-MOVES_AS_IT_SERVES = "the servers get slower as they serve, and their ratio depends on how much they have served"
 
 
 def _insecure(cell: Cell) -> bool:
@@ -391,7 +400,7 @@ def duets_of(run: Run) -> Duets:
     for recording in run.duets:
         starts.setdefault(recording.cell_ids, []).append(recording)
     plan, cores = run.manifest.plan, len(run.manifest.environment.server_cpus)
-    duets = {}
+    duets, before = {}, inherited(run)
     for cell_ids, made in starts.items():
         whole = tuple(recording for recording in made if is_whole(recording))
         slugs = [plan.cells[cell_id].variant.slug for cell_id in cell_ids[:-1]]
@@ -410,6 +419,7 @@ def duets_of(run: Run) -> Duets:
                 keeps=baseline.load.shape.requests_per_connection is None,
                 insecure=_insecure(baseline) or _insecure(plan.cells[cell_id]),
                 writes=baseline.scenario.writes,
+                inherited=before.get((cell_id, cell_ids[BASELINE])),
             )
     return duets
 
@@ -459,42 +469,3 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
         findings=duet.findings(),
     )
     return comparison.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(comparison.threshold))
-
-
-def _slices_of(start: DuetRecording, target: int) -> Iterator[DuetSlice]:
-    """Yield the measured slices of a server of a start."""
-    for block in measured(traffic_of(start)):
-        yield from (slice_ for slice_ in block.slices if slice_.target == target)
-
-
-def _slices(metric: Metric, start: DuetRecording, blocks: Sequence[DuetBlock]) -> Slices | None:
-    """The slices of a start's blocks; None if a server has no value."""
-    traffic = traffic_of(start)
-    slices = [slice_ for block in blocks for slice_ in block.slices]
-    whose = processes(start)
-    known = [
-        (
-            slice_.target,
-            math.log(value),
-            before is not None and whose[before.target] == whose[slice_.target] and not start.places,
-        )
-        for before, slice_ in zip((None, *slices), slices, strict=False)
-        if (value := _OF_SLICE[metric](slice_))
-    ]
-    if {server for server, _, _ in known} != set(range(len(traffic.targets))):
-        return None
-    if metric is Metric.CPU_PER_REQUEST and any(cpu_unknown(traffic, at) for at in range(len(traffic.targets))):
-        return None
-    return Slices(*map(np.array, zip(*known, strict=True)))
-
-
-def _cpu_per_request(of: DuetSlice) -> float | None:
-    used = of.cpu_ns[of.target] if of.cpu_ns else None
-    return used / of.completed if used and of.completed else None
-
-
-def _throughput(of: DuetSlice) -> float | None:
-    return of.measured / of.measured_ns if of.measured_ns else None
-
-
-_OF_SLICE = {Metric.CPU_PER_REQUEST: _cpu_per_request, Metric.THROUGHPUT: _throughput}

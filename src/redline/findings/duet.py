@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from redline.findings import cell, failed, hosts, load, machine
+from redline.findings.inherited import Inherited
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
 from redline.findings.served import Growths
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
@@ -30,7 +31,8 @@ class SeenDuet:
     certificate was not checked. `contrast` weights the servers. Logarithms: `control`, the baseline over itself;
     `ratios`, of the metrics that a duet compares well; `cpu`, of CPU per request by start; `to_come`, how far the ratio
     may yet move, and `unsettled` why. `left_out` counts cold starts that are left out because enough others are warm.
-    `growths` of the costs of both, which had `served` so many requests at the end; `writes`: what may change them.
+    `growths` of the costs of both, which had `served` so many requests at the end; `writes`: what may change
+    them, as requests of other duets have that they `inherited`.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -51,6 +53,7 @@ class SeenDuet:
     growths: tuple[Growths, Growths]
     served: tuple[float, float]
     writes: tuple[str, ...]
+    inherited: Inherited | None
 
     @property
     def cell_id(self) -> str:

@@ -32,14 +32,15 @@ UNEVEN = 1.1
 )
 def slows_as_it_serves(cell: Cell, trial: Trial) -> Observation | None:
     """How much more CPU time a request takes at the end of the measurement than at its beginning, if it rises all along
-    (Kendall's test, p < 0.001): per 1,000 requests, by a Theil-Sen line over what was served. In a duet over all starts,
-    of wall time where CPU time is not known, and at most **warn**; the ratio is that after equal numbers of requests.
+    (Kendall's test, p < 0.001), by a Theil-Sen line over what was served. In a duet over all starts, of wall time where
+    CPU time is not known, at most **warn**: its ratio is that after equal numbers of requests. Also of requests that
+    others, such as a mix that writes, made dearer before.
 
     State that grows by requests (rows, sessions, a log, a cache without a limit) makes each answer dearer, so the level
     depends on how long it was measured. A warm-up makes it worse. It may also grow by time: one load cannot tell.
 
-    Advice: Start the server anew before each measurement, and compare after equal numbers of requests (`--requests`).
-    More time does not help. Look for what grows.
+    Advice: Start the server anew before each measurement, and measure over a fixed number of requests (`count` of a
+    load) or for less time: more time makes it worse. Look for what grows.
     """
     found = growth_of(trial)
     if found is None or cell.load.changes:
@@ -54,6 +55,13 @@ def slows_in_a_duet(duet: SeenDuet) -> Observation | None:
     """How the servers of a duet get slower as they serve."""
     known = [(name, own.any, own.cpu is None) for name, own in zip(duet.names, duet.growths, strict=True)]
     rising = [(name, found, by_wall) for name, found, by_wall in known if found is not None]
+    if not rising and duet.inherited is not None:
+        bias = math.expm1(duet.inherited.bias)
+        said = duet.inherited.said(duet.names)
+        message = (
+            f"{said[0].upper()}{said[1:]}: that may be {percent(bias)} of the ratio, which the interval allows for."
+        )
+        return Observation(bias, message, at_most=Grade.WARN)
     if not rising:
         return None
     said = [

@@ -29,7 +29,7 @@ LEAST_COST = 0.1
 
 @dataclass(frozen=True)
 class Served:
-    """What a server had served, and what a request cost it then, at points of a start in their order. Costs exceed 0."""
+    """What a server had served, and what a request cost then, at points of a start in order. Costs are positive."""
 
     served: Floats
     costs: Floats
@@ -49,7 +49,7 @@ class Served:
 class Growth:
     """The line of a request's cost: `first` before anything was served, and `per_request` more for all that was.
 
-    `share` is the rise over what was measured of a start, of the cost at its beginning; `requests` were served meanwhile.
+    `share` is the rise over what was measured of a start, of the cost at its beginning; `requests` were served then.
     `usual` is the median cost.
     """
 
