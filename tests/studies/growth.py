@@ -1,6 +1,7 @@
 """How often a server is said to get slower as it serves: one that does not, and one that does.
 
     python -m tests.studies.growth [SEEDS]
+    python -m tests.studies.growth pairs [SEEDS]
 
 Of duets, the cost of a request in a block scatters by 1% on a quiet machine. On a core shared with others its logarithm
 scatters by 18% from slice to slice of 10 ms with a correlation of .9, and a block is the mean of two. Of trials, the
@@ -8,6 +9,7 @@ cost in a tenth of the measurement scatters by 1%, or by 3% with neighbours alik
 """
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +17,8 @@ import numpy as np
 from redline.findings.rules import TREND_P
 from redline.stats.growth import Served, growth
 from redline.stats.samples import Floats
+from tests.fakes.compared import compared_starts
+from tests.fakes.growing import Growing, growing_duet
 
 BLOCK_NS = 40_000_000
 REQUESTS = 100_000.0
@@ -72,5 +76,22 @@ def main(seeds: int) -> None:
         print(f"{'trial, ' + name:44}" + "".join(f"{share:8.1%}" for share in shares), flush=True)
 
 
+def pairs(seeds: int) -> None:
+    """Print the verdicts on running servers that get dearer over the requests of a start, equal ones and a dearer B."""
+    for by in (0.1, 0.3, 1.0):
+        for more in (0.0, 0.1):
+            for balanced in (True, False):
+                verdicts = Counter[str]()
+                servers = Growing(1.0, by / 300_000), Growing(1.0 + more, by / 300_000)
+                for seed in range(seeds):
+                    found = compared_starts([growing_duet(seed, servers, balanced=balanced)], detects=True)
+                    verdicts[str(found.verdict)] += 1
+                print(f"{by:5.0%} {more:5.0%} {'shared' if balanced else 'twice':8} {dict(verdicts)}", flush=True)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    match sys.argv[1:]:
+        case ["pairs", *rest]:
+            pairs(int(rest[0]) if rest else 20)
+        case rest:
+            main(int(rest[0]) if rest else 1000)

@@ -8,6 +8,7 @@ import numpy as np
 from redline.findings.duet import SeenDuet
 from redline.findings.rules import ALL_BUT_COUNTS, TIME_DEPENDENT, TREND_P, Observation, Rule
 from redline.findings.warm_duet import reach
+from redline.findings.warming import KEPT_UP
 from redline.model import Cell, Closed, Grade, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -23,6 +24,7 @@ UNEVEN = 1.1
 @Rule(
     "slows-as-it-serves",
     when="answers",
+    probes="all",
     note=0.02,
     warn=0.10,
     invalid=1.0,
@@ -57,10 +59,8 @@ def slows_in_a_duet(duet: SeenDuet) -> Observation | None:
     rising = [(name, found, by_wall) for name, found, by_wall in known if found is not None]
     if not rising and duet.inherited is not None:
         bias = math.expm1(duet.inherited.bias)
-        said = duet.inherited.said(duet.names)
-        message = (
-            f"{said[0].upper()}{said[1:]}: that may be {percent(bias)} of the ratio, which the interval allows for."
-        )
+        changed = duet.inherited.said(duet.names)
+        message = f"{changed[0].upper()}{changed[1:]}: that may be {percent(bias)} of the ratio, as the interval says."
         return Observation(bias, message, at_most=Grade.WARN)
     if not rising:
         return None
@@ -101,9 +101,12 @@ def _because(writes: Sequence[str]) -> str:
 
 
 def growth_of(trial: Trial) -> Growth | None:
-    """How the CPU time of a request grows with what the server has served in a trial; None if not, or not known."""
+    """How the CPU time of a request grows with what the server has served in a trial; None if not, or not known.
+
+    A backlog that grows makes requests dearer as well: nothing is known of a server that does not keep up.
+    """
     traffic = trial.traffic
-    if traffic is None or traffic.ended != "complete":
+    if traffic is None or traffic.ended != "complete" or traffic.counts.completed < KEPT_UP * traffic.counts.due:
         return None
     points = _points(trial, traffic)
     return growth([points], TREND_P) if points is not None else None

@@ -41,9 +41,9 @@ def inherited(run: Run) -> Mapping[tuple[str, str], Inherited]:
     for recording in run.duets:
         groups.setdefault(recording.cell_ids, []).append(recording)
     same: dict[Ids, list[_Duets]] = {}
-    for ids, made in groups.items():
+    for ids, starts in groups.items():
         servers = tuple(cells[cell_id].variant.slug for cell_id in ids)
-        same.setdefault(servers, []).append(_Duets(ids, cells[ids[BASELINE]].scenario, tuple(made)))
+        same.setdefault(servers, []).append(_Duets(ids, cells[ids[BASELINE]].scenario, tuple(starts)))
     found: dict[tuple[str, str], Inherited] = {}
     for alike in same.values():
         if len(alike) < 2 or not any(duets.scenario.writes for duets in alike):

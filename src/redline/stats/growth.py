@@ -19,7 +19,7 @@ from redline.stats.series import slope
 STRETCHES = 10
 """The most stretches of a start."""
 FEWEST_STRETCHES = 4
-SHORTEST_NS = 300_000_000
+SHORTEST_NS = 200_000_000
 """The shortest stretch: blocks within it are alike on a machine that is shared, which would look like a trend."""
 LEAST_GROWTH = 0.02
 """Share by which the cost rises over what is measured: less is not said, and changes no ratio."""

@@ -47,6 +47,8 @@ class Connection(asyncio.Protocol):
 async def serve(port: int, server: Growing) -> None:
     """Answer until killed."""
     listener = await asyncio.get_running_loop().create_server(lambda: Connection(server), "127.0.0.1", port)
+    sys.stdout.write("listening\n")
+    sys.stdout.flush()
     await listener.serve_forever()
 
 
