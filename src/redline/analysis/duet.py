@@ -380,7 +380,7 @@ class Duet:
 
 
 LOPSIDED = 0.005
-"""Of the logarithm of a ratio: what equal counts change less is not worth a word."""
+"""The least change of a logarithm by equal counts that is worth a word."""
 
 
 def _insecure(cell: Cell) -> bool:

@@ -15,7 +15,7 @@ from redline.stats import Trial
 from redline.stats.growth import Growth, Served, growth
 
 POINTS = 10
-"""Of a trial: tenths of its measurement."""
+"""The stretches of a trial: tenths of its measurement."""
 MOST_WRITES_NAMED = 3
 UNEVEN = 1.1
 """Servers that served this many times the requests of the other had not served alike."""

@@ -14,7 +14,7 @@ from redline.model import DuetBlock, DuetRecording, DuetSlice
 from redline.stats.growth import Growth, Served, growth
 
 Counts = list[list[float]]
-"""By block and slice: how many requests the slice's server had served by its middle."""
+"""How many requests a slice's server had served by its middle, by block and slice."""
 
 
 def processes(start: DuetRecording) -> tuple[int, ...]:
@@ -63,7 +63,7 @@ class Growths:
 
     @property
     def any(self) -> Growth | None:
-        """That of CPU time, or else that of wall time."""
+        """The growth of CPU time, or else that of wall time."""
         return self.cpu or self.wall
 
 
@@ -129,32 +129,20 @@ def at_equal_counts(start: DuetRecording, counts: Counts, of: Mapping[int, Growt
     if not by_process:
         return start
     common = float(np.mean([np.mean(own) for own in by_process.values()]))
-    blocks = tuple(
-        block.model_copy(
-            update={
-                "slices": tuple(
-                    _moved(slice_, at, common, of[slice_.target]) if slice_.target in of else slice_
-                    for slice_, at in zip(block.slices, of_block, strict=True)
-                )
-            }
+    blocks = [
+        block.with_slices(
+            _moved(slice_, at, common, of[slice_.target]) if slice_.target in of else slice_
+            for slice_, at in zip(block.slices, of_block, strict=True)
         )
         for block, of_block in zip(start.traffic.blocks, counts, strict=True)
-    )
-    return start.model_copy(update={"traffic": start.traffic.model_copy(update={"blocks": blocks})})
+    ]
+    return start.with_blocks(blocks)
 
 
 def _moved(slice_: DuetSlice, at: float, common: float, of: Growths) -> DuetSlice:
     """The slice with the times that it would have taken after `common` requests."""
-    update: dict[str, object] = {}
-    if of.cpu is not None and slice_.cpu_ns:
-        factor = _factor(of.cpu, at, common)
-        update["cpu_ns"] = tuple(
-            None if used is None else round(used * factor) if target == slice_.target else used
-            for target, used in enumerate(slice_.cpu_ns)
-        )
-    if of.wall is not None:
-        update["measured_ns"] = round(slice_.measured_ns * _factor(of.wall, at, common))
-    return slice_.model_copy(update=update)
+    cpu, wall = (1.0 if line is None else _factor(line, at, common) for line in (of.cpu, of.wall))
+    return slice_.taking(cpu, wall)
 
 
 def _factor(of: Growth, at: float, common: float) -> float:
