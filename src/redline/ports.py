@@ -292,6 +292,7 @@ class DuetDrive:
     `pids` are the processes by server, the server of `drive` first; empty for a server that Redline did not start. A
     slice takes `slice_ns`, up to `longest_slice_ns` for slow servers; its first `guard_ns` are not measured. If
     `parallel`, all servers are loaded at the same time by `workers` on separate CPUs, in order in the drive's `cpus`.
+    If `last_is_first`, the last server is the first once more, and shares its slices: all serve for as long.
     """
 
     drive: Drive
@@ -301,6 +302,7 @@ class DuetDrive:
     longest_slice_ns: int
     guard_ns: int
     parallel: bool = False
+    last_is_first: bool = False
     on_block: Callable[[DuetBlock], None] = field(default=lambda _block: None)
 
 

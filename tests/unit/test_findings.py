@@ -114,7 +114,7 @@ def test_a_good_trial_is_left_alone(cell: Cell, seed: int) -> None:
         (CLOSED, {"outcomes": {"unexpected_body": 1}}, {"wrong-answers": Grade.INVALID}),
         (CLOSED, {"outcomes": {"malformed": 1}}, {"wrong-answers": Grade.INVALID}),
         (CLOSED, {"trend": 0.3}, {"unsteady": Grade.WARN}),
-        (CLOSED, {"trend": -0.3}, {"unsteady": Grade.WARN}),
+        (CLOSED, {"trend": -0.3}, {"slows-as-it-serves": Grade.WARN}),
         (CLOSED, {"trend": 0.8}, {"unsteady": Grade.INVALID}),
         (OPEN, {"trend": 0.8}, {"unsteady": Grade.WARN}),
         (CLOSED, {"littles_law": 0.92}, {"littles-law": Grade.WARN}),

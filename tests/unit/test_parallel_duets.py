@@ -11,7 +11,7 @@ from redline.cli import experiment
 from redline.cli.command_line import CheckFlags, RunFlags
 from redline.cli.commands import check, run
 from redline.errors import UsageError
-from redline.model import DuetRecording
+from redline.model import DuetRecording, ServerFacts
 from redline.plugins.drivers.protocol import duet_job
 from redline.plugins.machine import place
 from redline.ports import Placement
@@ -19,7 +19,7 @@ from redline.running.duet import DuetStart, run_start
 from redline.running.parallel import check_cores, sides
 from redline.running.record import Tools
 from redline.suite import draw_places, expected_length_ns, with_rounds
-from tests.fakes.plugins import FakeDriver, FakeLauncher
+from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeServer
 from tests.unit.test_duets_in_runs import TEXT, plan_of
 
 PARALLEL = TEXT.replace("design: duet", "design: parallel-duet")
@@ -102,6 +102,20 @@ def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -
     assert duet_job(asked)["duet"]["parallel"] is True
     assert recording.places == planned.places
     assert DuetRecording.model_validate_json(recording.model_dump_json()) == recording
+
+
+@pytest.mark.parametrize("facts", [FACTS, None], ids=["started", "running already"])
+@pytest.mark.parametrize("text", [TEXT, PARALLEL], ids=["in turn", "parallel"])
+def test_a_server_that_is_its_own_control_shares_its_slices(
+    tmp_path: Path, facts: ServerFacts | None, text: str
+) -> None:
+    plan, driver = plan_of(tmp_path, text), FakeDriver([])
+    placement = dataclasses.replace(place(cores(13)), cores=cores(13))
+    launcher = FakeLauncher([], FakeServer(facts=facts))
+    start = DuetStart(plan.duets[:1], plan.cells, logs=lambda _duet: tmp_path)
+    assert list(run_start(start, Tools(launcher, driver, lambda _server: (), placement)))
+    shares = facts is None and text == TEXT
+    assert duet_job(driver.duets[0])["duet"].get("last_is_first", False) is shares
 
 
 def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: Path) -> None:

@@ -1,20 +1,21 @@
 """Compare a server with its baseline over fresh starts of duets, with the reasons for doubt. Pure."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from redline.analysis.results import too_few_for
+from redline.analysis.slices import OF_SLICE, slices_in, slices_of
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
+from redline.findings.inherited import Inherited, inherited
+from redline.findings.served import Counts, Growths, at_equal_counts, growths, in_all, served
 from redline.findings.starts import (
     BASELINE,
     COMPARED,
     counted,
-    cpu_unknown,
     failing,
     is_whole,
     measured,
@@ -28,7 +29,6 @@ from redline.model import (
     Comparison,
     DuetBlock,
     DuetRecording,
-    DuetSlice,
     Finding,
     Histogram,
     Metric,
@@ -46,7 +46,8 @@ class Duet:
 
     `names` are those of the baseline and the server. `failed` says why other starts are lost. `saturates`: the
     servers set the rate. `detects`: the warm-up should end when the servers are warm. `cores` is the number of cores
-    per server; 0 if not known. `keeps`: the load keeps its connections for all requests.
+    per server; 0 if not known. `keeps`: the load keeps its connections for all requests. `writes` names the requests
+    that may change the servers. `inherited`: requests of other duets in the same starts have changed them before.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -58,6 +59,8 @@ class Duet:
     cores: int = 0
     keeps: bool = True
     insecure: bool = False
+    writes: tuple[str, ...] = ()
+    inherited: Inherited | None = None
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -67,10 +70,11 @@ class Duet:
     def ratio(self, metric: Metric) -> LogRatio | None:
         """The ratio of the server to both copies of the baseline; None if no start has the metric.
 
-        If servers were not warm, its interval allows for how far the ratio may yet move.
+        If servers were not warm, its interval allows for how far the ratio may yet move. If they get slower as they
+        serve, it is the ratio after equal numbers of requests, and the interval allows for half of what that changes.
         """
         ratio = self._contrast(metric, self._against_baseline)
-        return ratio and replace(ratio, bias=self._to_come)
+        return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
 
     @cached_property
     def _gaps(self) -> dict[Metric, str]:
@@ -115,7 +119,7 @@ class Duet:
         silent = [
             name
             for name, at in zip(self.names, (BASELINE, self.target), strict=True)
-            if not any(slice_.completed for start in self.counting for slice_ in _slices_of(start, at))
+            if not any(slice_.completed for start in self.counting for slice_ in slices_of(start, at))
         ]
         if silent:
             return f"{' and '.join(silent)} gave no right answer in the slices that were measured"
@@ -175,7 +179,10 @@ class Duet:
         return len(traffic_of(self.starts[0]).targets)
 
     def _contrast(self, metric: Metric, contrast: Floats) -> LogRatio | None:
-        of_starts = zip(self._of_starts(metric, contrast), self.starts, strict=True)
+        return self._over_starts(self._of_starts(metric, contrast))
+
+    def _over_starts(self, ratios: Sequence[StartRatio | None]) -> LogRatio | None:
+        of_starts = zip(ratios, self.starts, strict=True)
         known = [(ratio, start.host) for ratio, start in of_starts if ratio is not None]
         hosts = [host for _, host in known if host]
         return over_starts([ratio for ratio, _ in known], hosts) if known else None
@@ -185,7 +192,7 @@ class Duet:
 
         A percentile is that of all requests of a start, because a slice has too few.
         """
-        if metric in _OF_SLICE:
+        if metric in OF_SLICE:
             of_starts = [slices.ratio(contrast) if slices else None for slices in self._slices[metric]]
         else:
             q = QUANTILE_OF[metric]
@@ -198,13 +205,60 @@ class Duet:
     @cached_property
     def _slices(self) -> Mapping[Metric, list[Slices | None]]:
         return {
-            metric: [_slices(metric, start, blocks) for start, blocks in zip(self.starts, self._counted, strict=True)]
-            for metric in _OF_SLICE
+            metric: [slices_in(metric, start, blocks) for start, blocks in zip(self.even, self._counted, strict=True)]
+            for metric in OF_SLICE
         }
 
     @cached_property
+    def _served(self) -> list[Counts]:
+        return served(self.starts)
+
+    @cached_property
+    def growths(self) -> tuple[Growths, Growths]:
+        """How the costs of the baseline and of the server grow with what they have served."""
+        places = ((BASELINE, self._servers - 1), (self.target,))
+        first, second = (growths(self.starts, self._served, own) for own in places)
+        return first, second
+
+    @property
+    def _grows(self) -> bool:
+        return any(own.any for own in self.growths)
+
+    @cached_property
+    def even(self) -> tuple[DuetRecording, ...]:
+        """The starts as if the servers had served as many requests in every slice, where that changes their costs."""
+        if not self._grows:
+            return self.starts
+        first, second = self.growths
+        of = {BASELINE: first, self._servers - 1: first, self.target: second}
+        return tuple(
+            at_equal_counts(start, counts, of) for start, counts in zip(self.starts, self._served, strict=True)
+        )
+
+    @cached_property
+    def _lopsided(self) -> Mapping[Metric, float]:
+        """How far what the servers had served moves their ratios, as logarithms; empty where costs do not grow."""
+        return {metric: self._moved_by_counts(metric) for metric in (OF_SLICE if self._grows else ())}
+
+    def _by_counts(self, metric: Metric) -> float:
+        """How far what the servers had served may still bias a ratio."""
+        before = self.inherited.bias if self.inherited is not None and metric in OF_SLICE else 0.0
+        return self._lopsided.get(metric, 0.0) / 2 + before
+
+    def _moved_by_counts(self, metric: Metric) -> float:
+        numbers = [frozenset(block.index for block in blocks) for blocks in self._counted]
+        raw = [
+            slices_in(metric, start, [block for block in traffic_of(start).blocks if block.index in counted])
+            for start, counted in zip(self.starts, numbers, strict=True)
+        ]
+        ratios = [slices.ratio(self._against_baseline) if slices else None for slices in raw]
+        measured = [None if out else ratio for ratio, out in zip(ratios, self._left_out, strict=True)]
+        uneven, even = self._over_starts(measured), self._contrast(metric, self._against_baseline)
+        return abs(uneven.value - even.value) if uneven and even else 0.0
+
+    @cached_property
     def _cold(self) -> list[bool]:
-        return [self._was_cold(start) for start in self.starts]
+        return [self._was_cold(start) for start in self.even]
 
     @property
     def counting(self) -> list[DuetRecording]:
@@ -232,7 +286,7 @@ class Duet:
             counted(traffic_of(start), after_mix=start.after_mix)
             if self.detects and not cold
             else measured(traffic_of(start))
-            for start, cold in zip(self.starts, self._cold, strict=True)
+            for start, cold in zip(self.even, self._cold, strict=True)
         ]
 
     @property
@@ -245,6 +299,9 @@ class Duet:
         """The comparison as it was after so many starts, at least one; what is known of each start is kept."""
         made = replace(self, starts=self.starts[:starts])
         vars(made).update(
+            growths=self.growths,
+            even=self.even[:starts],
+            _served=self._served[:starts],
             _cold=self._cold[:starts],
             _counted=self._counted[:starts],
             _slices={metric: slices[:starts] for metric, slices in self._slices.items()},
@@ -256,7 +313,7 @@ class Duet:
         """The reasons to doubt the comparison."""
         ratios = [ratio for metric in self.metrics if (ratio := self.ratio(metric)) is not None]
         seen = SeenDuet(
-            self.starts,
+            self.even,
             self.names,
             self.target,
             self.failed,
@@ -271,13 +328,31 @@ class Duet:
             unsettled=self.unsettled,
             left_out=self.left_out,
             to_come=self._to_come,
+            growths=self.growths,
+            served=self._served_in_all,
+            writes=self.writes,
+            inherited=self.inherited,
         )
         return judge_duet(seen)
+
+    @property
+    def _served_in_all(self) -> tuple[float, float]:
+        """How many requests the processes of the baseline and of the server had served at the end, on average."""
+        of_starts = [in_all(start, counts) for start, counts in zip(self.starts, self._served, strict=True)]
+        first, second = (float(np.mean([start[at] for start in of_starts])) for at in (BASELINE, self.target))
+        return first, second
 
     @property
     def unsettled(self) -> str:
         """Why the ratio may yet move, which widens its interval; empty if the servers were warm."""
         cold = sum(course.cold is not None for course in self._courses)
+        if self._grows:
+            lopsided = any(self._lopsided[metric] > LOPSIDED for metric in self.metrics)
+            rising = [name for name, own in zip(self.names, self.growths, strict=True) if own.any]
+            gets = f"{' and '.join(rising)} {'gets' if len(rising) == 1 else 'get'} slower with what is served"
+            return f"{gets}, and the ratio depends on how much that was" if cold or self._to_come or lopsided else ""
+        if self.inherited is not None and self.inherited.bias > max(LOPSIDED, self._to_come):
+            return self.inherited.said(self.names)
         if cold:
             return f"in {cold} of {len(self.starts)} starts the servers were not warm"
         return "the servers were not warm: their ratio still moved while it was measured" if self._to_come else ""
@@ -297,7 +372,7 @@ class Duet:
                 are_cold=cold,
                 saturates=self.saturates,
             )
-            for start, blocks, cold in zip(self.starts, self._counted, self._cold, strict=True)
+            for start, blocks, cold in zip(self.even, self._counted, self._cold, strict=True)
         ]
 
     @property
@@ -330,6 +405,10 @@ class Duet:
         return failing(self.starts, self.names, self.target)
 
 
+LOPSIDED = 0.005
+"""The least change of a logarithm by equal counts that is worth a word."""
+
+
 def _insecure(cell: Cell) -> bool:
     return cell.variant.tls is not None and cell.variant.tls.insecure
 
@@ -347,7 +426,7 @@ def duets_of(run: Run) -> Duets:
     for recording in run.duets:
         starts.setdefault(recording.cell_ids, []).append(recording)
     plan, cores = run.manifest.plan, len(run.manifest.environment.server_cpus)
-    duets = {}
+    duets, before = {}, inherited(run)
     for cell_ids, made in starts.items():
         whole = tuple(recording for recording in made if is_whole(recording))
         slugs = [plan.cells[cell_id].variant.slug for cell_id in cell_ids[:-1]]
@@ -365,6 +444,8 @@ def duets_of(run: Run) -> Duets:
                 cores=cores,
                 keeps=baseline.load.shape.requests_per_connection is None,
                 insecure=_insecure(baseline) or _insecure(plan.cells[cell_id]),
+                writes=baseline.scenario.writes,
+                inherited=before.get((cell_id, cell_ids[BASELINE])),
             )
     return duets
 
@@ -414,37 +495,3 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
         findings=duet.findings(),
     )
     return comparison.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(comparison.threshold))
-
-
-def _slices_of(start: DuetRecording, target: int) -> Iterator[DuetSlice]:
-    """Yield the measured slices of a server of a start."""
-    for block in measured(traffic_of(start)):
-        yield from (slice_ for slice_ in block.slices if slice_.target == target)
-
-
-def _slices(metric: Metric, start: DuetRecording, blocks: Sequence[DuetBlock]) -> Slices | None:
-    """The slices of a start's blocks; None if a server has no value."""
-    traffic = traffic_of(start)
-    slices = [slice_ for block in blocks for slice_ in block.slices]
-    known = [
-        (slice_.target, math.log(value), before is not None and before.target == slice_.target and not start.places)
-        for before, slice_ in zip((None, *slices), slices, strict=False)
-        if (value := _OF_SLICE[metric](slice_))
-    ]
-    if {server for server, _, _ in known} != set(range(len(traffic.targets))):
-        return None
-    if metric is Metric.CPU_PER_REQUEST and any(cpu_unknown(traffic, at) for at in range(len(traffic.targets))):
-        return None
-    return Slices(*map(np.array, zip(*known, strict=True)))
-
-
-def _cpu_per_request(of: DuetSlice) -> float | None:
-    used = of.cpu_ns[of.target] if of.cpu_ns else None
-    return used / of.completed if used and of.completed else None
-
-
-def _throughput(of: DuetSlice) -> float | None:
-    return of.measured / of.measured_ns if of.measured_ns else None
-
-
-_OF_SLICE = {Metric.CPU_PER_REQUEST: _cpu_per_request, Metric.THROUGHPUT: _throughput}

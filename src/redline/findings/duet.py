@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from redline.findings import cell, failed, hosts, load, machine
+from redline.findings.inherited import Inherited
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
+from redline.findings.served import Growths
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
-from redline.findings.warm_duet import cost_of
+from redline.findings.warm_duet import cost_of, reach
 from redline.model import FEWEST_TRIALS, Counts, DuetRecording, DuetSlice, DuetTraffic, Grade, Histogram
 from redline.quantities import duration, percent
 from redline.stats.builds import differing
@@ -29,6 +31,8 @@ class SeenDuet:
     certificate was not checked. `contrast` weights the servers. Logarithms: `control`, the baseline over itself;
     `ratios`, of the metrics that a duet compares well; `cpu`, of CPU per request by start; `to_come`, how far the ratio
     may yet move, and `unsettled` why. `left_out` counts cold starts that are left out because enough others are warm.
+    `growths` of the costs of both, which had `served` so many requests at the end; `writes`: what may change
+    them, as requests of other duets have that they `inherited`.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -46,6 +50,10 @@ class SeenDuet:
     unsettled: str
     left_out: int
     to_come: float
+    growths: tuple[Growths, Growths]
+    served: tuple[float, float]
+    writes: tuple[str, ...]
+    inherited: Inherited | None
 
     @property
     def cell_id(self) -> str:
@@ -232,14 +240,9 @@ def cold(duet: SeenDuet) -> Iterator[Observation]:
     if duet.left_out:
         starts = f"In {duet.left_out} of {len(duet.starts)} starts the servers were not warm"
         yield Observation(1.0, f"{starts}: the ratio is that of the others.")
-    if not duet.unsettled:
-        return
-    if math.isfinite(duet.to_come):
-        reach = f"the ratio may yet move by {percent(math.expm1(duet.to_come))}, which the interval allows for"
-    else:
-        reach = "how far the ratio may yet move is not known, so it has no interval"
-    message = f"{duet.unsettled[0].upper()}{duet.unsettled[1:]}: {reach}."
-    yield Observation(1.0, message)
+    if not duet.unsettled or any(own.any for own in duet.growths):
+        return  # what gets slower has a finding of its own
+    yield Observation(1.0, f"{duet.unsettled[0].upper()}{duet.unsettled[1:]}: {reach(duet.to_come)}.")
 
 
 @Rule("rare-costs", when="duet", warn=0.01, biases="rare costs, such as those of a collector, count too little")

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from redline.findings.courses import LEAST_STEP, MEDIAN, RATE, SpeedCourse, course, time_of
+from redline.findings.growth import explains as is_growth
+from redline.findings.growth import growth_of
 from redline.findings.rules import ALL_BUT_COUNTS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
 from redline.findings.stalls import stalled, stalls
 from redline.model import Cell, Closed, Grade, Traffic
@@ -98,7 +100,9 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation
     found = levels(apart.speeds, LEAST_STEP)
     if len(found) > 1 and explains(found, apart.speeds):
         yield _levels(apart, found)
-    elif change := trend(np.exp(seen.speeds) if closed else np.exp(-seen.speeds), TREND_P):
+    elif (change := trend(np.exp(seen.speeds) if closed else np.exp(-seen.speeds), TREND_P)) and not (
+        (change < 0) is closed and is_growth(growth_of(trial), change)
+    ):
         message = (
             f"The {seen.name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from "
             f"interval to interval: it was not steady."

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from redline.findings.growth import growth_of
 from redline.findings.rules import (
     TIME_DEPENDENT,
     TOO_CHEAP,
@@ -67,6 +68,8 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     if seen is None:
         message = "Too few intervals were seen to decide whether it was ever steady."
         return Observation(float(in_vain), message, rule=NEVER_STEADY)
+    if seen.kind in ("never steady", "slowing down") and growth_of(trial) is not None:
+        return None  # it has its own finding, and more time does not help
     if seen.kind == "never steady":
         since = duration(seen.measured_from_ns)
         message = f"It was steady enough to be measured after {since}, and changed again while it was measured."

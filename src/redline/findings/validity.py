@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from redline.findings.growth import slows_as_it_serves
 from redline.findings.load import cut_short, rate_missed, send_lateness
 from redline.findings.over_time import LATENCY_CHANGED, RATE_CHANGED, UNSTEADY
 from redline.findings.table import RULES
@@ -22,7 +23,7 @@ Touched = Mapping[Numbers, Touch]
 """The numbers that are not known as they were measured; the others are."""
 
 
-CHANGES_IN_TIME = frozenset(rule.kind for rule in (UNSTEADY, RATE_CHANGED, LATENCY_CHANGED))
+CHANGES_IN_TIME = frozenset(rule.kind for rule in (UNSTEADY, RATE_CHANGED, LATENCY_CHANGED, slows_as_it_serves))
 """The findings that a number was not the same all the time."""
 
 

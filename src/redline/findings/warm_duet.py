@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from redline.model import DuetBlock, DuetSlice
+from redline.quantities import percent
 from redline.stats.distributions import t_quantile
 from redline.stats.duets import Floats
 
@@ -178,6 +179,13 @@ def still_to_come(courses: Sequence[Course]) -> float:
     of_starts = t_quantile(SURE_OF_STARTS, len(warm) - 1) * between if between else 0.0
     by_chance = max(ROUNDING, SURE * within, of_starts)
     return (cold + (AHEAD * common * len(warm) if common > by_chance else 0.0)) / len(courses)
+
+
+def reach(to_come: float) -> str:
+    """How far a ratio may yet move, by its logarithm, in words."""
+    if math.isfinite(to_come):
+        return f"the ratio may yet move by {percent(math.expm1(to_come))}, which the interval allows for"
+    return "how far the ratio may yet move is not known, so it has no interval"
 
 
 def _log_costs(blocks: Sequence[DuetBlock], cost: Cost) -> Floats:

@@ -1,6 +1,6 @@
 """A duet: several servers alive at once, loaded in short slices in turn. See docs/reference/engine-protocol.md."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -48,13 +48,29 @@ class DuetSlice(Frozen):
     engine_cpu_ns: int
     steal_ns: int | None = None
 
+    def taking(self, cpu: float, wall: float) -> "DuetSlice":
+        """The slice as if its server had taken so many times the CPU time and the measured time."""
+        cpu_ns = tuple(
+            round(used * cpu) if target == self.target and used is not None else used
+            for target, used in enumerate(self.cpu_ns)
+        )
+        return self.model_copy(update={"cpu_ns": cpu_ns, "measured_ns": round(self.measured_ns * wall)})
+
 
 class DuetBlock(Frozen):
-    """Two slices of each target, in the order in which they ran."""
+    """Two slices of each server, in the order in which they ran.
+
+    The control of a server that was already running is the same server: the two have a slice each. Older recordings
+    have two slices of either.
+    """
 
     index: int
     phase: Literal["warmup", "measure"]
     slices: tuple[DuetSlice, ...]
+
+    def with_slices(self, slices: Iterable[DuetSlice]) -> "DuetBlock":
+        """The same block with other slices."""
+        return self.model_copy(update={"slices": tuple(slices)})
 
 
 class TargetTraffic(Frozen):
@@ -200,6 +216,12 @@ class DuetRecording(Frozen):
         failure = Failure.of_unread(why)
         nothing = dict.fromkeys(("servers", "owners", "hosts", "series", "server_series"), ())
         return self.model_copy(update={**nothing, "traffic": None, "failure": failure})
+
+    def with_blocks(self, blocks: Iterable[DuetBlock]) -> "DuetRecording":
+        """The same start with other blocks."""
+        if self.traffic is None:
+            return self
+        return self.model_copy(update={"traffic": self.traffic.model_copy(update={"blocks": tuple(blocks)})})
 
     @property
     def is_complete(self) -> bool:

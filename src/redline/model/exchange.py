@@ -13,6 +13,7 @@ from redline.model.streams import Stream
 from redline.model.template import picked, sent
 
 POINTER = r"^(/([^~]|~[01])*)?$"
+_SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
@@ -186,6 +187,12 @@ class Scenario(Frozen):
     def requests(self) -> tuple[Request, ...]:
         """All requests."""
         return (self.request, *self.others)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The labels of the requests that may change a server: all but those with a safe method (RFC 9110, 9.2.1)."""
+        labelled = zip(self.labels, self.requests, strict=True)
+        return tuple(dict.fromkeys(label for label, request in labelled if request.method not in _SAFE_METHODS))
 
     @property
     def unmeasured(self) -> int:

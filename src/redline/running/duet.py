@@ -275,6 +275,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         longest_slice_ns=LONGEST_SLICE_NS,
         guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
         parallel=bool(planned.places),
+        last_is_first=servers[0].facts is None and not planned.places,
         on_block=seen,
     )
     traffic, failure = None, None

@@ -6,6 +6,9 @@
 //! time of the targets' processes is read before it, and when all is answered: while a process runs, its clock lags by up to
 //! a tick of the kernel.
 //!
+//! Where the last target is the same server as target 0, the two share its slices: what a server has served by then may be part
+//! of its speed, so that all have served for as long.
+//!
 //! A parallel duet loads all targets at the same time, each by workers of its own: its slices have one start. They are as many
 //! as otherwise, so that a block is judged alike.
 
@@ -173,12 +176,12 @@ impl DuetRun<'_> {
             if phase == Phase::Measure {
                 slice_ns = needed_ns;
             }
-            let mut slices = Vec::with_capacity(2 * self.duet.targets);
+            let order = order(self.job.seed, index, self.duet);
+            let mut slices = Vec::with_capacity(order.len());
             let mut paused = false;
-            let order = order(self.job.seed, index, self.duet.targets);
             for at_once in order.chunks(self.groups.len()) {
-                // The two slices of a target have different arrivals; the targets have the same.
-                let arrivals = 2 * index + (slices.len() / self.duet.targets) as u64;
+                // The two slices of a server have different arrivals; the servers have the same.
+                let arrivals = 2 * index + u64::from(slices.len() >= order.len() / 2);
                 let (more, paused_ns) = self.slices(at_once, arrivals, slice_ns, phase == Phase::Measure)?;
                 paused |= paused_ns > 0;
                 if self.is_cut() {
@@ -188,7 +191,7 @@ impl DuetRun<'_> {
             }
             // A block that was cut, or during which a worker stood still, is of no use: its slices do not balance.
             paused_blocks += u64::from(paused && phase == Phase::Measure);
-            if slices.len() == 2 * self.duet.targets && !paused {
+            if slices.len() == order.len() && !paused {
                 if phase == Phase::Warmup {
                     needed_ns = self.needed_ns(&slices);
                 }
@@ -317,21 +320,34 @@ fn receive(group: &TargetWorkers) -> Result<WorkerReport, EngineError> {
     }
 }
 
-/// The targets of one block: in a random order, and then in the opposite one.
-fn order(seed: u64, block: u64, targets: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..targets).collect();
-    order.sort_by_key(|target| random_bits(seed, block, ORDER + *target as u64));
+/// The targets of one block: in a random order, and then in the opposite one. Of two that are one server, one is in each half.
+fn order(seed: u64, block: u64, duet: &Duet) -> Vec<usize> {
+    let random = |at: usize| random_bits(seed, block, ORDER + at as u64);
+    let servers = duet.targets - usize::from(duet.last_is_first);
+    let mut order: Vec<usize> = (0..servers).collect();
+    order.sort_by_key(|target| random(*target));
     let opposite: Vec<usize> = order.iter().rev().copied().collect();
-    [order, opposite].concat()
+    let mut order = [order, opposite].concat();
+    if duet.last_is_first {
+        let from = if random(servers) % 2 == 0 { 0 } else { servers };
+        order[from..from + servers].iter_mut().filter(|target| **target == 0).for_each(|target| *target = servers);
+    }
+    order
 }
 
 #[cfg(test)]
 mod tests {
     use super::order;
+    use crate::job::Duet;
+
+    fn duet(targets: usize, last_is_first: bool) -> Duet {
+        let (slice_ns, longest_slice_ns, guard_ns, pids) = (2_000_000, 2_000_000, 0, Vec::new());
+        Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids, parallel: false, last_is_first }
+    }
 
     #[test]
     fn a_block_is_balanced_and_its_order_random() {
-        let blocks: Vec<_> = (0..200).map(|block| order(7, block, 3)).collect();
+        let blocks: Vec<_> = (0..200).map(|block| order(7, block, &duet(3, false))).collect();
         for block in &blocks {
             let positions = |target| block.iter().enumerate().filter(move |(_, of)| **of == target).map(|(at, _)| at);
             for target in 0..3 {
@@ -342,6 +358,24 @@ mod tests {
             let share = blocks.iter().filter(|block| block[0] == first).count();
             assert!((40..=95).contains(&share), "{first} begins {share} of 200");
         }
-        assert_eq!(order(7, 3, 3), blocks[3]);
+        assert_eq!(order(7, 3, &duet(3, false)), blocks[3]);
+    }
+
+    #[test]
+    fn a_server_that_is_two_targets_has_as_many_slices_as_any_other() {
+        for targets in 3..=5 {
+            let blocks: Vec<_> = (0..200).map(|block| order(7, block, &duet(targets, true))).collect();
+            let last = targets - 1;
+            for block in &blocks {
+                let servers: Vec<_> = block.iter().map(|target| target % last).collect();
+                assert!(servers.iter().eq(servers.iter().rev()), "{block:?}");
+                for server in 0..last {
+                    assert_eq!(servers.iter().filter(|of| **of == server).count(), 2, "{block:?}");
+                }
+                assert_eq!(block.iter().filter(|target| **target == last).count(), 1, "{block:?}");
+            }
+            let early = blocks.iter().filter(|block| block[..last].contains(&last)).count();
+            assert!((80..=120).contains(&early), "the last is in the first half of {early} of 200");
+        }
     }
 }

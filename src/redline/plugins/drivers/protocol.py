@@ -135,6 +135,7 @@ def duet_job(duet: DuetDrive) -> dict[str, Any]:
             "guard_ns": duet.guard_ns,
             "pids": [list(pids) for pids in duet.pids],
             **({"parallel": True} if duet.parallel else {}),
+            **({"last_is_first": True} if duet.last_is_first else {}),
         }
     }
 

@@ -23,6 +23,8 @@ pub struct RawDuet {
     pids: Vec<Vec<u32>>,
     #[serde(default)]
     parallel: bool,
+    #[serde(default)]
+    last_is_first: bool,
 }
 
 /// Several targets, loaded in short slices in turn, or at the same time.
@@ -40,6 +42,9 @@ pub struct Duet {
     pub pids: Vec<Vec<u32>>,
     /// Whether all targets are loaded at the same time, by workers of their own.
     pub parallel: bool,
+    /// Whether the last target is the same server as target 0: the two share its slices, so that it serves as many requests as
+    /// any other.
+    pub last_is_first: bool,
 }
 
 impl RawDuet {
@@ -67,7 +72,11 @@ impl RawDuet {
             let message = format!("{} lists for {targets} targets", self.pids.len());
             return Err(bad("duet.pids", &message, "give a list for each target, the job's own first"));
         }
-        let Self { targets: others, slice_ns, guard_ns, pids, parallel, .. } = self;
-        Ok((Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids, parallel }, others))
+        if self.last_is_first && self.parallel {
+            let message = "a server cannot share its slices with itself at the same time";
+            return Err(bad("duet.last_is_first", message, "leave out `parallel`"));
+        }
+        let Self { targets: others, slice_ns, guard_ns, pids, parallel, last_is_first, .. } = self;
+        Ok((Duet { targets, slice_ns, longest_slice_ns, guard_ns, pids, parallel, last_is_first }, others))
     }
 }
