@@ -10,6 +10,7 @@ import numpy as np
 from redline.analysis.results import too_few_for
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
+from redline.findings.duet_machine import is_disturbed
 from redline.findings.starts import (
     BASELINE,
     COMPARED,
@@ -29,13 +30,14 @@ from redline.model import (
     DuetRecording,
     DuetSlice,
     Finding,
+    Histogram,
     Metric,
     Run,
     Verdict,
 )
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
 from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
-from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
+from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts, shares_around
 
 
 @dataclass(frozen=True)
@@ -65,24 +67,45 @@ class Duet:
     def ratio(self, metric: Metric) -> LogRatio | None:
         """The ratio of the server to both copies of the baseline; None if no start has the metric.
 
-        If servers were not warm, its interval allows for how far the ratio may yet move.
+        If servers were not warm, its interval allows for how far the ratio may yet move, and that of a percentile for
+        how far other work may have moved it.
         """
         ratio = self._contrast(metric, self._against_baseline)
-        return ratio and replace(ratio, bias=self._to_come)
+        if ratio is None or metric in _OF_SLICE:
+            return ratio and replace(ratio, bias=self._to_come)
+        of_baseline = [traffic_of(start).targets[place].response for start in self.counting for place in (BASELINE, -1)]
+        return replace(ratio, bias=self._to_come + self._moved(of_baseline, QUANTILE_OF[metric]))
 
     def of_request(self, at: int, q: float) -> LogRatio | None:
         """The ratio of a request's response time at a quantile (0 to 1) to both copies of the baseline.
 
         `at` is the request's place in its scenario. None if fewer than three starts have enough of its requests.
         """
-        contrast, ratios = self._against_baseline, list[StartRatio]()
+        contrast, ratios, of_baseline = self._against_baseline, list[StartRatio](), list[Histogram]()
         for start, out in zip(self.starts, self._left_out, strict=True):
             requests = [target.requests[at] for target in traffic_of(start).targets if at < len(target.requests)]
             made = [request.response for request in requests]
             times = [own.quantile_ns(q) for own in made if enough_beyond(own.count, q)]
             if not out and len(times) == self._servers and all(times):
                 ratios.append(StartRatio(float(contrast @ np.log(times)), None))
-        return replace(over_starts(ratios), bias=self._to_come) if len(ratios) >= FEWEST_TRIALS else None
+                of_baseline += [made[BASELINE], made[-1]]
+        if len(ratios) < FEWEST_TRIALS:
+            return None
+        return replace(over_starts(ratios), bias=self._to_come + self._moved(of_baseline, q))
+
+    def _moved(self, of_baseline: Sequence[Histogram], q: float) -> float:
+        """How far other work may have moved a percentile, as a logarithm; 0 where it took little of the machine."""
+        times = Histogram.merged(of_baseline)
+        if not self._is_disturbed or not times.count:
+            return 0.0
+        slices = min(sum(1 for start in self.counting for _ in _slices_of(start, at)) for at in range(self._servers))
+        low, high = shares_around(q, slices)
+        least, usual, most = (math.log(max(time, 1)) for time in times.quantiles_ns([low, q, high]))
+        return max(most - usual, usual - least)
+
+    @cached_property
+    def _is_disturbed(self) -> bool:
+        return is_disturbed(self.counting)
 
     def why_unknown(self, metric: Metric) -> str:
         """Why no start has a ratio in a metric."""
