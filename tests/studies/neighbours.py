@@ -142,7 +142,8 @@ def quantile(values: Floats, counts: Floats, q: float) -> float:
     """The value that a share of the counted values is at most."""
     ranks = np.argsort(values)
     share = np.cumsum(counts[ranks]) / counts.sum()
-    return float(values[ranks[min(np.searchsorted(share, q), len(values) - 1)]])
+    at = min(int(np.searchsorted(share, q)), len(values) - 1)
+    return float(values[ranks[at]])
 
 
 NEIGHBOURS: dict[str, Bursts | OtherDuet | None] = {
