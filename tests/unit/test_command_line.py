@@ -10,7 +10,7 @@ from typing import get_type_hints
 import pytest
 
 from redline.cli import places
-from redline.cli.command_line import FLAGS
+from redline.cli.command_line import FLAGS, AbFlags, app
 
 OURS = {"numpy", "scipy", "rich", "jinja2", "ruamel.yaml", "ruptures", "psutil", "redline.model"}
 HEAVY = {"pydantic", *OURS}
@@ -210,3 +210,21 @@ def test_its_name_is_that_on_the_path_or_where_it_is(tmp_path: Path, monkeypatch
         monkeypatch.setattr(sys, "argv", [str(called)])
         names.append(places.own_name())
     assert names == ["redline", "other/redline", "redline"]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["--wait", "A", "B"], (["A", "B"], "1h")),
+        (["A", "--wait=10m", "B"], (["A", "B"], "10m")),
+        (["A", "B"], (["A", "B"], None)),
+        (["A", "--", "--wait"], (["A", "--wait"], None)),
+    ],
+)
+def test_a_value_that_may_be_left_out_is_never_the_next_argument(
+    given: list[str], read: tuple[list[str], str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[AbFlags] = []
+    monkeypatch.setattr(import_module("redline.cli.commands.ab"), "execute", seen.append)
+    app(["ab", *given], standalone_mode=False)
+    assert ([seen[0].a, seen[0].b], seen[0].wait) == read

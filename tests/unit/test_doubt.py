@@ -70,6 +70,20 @@ def test_notes_do_neither() -> None:
     assert biases.endswith("nothing was found")
 
 
+def test_what_else_measured_is_named_also_by_a_note() -> None:
+    message = "Another measurement of Redline ran on this machine meanwhile: redline ab (pid 7)."
+    report = reports.healthy()
+    cells = tuple(
+        cell.model_copy(update={"findings": (finding("other-load", Grade.NOTE, message, "", cell.cell_id),)})
+        for cell in report.cells
+    )
+    assert said(report.model_copy(update={"cells": cells}))[-1] == f"What else measured: {message}"
+    search = limits.by_hand()
+    searched = tuple(cell.model_copy(update={"findings": cells[0].findings}) for cell in search.cells)
+    (section,) = limit_caveats(search.model_copy(update={"cells": searched}))
+    assert lines_of(section)[-1] == f"What else measured: {message}"
+
+
 def test_a_search_has_the_three_lines_too() -> None:
     limits_, biases, left_out = lines_of(next(limit_caveats(limits.by_hand())))
     assert limits_.startswith("What limits precision: ")

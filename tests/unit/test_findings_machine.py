@@ -55,7 +55,9 @@ def test_another_load_on_the_machine_is_named() -> None:
     )
     (finding,) = judge(CELL, recording.model_copy(update={"series": (*recording.series, other)}))
     assert (finding.kind, finding.grade) == ("other-load", Grade.NOTE)
-    said = "1 other load of Redline ran on this machine meanwhile, of redline (4711); processes other than server and"
+    said = (
+        "Another measurement of Redline ran on this machine meanwhile: redline (4711); processes other than server and"
+    )
     assert said in finding.message
     busy = simulated_recording(CELL, replace(GOOD, others_busy=0.5))
     found = judge(CELL, busy.model_copy(update={"series": (*busy.series, other)}))

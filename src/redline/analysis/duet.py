@@ -1,5 +1,6 @@
 """Compare a server with its baseline over fresh starts of duets, with the reasons for doubt. Pure."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from redline.analysis.results import too_few_for
 from redline.analysis.slices import OF_SLICE, slices_in, slices_of
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
+from redline.findings.duet_machine import is_disturbed
 from redline.findings.inherited import Inherited, inherited
 from redline.findings.served import Counts, Growths, at_equal_counts, growths, in_all, served
 from redline.findings.starts import (
@@ -37,7 +39,7 @@ from redline.model import (
 )
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
 from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
-from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
+from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts, shares_around
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,16 @@ class Duet:
     def ratio(self, metric: Metric) -> LogRatio | None:
         """The ratio of the server to both copies of the baseline; None if no start has the metric.
 
-        If servers were not warm, its interval allows for how far the ratio may yet move. If they get slower as they
-        serve, it is the ratio after equal numbers of requests, and the interval allows for half of what that changes.
+        If servers were not warm, its interval allows for how far the ratio may yet move, and that of a percentile for
+        how far other work may have moved it. If they get slower as they serve, it is the ratio after equal numbers of
+        requests, and the interval allows for half of what that changes.
         """
         ratio = self._contrast(metric, self._against_baseline)
-        return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
+        if ratio is None or metric in OF_SLICE:
+            return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
+        of_baseline = [traffic_of(start).targets[place].response for start in self.counting for place in (BASELINE, -1)]
+        moved = self._moved(of_baseline, QUANTILE_OF[metric])
+        return replace(ratio, bias=self._to_come + self._by_counts(metric) + moved)
 
     @cached_property
     def _gaps(self) -> dict[Metric, str]:
@@ -105,14 +112,31 @@ class Duet:
 
         `at` is the request's place in its scenario. None if fewer than three starts have enough of its requests.
         """
-        contrast, ratios = self._against_baseline, list[StartRatio]()
+        contrast, ratios, of_baseline = self._against_baseline, list[StartRatio](), list[Histogram]()
         for start, out in zip(self.starts, self._left_out, strict=True):
             requests = [target.requests[at] for target in traffic_of(start).targets if at < len(target.requests)]
             made = [request.response for request in requests]
             times = [own.quantile_ns(q) for own in made if enough_beyond(own.count, q)]
             if not out and len(times) == self._servers and all(times):
                 ratios.append(StartRatio(float(contrast @ np.log(times)), None))
-        return replace(over_starts(ratios), bias=self._to_come) if len(ratios) >= FEWEST_TRIALS else None
+                of_baseline += [made[BASELINE], made[-1]]
+        if len(ratios) < FEWEST_TRIALS:
+            return None
+        return replace(over_starts(ratios), bias=self._to_come + self._moved(of_baseline, q))
+
+    def _moved(self, of_baseline: Sequence[Histogram], q: float) -> float:
+        """How far other work may have moved a percentile, as a logarithm; 0 where it took little of the machine."""
+        times = Histogram.merged(of_baseline)
+        if not self._is_disturbed or not times.count:
+            return 0.0
+        slices = min(sum(1 for start in self.counting for _ in slices_of(start, at)) for at in range(self._servers))
+        low, high = shares_around(q, slices)
+        least, usual, most = (math.log(max(time, 1)) for time in times.quantiles_ns([low, q, high]))
+        return max(most - usual, usual - least)
+
+    @cached_property
+    def _is_disturbed(self) -> bool:
+        return is_disturbed(self.counting)
 
     def why_unknown(self, metric: Metric) -> str:
         """Why no start has a ratio in a metric."""

@@ -23,6 +23,7 @@ from redline.cli.experiment import search
 from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
+from redline.cli.turns import turn_of
 from redline.errors import UsageError
 from redline.running.assembly import Workplace
 from redline.running.session import SessionEnd, Source
@@ -100,6 +101,8 @@ def load(  # noqa: PLR0913 - all but the first are named
     count: int | None = None,
     threads: int = 1,
     seed: int = 1,
+    wait: Time | None = None,
+    alone: bool = False,
     keep: str | Path | None = None,
     progress: bool = False,
     **request: Unpack[RequestOptions],
@@ -141,13 +144,16 @@ def load(  # noqa: PLR0913 - all but the first are named
         count=count,
         threads=threads,
         seed=seed,
+        wait=_text(wait),
+        alone=alone,
         output=_path(keep),
     )
     names = {"connections": "connections" if is_open else "users"}
     with in_words_of_python(LoadFlags, names, [server]), at_work() as stack:
         folder = folder_for(keep, stack)
-        workplace = Workplace(None, stack, places.of_suite)
-        outputs = load_command.LoadOutputs(console(progress=progress))
+        shown = console(progress=progress)
+        workplace = Workplace(None, stack, places.of_suite, turn=turn_of(flags, "", shown))
+        outputs = load_command.LoadOutputs(shown)
         store, _, made = load_command.measure(flags, folder, workplace, outputs)
         result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
     if made.ended == "interrupted":
@@ -175,6 +181,8 @@ def ab(  # noqa: PLR0913 - all but two are named
     parallel: bool = False,
     seed: int = 1,
     wait_quiet: bool = False,
+    wait: Time | None = None,
+    alone: bool = False,
     keep: str | Path | None = None,
     progress: bool = False,
     **request: Unpack[RequestOptions],
@@ -211,13 +219,15 @@ def ab(  # noqa: PLR0913 - all but two are named
         same_answers=same_answers,
         parallel=parallel,
         seed=seed,
+        wait=_text(wait),
+        alone=alone,
         output=_path(keep),
     )
     if users is not None or rate is not None:
         flags.typed = frozenset({"load"})  # it goes before the loads of redline.yaml, also where it is the default
     with in_words_of_python(AbFlags, {"load": "the load"}, [a, b]), at_work() as stack:
-        workplace = Workplace(None, stack, places.of_suite)
         shown = console(progress=progress)
+        workplace = Workplace(None, stack, places.of_suite, turn=turn_of(flags, "", shown))
         session = ab_command.created(flags, folder_for(keep, stack), workplace, SessionView(shown), shown)
         if wait_quiet:
             wait_until_quiet(shown)
@@ -245,6 +255,8 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     threshold: str | None = None,
     seed: int | None = None,
     wait_quiet: bool = False,
+    wait: Time | None = None,
+    alone: bool = False,
     keep: str | Path | None = None,
     progress: bool = False,
     **request: Unpack[RequestOptions],
@@ -280,12 +292,15 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         threads=threads,
         threshold=threshold,
         seed=seed,
+        wait=_text(wait),
+        alone=alone,
         output=_path(keep),
     )
     with in_words_of_python(LimitFlags, commands=targets), at_work() as stack:
         shown = console(progress=progress)
         view = SessionView(shown)
-        session = limit_command.created(flags, Workplace(None, stack, places.of_suite), view, shown)
+        workplace = Workplace(None, stack, places.of_suite, turn=turn_of(flags, "", shown))
+        session = limit_command.created(flags, workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)
         report, interrupted = search(session, view, is_kept=session.is_kept)
@@ -313,6 +328,8 @@ def run(  # noqa: PLR0913 - all but the suite are named
     screen: bool = False,
     on: str | None = None,
     wait_quiet: bool = False,
+    wait: Time | None = None,
+    alone: bool = False,
     keep: str | Path | None = None,
     progress: bool = False,
 ) -> RunResult:
@@ -343,9 +360,12 @@ def run(  # noqa: PLR0913 - all but the suite are named
             scale=_text(scale),
             screen=screen,
             on=on,
+            wait=_text(wait),
+            alone=alone,
             output=folder_for(keep, stack),
         )
-        workplace, shown = Workplace(on, stack, places.of_suite), console(progress=progress)
+        shown = console(progress=progress)
+        workplace = Workplace(on, stack, places.of_suite, turn=turn_of(flags, "", shown, on))
         if given is None or given.file is not None:
             session = run_command.created(flags, workplace, SessionView(shown), shown)
         else:

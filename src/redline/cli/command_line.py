@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from redline import defaults
-from redline.cli.declaring import FLAGS, Flags, ProgressFlags, app, argument, command, flag, repeated, switch
+from redline.cli.declaring import FLAGS, Flags, ProgressFlags, app, argument, command, flag, optional, repeated, switch
 
 __all__ = ["FLAGS", "app"]  # which this module fills, beside the classes of flags
 
@@ -63,7 +63,21 @@ class TelemetryFlags(ProgressFlags):
     remote_write: str | None = flag("--remote-write", "URL", "Write the same metrics to a server of Prometheus.")
 
 
-WHILE_IT_RUNS = frozenset(TelemetryFlags.declared())
+class TurnFlags(TelemetryFlags):
+    """What a command does about other measurements on this machine."""
+
+    stand_last = True
+
+    wait: str | None = optional(
+        "--wait",
+        "TIME",
+        "Wait until nothing else measures on this machine, for an hour at most, or TIME.",
+        defaults.WAIT,
+    )
+    alone: bool = switch("--alone", "Refuse while something else measures, and say to others that this must be alone.")
+
+
+WHILE_IT_RUNS = frozenset(TurnFlags.declared())
 """Flags that change nothing of what is measured, so that a resumed session takes them too."""
 
 
@@ -78,7 +92,7 @@ _REPLAY = "Open load: due times, one per line; or an access log or HAR, whose re
 _SPEED = "Replay: how much faster than recorded, such as 2x."
 
 
-class RequestFlags(TelemetryFlags):
+class RequestFlags(TurnFlags):
     """The request, and how to reach the server."""
 
     headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
@@ -154,7 +168,7 @@ class SuiteFlags(SelectionFlags):
 
 
 @command("run")
-class RunFlags(TelemetryFlags, SuiteFlags):
+class RunFlags(TurnFlags, SuiteFlags):
     """Run a suite, or compare the servers of redline.yaml: build, measure every cell, report."""
 
     suite: Path | None = argument("SUITE", _SUITE, None)

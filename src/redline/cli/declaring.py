@@ -32,6 +32,8 @@ app = typer.Typer(
 FLAGS: "dict[str, type[Flags]]" = {}
 """The flags of each command by its name."""
 F = TypeVar("F", bound="Flags")
+_OPTIONAL: dict[str, str] = {}
+"""What flags mean that are given without their value, by their names."""
 _TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
 """The fields given on the command line; typer tells only their values."""
 
@@ -100,6 +102,7 @@ class _StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises UsageError."""
+        args = _with_values(args, {name for option in self.params for name in option.opts} & _OPTIONAL.keys())
         if not ctx.resilient_parsing:  # shell completion reads half a command line
             values, _, given = self.make_parser(ctx).parse_args(args=list(args))
             # An argument is among them also where it is left out, without a value.
@@ -110,6 +113,12 @@ class _StrictCommand(TyperCommand):
                     flag = "/".join(option.opts)
                     raise UsageError(f"{flag} is given twice", hint="it takes one value: leave out the other")
         return super().parse_args(ctx, args)
+
+
+def _with_values(args: list[str], optional: Container[str]) -> list[str]:
+    """The arguments with the values of optional flags that are given without one; a value is written with `=`."""
+    ends = args.index("--") if "--" in args else len(args)
+    return [f"{arg}={_OPTIONAL[arg]}" if arg in optional and at < ends else arg for at, arg in enumerate(args)]
 
 
 @contextmanager
@@ -187,6 +196,12 @@ def flag(
     return typer.Option(
         default, *names.split(), metavar=metavar, help=text, show_default=shown, autocompletion=complete
     )
+
+
+def optional(name: str, metavar: str, text: str, without: str) -> Any:
+    """Declare a flag whose value may be left out, and follows `=` otherwise; `without` is what it means then."""
+    _OPTIONAL[name] = without
+    return flag(name, f"[={metavar}]", text)
 
 
 def switch(names: str, text: str) -> Any:

@@ -120,6 +120,7 @@ def finish_resumed(
 ) -> None:
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console, output.meter)
+    workplace.take_turn()
     session = resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, SearchSession):
         finish_search(session, output, view, console)

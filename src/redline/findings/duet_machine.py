@@ -6,9 +6,9 @@ from statistics import fmean
 
 from redline.findings import machine, network
 from redline.findings.duet import SeenDuet
-from redline.findings.rules import OTHERS_BUSY, TICK_NS, Observation
+from redline.findings.rules import OTHERS_BUSY, TICK_NS, Observation, Rule
 from redline.findings.starts import BASELINE, measured, traffic_of
-from redline.model import DuetRecording, Series, Subject
+from redline.model import DuetRecording, Grade, Series, Subject
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,20 @@ class WatchedStart:
         return bool(self.start.places) or not cores or bool(cores & set(traffic_of(self.start).engine.cpus))
 
 
+def is_disturbed(starts: Sequence[DuetRecording]) -> bool:
+    """Whether other work took so much of the machine that some requests waited for it, and others did not."""
+    watched = WatchedStart.all(starts)
+    apart = [one for one in watched if not one.shares_cores]
+    held_up = (_mean(apart, lambda one: one.engine_held_up), _mean(apart, lambda one: one.servers_held_up))
+    others = _mean(watched, lambda one: one.others) or 0.0
+    waited = _mean(watched, lambda one: _per_time(one, one.increase("cpu_pressure_ns", "machine"))) or 0.0
+    labs = any(machine.labs_in(one.start.series) for one in watched)
+    is_busy = others >= OTHERS_BUSY and (labs or machine.cpu_pressure.grade(waited) is Grade.WARN)
+    is_held_up = machine.noisy_neighbour.grade(max(share or 0.0 for share in held_up)) is Grade.WARN
+    by_labs = machine.other_load.grade(_mean(watched, _engines_share) or 0.0) is Grade.WARN
+    return is_busy or is_held_up or by_labs
+
+
 def _mean(watched: Sequence[WatchedStart], read: Callable[[WatchedStart], float | None]) -> float | None:
     """The mean over the starts of which it is known; None if of none."""
     known = [value for one in watched if (value := read(one)) is not None]
@@ -158,6 +172,25 @@ def other_load(duet: SeenDuet) -> Observation | None:
 
 def _engines_share(one: WatchedStart) -> float:
     return machine.engines_share(one.start.series, one.increase("busy_ns", "machine"), one.window_unix_ns)
+
+
+@Rule("disturbed", when="duet", unit="", note=0.0, scatters=True)
+def disturbed(duet: SeenDuet) -> Observation | None:
+    """Other work took a tenth of the CPU time or more, and servers or engine waited for it: **note**.
+
+    It disturbs some slices and not others. A percentile that lies between the times of both may jump from one to the
+    other by a difference that hardly matters, or by none. So the interval of each percentile allows for all times of
+    the baseline that lie as close to it, by the number of slices, as chance may move it.
+
+    Advice: Stop the other work, or read CPU per request, which it hardly changes.
+    """
+    if not is_disturbed(duet.starts):
+        return None
+    message = (
+        "Other work disturbed some slices and not others: the interval of a percentile allows for the times of both, "
+        "where it may be of either."
+    )
+    return Observation(1.0, message)
 
 
 @machine.throttled.also("duet")

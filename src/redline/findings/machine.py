@@ -258,14 +258,15 @@ def said_neighbour(engine: float, server: float | None, often_per_s: float | Non
 
 @Rule("other-load", when="traffic", probes="all", note=0.0, warn=OTHERS_BUSY, biases=SLOWED, passes=True)
 def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
-    """CPU time of processes other than server and engine, where another lab of Redline loaded something on this machine
-    at the same time: each of them names the other.
+    """CPU time of processes other than server and engine, where Redline measured something else on this machine at the
+    same time: each names the other, whichever began or ended first, also of other users.
 
     Two loads share cores, caches and the network. Where others use less than 10% of the CPU time, the numbers are
     hardly those of both; with more, throughput and response times are.
 
-    Advice: Load one after the other. Of tests that run in parallel, keep those that load in one process: `pytest -n 4
-    --dist loadgroup`, and `@pytest.mark.xdist_group("load")`.
+    Advice: Measure one after the other: `--wait` waits for what measures, and `--alone` keeps others away. Of tests
+    that run in parallel, keep those that load in one process: `pytest -n 4 --dist loadgroup`, and
+    `@pytest.mark.xdist_group("load")`.
     """
     labs = labs_in(trial.recording.series)
     busy_ns = trial.increase("busy_ns", "machine")
@@ -274,7 +275,7 @@ def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
 
 
 def labs_in(series: Iterable[Series]) -> tuple[str, ...]:
-    """The other labs that loaded something meanwhile."""
+    """What other labs measured meanwhile, as they say it."""
     return tuple(line.name.removeprefix(OTHER_LOAD) for line in series if line.name.startswith(OTHER_LOAD))
 
 
@@ -290,15 +291,13 @@ def engines_share(series: Iterable[Series], busy_ns: float | None, window_unix_n
 
 
 def said_labs(labs: Sequence[str], others: float | None, at_least: float) -> Observation:
-    """An observation that these labs loaded something, and the share of the CPU time that others used.
+    """An observation that these labs measured something, and the share of the CPU time that others used.
 
     Where that is not known, the engines of those labs used `at_least` that much.
     """
     more = f" and {len(labs) - 3} more" if len(labs) > 3 else ""
-    message = (
-        f"{len(labs)} other {'load' if len(labs) == 1 else 'loads'} of Redline ran on this machine meanwhile, of "
-        f"{', '.join(labs[:3])}{more}"
-    )
+    kind = "Another measurement" if len(labs) == 1 else f"{len(labs)} other measurements"
+    message = f"{kind} of Redline ran on this machine meanwhile: {', '.join(labs[:3])}{more}"
     used = "" if others is None else f"; processes other than server and engine used {percent(others)} of the CPU time"
     if others is None and at_least > 0:
         used = f"; their engines alone used {percent(at_least)} of the CPU time"

@@ -45,6 +45,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "A cell": cell,
     "Servers side by side": across,
     "A duet": duet,
+    "A duet beside other work": duet_machine,
     "Short queues": listening,
     "Errors in right answers": errors_in_json,
 }
@@ -62,10 +63,5 @@ RULES = _Rules(
 )
 JUDGES: tuple[Judge, ...] = (
     *(Judge(rule.function, rule.when, rule.probes, rule) for rule in RULES.values() if rule.function),
-    *(
-        judge
-        for module in (*SUBJECTS.values(), duet_machine)
-        for judge in vars(module).values()
-        if isinstance(judge, Judge)
-    ),
+    *(judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)),
 )

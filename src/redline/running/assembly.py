@@ -1,7 +1,7 @@
 """Put the built-in plugins together: the tools for trials on this machine or other hosts."""
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -121,13 +121,18 @@ class Workplace:
     """The place where sessions run: the cluster at an address, connected until `stack` ends, or else this machine.
 
     `places` gives the catalogue and the cache of a suite's file, and may raise UsageError. `on_usage` gets what servers
-    on this machine use while they are loaded.
+    on this machine use while they are loaded. `turn` is held while something is measured, with its builds.
     """
 
     address: str | None
     stack: ExitStack
     places: Callable[[Path], tuple[Path, Path]]
     on_usage: Callable[[Cell, Phase, ServerUsage], None] | None = None
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def take_turn(self) -> None:
+        """Measure from now on until `stack` ends, known to other measurements on this machine. Raises UsageError."""
+        self.stack.enter_context(self.turn())
 
     def bench(self, file: Path, suite: Suite) -> Workbench:
         """Return the tools of a new session of a suite's file. Raises UsageError, DriveError and HostLostError."""

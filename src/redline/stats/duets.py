@@ -27,7 +27,8 @@ EXACT = 1e-9
 """Logarithms closer than this are equal: if most fit exactly, the distances of the others would be rounding errors."""
 FEWEST_IN_BATCH = 2
 """The fewest slices of a server in a batch."""
-
+_TWO_SIDED = 1.96
+"""The standard deviations within which a normal value is in 95 of 100 cases."""
 
 METHOD_STARTS = "t interval over fresh starts, each a robust fit to neighbouring slices"
 METHOD_WITHIN_STARTS = "t interval with the standard error within starts, wider than over starts"
@@ -39,7 +40,7 @@ class LogRatio:
 
     `starts_sd`: the standard deviation of the starts' values, None for a single start. `batch_se`: the standard error
     of a start's value from its batches, None for too few. `hosts`: the spread over several hosts. `bias`: how far the
-    ratio may be off because servers were not warm.
+    ratio may be off because servers were not warm, or because other work disturbed some of the requests.
     """
 
     value: float
@@ -161,6 +162,17 @@ class StartRatio:
 
     value: float
     standard_error: float | None
+
+
+def shares_around(q: float, slices: int) -> tuple[float, float]:
+    """The shares of requests between which a quantile may lie where other work disturbs whole slices of a server.
+
+    All requests of a slice then count as one, so that so many `slices` of each server are the sample (Kish, Survey
+    Sampling, 1965). The ends are those of the 95% interval of a share (Woodruff, J. of the American Statistical
+    Association 47, 1952), of one server against the two copies of another.
+    """
+    half = _TWO_SIDED * math.sqrt((1 + 1 / 2) * q * (1 - q) / slices)
+    return max(q - half, 0.0), min(q + half, 1.0)
 
 
 def _huber(differences: Floats, values: Floats) -> Floats:

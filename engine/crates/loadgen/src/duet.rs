@@ -1,7 +1,8 @@
 //! A duet: several targets, loaded in short slices in turn, so that what disturbs the machine disturbs all of them alike.
 //!
 //! All targets are connected before the first slice and stay connected. A block holds two slices of each target, in a random
-//! order and then in the opposite one, so that a steady drift cancels. A slice is a small load of its own: after a guard that
+//! order and then in the opposite one, so that a steady drift cancels. The order is never that of another duet, which may
+//! run beside it with the same seed: their slices would meet in every block, server by server. A slice is a small load of its own: after a guard that
 //! is not measured it is measured until the worker notices its end, and then waits for the answers that are missing. The CPU
 //! time of the targets' processes is read before it, and when all is answered: while a process runs, its clock lags by up to
 //! a tick of the kernel.
@@ -164,6 +165,7 @@ impl DuetRun<'_> {
         // Those of the warm-up are short; how fast the targets answer at its end says how long the others are.
         let (mut slice_ns, mut needed_ns) = (self.duet.slice_ns, self.duet.longest_slice_ns);
         let mut paused_blocks = 0;
+        let own_seed = own_seed(self.job.seed, self.epoch_ns, std::process::id());
         for index in 0.. {
             let now_ns = now_ns();
             if self.warm.load(Ordering::Relaxed) {
@@ -176,7 +178,7 @@ impl DuetRun<'_> {
             if phase == Phase::Measure {
                 slice_ns = needed_ns;
             }
-            let order = order(self.job.seed, index, self.duet);
+            let order = order(own_seed, index, self.duet);
             let mut slices = Vec::with_capacity(order.len());
             let mut paused = false;
             for at_once in order.chunks(self.groups.len()) {
@@ -320,6 +322,11 @@ fn receive(group: &TargetWorkers) -> Result<WorkerReport, EngineError> {
     }
 }
 
+/// A seed of this duet alone: others have begun at another time, or in another process.
+fn own_seed(seed: u64, began_ns: u64, process: u32) -> u64 {
+    random_bits(seed, began_ns, process.into())
+}
+
 /// The targets of one block: in a random order, and then in the opposite one. Of two that are one server, one is in each half.
 fn order(seed: u64, block: u64, duet: &Duet) -> Vec<usize> {
     let random = |at: usize| random_bits(seed, block, ORDER + at as u64);
@@ -337,7 +344,7 @@ fn order(seed: u64, block: u64, duet: &Duet) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::order;
+    use super::{order, own_seed};
     use crate::job::Duet;
 
     fn duet(targets: usize, last_is_first: bool) -> Duet {
@@ -376,6 +383,18 @@ mod tests {
             }
             let early = blocks.iter().filter(|block| block[..last].contains(&last)).count();
             assert!((80..=120).contains(&early), "the last is in the first half of {early} of 200");
+        }
+    }
+
+    #[test]
+    fn duets_of_a_seed_have_orders_of_their_own() {
+        let blocks = |began_ns, process| {
+            (0..600).map(move |block| order(own_seed(7, began_ns, process), block, &duet(3, false)))
+        };
+        for (began_ns, process) in [(1_001, 50), (1_000, 51)] {
+            let alike =
+                blocks(1_000, 50).zip(blocks(began_ns, process)).filter(|(ours, theirs)| ours == theirs).count();
+            assert!((60..=140).contains(&alike), "{alike} of 600: by chance it is one in six");
         }
     }
 }

@@ -25,6 +25,7 @@ from redline.cli.request_flags import describes_requests, placed_here, reference
 from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
+from redline.cli.turns import turn_of
 from redline.cli.written import plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
@@ -54,7 +55,7 @@ def execute(flags: AbFlags) -> None:
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
-        workplace = Workplace(None, stack, places.of_suite, on_usage)
+        workplace = Workplace(None, stack, places.of_suite, on_usage, turn_of(flags, "redline ab", console))
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter)
         if flags.resume is not None:
@@ -101,8 +102,9 @@ def created(flags: AbFlags, folder: Path, workplace: Workplace, view: SessionVie
         suite, text = read_written(document, name, referenced(flags, project), here.origins(), overrides, known)
     check_targets(suite, flags.mine)
     check_variables(suite.variants)
+    RunStore(folder).check_free()
+    workplace.take_turn()
     if project is not None:
-        RunStore(folder).check_free()
         build_servers(project, suite, console)
     source = Source(command_line(flags), text=text, kind="comparison")
     if flags.recorded is not None:

@@ -22,6 +22,7 @@ from redline.cli.search_view import show_search_plan
 from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
+from redline.cli.turns import turn_of
 from redline.cli.way_flags import OF_WAYS
 from redline.errors import UsageError
 from redline.model import Verdict
@@ -44,7 +45,8 @@ def execute(flags: LimitFlags) -> None:
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
-        workplace = Workplace(flags.on, stack, places.of_suite, on_usage)
+        turn = turn_of(flags, "redline limit", console, flags.on)
+        workplace = Workplace(flags.on, stack, places.of_suite, on_usage, turn)
         view = SessionView(console, meter)
         output = Output("limit", "json" if flags.json else None, fail_on, flags.wait_quiet, meter=meter)
         if flags.resume is not None:
@@ -113,13 +115,14 @@ def _opened(
     check_targets(request.suite, flags.mine)
     check_variables(request.suite.variants)
     RunStore(folder).check_free()
-    builds_s = time.monotonic()
+    waits_and_builds_s = time.monotonic()
+    workplace.take_turn()
     if project is not None:
         build_servers(project, request.suite, console)
     for target in flags.targets if project is None else ():
         if is_suite(target):
             build_named(places.ready_suite(Path(target)).resolve().parent, request.suite, console)
-    began_s += time.monotonic() - builds_s  # builds take none of the time
+    began_s += time.monotonic() - waits_and_builds_s  # which take none of the time
     bench = workplace.bench(Path(source.file), request.suite)
     plan = request.plan()
     if source.file or len(request.suite.variants) > 1 or not request.suite.variants[0].is_attached:

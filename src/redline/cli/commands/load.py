@@ -25,6 +25,7 @@ from redline.cli.project_builds import build_servers
 from redline.cli.show import show, write_json
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
+from redline.cli.turns import turn_of
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.findings import servers_doing
 from redline.model import Cell, Interval, PlannedTrial, Recording
@@ -50,7 +51,7 @@ def execute(flags: LoadFlags) -> None:
         console = progress_console(flags)
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
-        workplace = Workplace(None, stack, places.of_suite, on_usage)
+        workplace = Workplace(None, stack, places.of_suite, on_usage, turn_of(flags, "redline load", console))
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
@@ -105,6 +106,7 @@ def measure(
     check_variables(suite.variants)
     workers, store = read_workers(flags.threads, suite.loads[0].connections), RunStore(folder)
     store.check_free()
+    workplace.take_turn()
     if project is not None:
         build_servers(project, suite, outputs.console)
     bench, plan = workplace.bench(Path(), suite), make_plan(suite)

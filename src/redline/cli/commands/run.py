@@ -15,6 +15,7 @@ from redline.cli.project_builds import build_named, build_servers
 from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
+from redline.cli.turns import turn_of
 from redline.model import Suite, Verdict
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter
@@ -30,7 +31,8 @@ def execute(flags: RunFlags) -> None:
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
-        workplace = Workplace(flags.on, stack, places.of_suite, on_usage)
+        turn = turn_of(flags, "redline run", console, flags.on)
+        workplace = Workplace(flags.on, stack, places.of_suite, on_usage, turn)
         output = _output(flags, meter)
         if flags.resume is not None:
             refuse(
@@ -59,6 +61,7 @@ def created_of(
     check_variables(suite.variants)
     folder = flags.output or places.new_run(suite.name)
     RunStore(folder).check_free()
+    workplace.take_turn()
     if file.name == PROJECT_FILE:
         build_servers(read_project_file(file), suite, console)
     else:

@@ -12,6 +12,7 @@ from redline.cli import exits, places
 from redline.cli.command_line import SelftestFlags
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import OneLine, Terminal, show, write_json
+from redline.cli.turns import in_turn
 from redline.errors import UsageError
 from redline.model import Interval
 from redline.peers import find_peers
@@ -63,7 +64,7 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
     """Print the expected time, build, and run, with a line of progress."""
     placement = plan_placement()
     driver = EngineDriver(find_engine())
-    with OneLine(console) as line, tempfile.TemporaryDirectory() as scratch:
+    with in_turn("redline selftest", console), OneLine(console) as line, tempfile.TemporaryDirectory() as scratch:
         oracle = build_oracle(
             *places.own(),
             placement,

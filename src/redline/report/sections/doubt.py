@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from statistics import mean, median, stdev
 
-from redline.findings import RULES, in_modes
+from redline.findings import RULES, in_modes, machine
 from redline.findings.cell import RESOLUTION
 from redline.model import CellReport, Finding, FindingKind, Grade, Metric, Report, Verdict
 from redline.model.limits import AnyReport, LimitReport
@@ -17,6 +17,8 @@ from redline.suite.load_text import is_open
 
 _NAMED = 12
 """The most comparisons that are named as not known well."""
+_MOST_BESIDE = 2
+"""The most findings about other measurements that are repeated."""
 _FEWEST = 3
 """The fewest trials of a cell whose scatter is reported."""
 
@@ -61,6 +63,8 @@ def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyRe
         "What biases, and which way": (biases, "nothing was found"),
         "What was left out": (left_out, f"nothing: all of {all_of} count"),
     }
+    if beside := _measured_beside(report):
+        texts["What else measured"] = (beside, "")
     if report.unread:
         texts["What cannot be read"] = ("; ".join(report.unread), "")
     if report.unrecorded:
@@ -69,6 +73,16 @@ def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyRe
     known = tuple(line((f"{name}:", "strong"), f" {text}") for name, (text, _) in texts.items() if text)
     blocks = (Prose(everything, listed=True, on=Medium.WRITTEN), Prose(known, listed=True, on=Medium.TERMINAL))
     return Section("Caveats", blocks, anchor="caveats")
+
+
+def _measured_beside(report: AnyReport) -> str:
+    """What other labs measured at the same time, also where it hardly changed the numbers."""
+    if isinstance(report, LimitReport):
+        findings = [finding for cell in report.cells for finding in cell.findings]
+    else:
+        findings = [finding for of_cell in report.findings.values() for finding in of_cell]
+    said = dict.fromkeys(finding.message for finding in findings if finding.kind == machine.other_load.kind)
+    return " ".join(list(said)[:_MOST_BESIDE])
 
 
 def _limits(report: Report) -> str:

@@ -1,0 +1,58 @@
+"""`--wait` and `--alone`: what a command does about other measurements on this machine, and says of them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
+
+from rich.console import Console
+from rich.text import Text
+
+from redline.cli.command_line import TurnFlags
+from redline.cli.flags import naming
+from redline.cli.show import OneLine
+from redline.errors import UsageError
+from redline.plugins.measurements import Measurement
+from redline.quantities import duration, parse_duration
+from redline.running.turns import AT_ONCE, Turn, Waiting, listed, measuring
+
+
+def turn_of(
+    flags: TurnFlags, command: str, console: Console, on: str | None = None
+) -> Callable[[], AbstractContextManager[None]]:
+    """What a measurement holds while it lasts: it is known to others, waits for them or refuses, as the flags say.
+
+    `command` is what others are told. What is measured `on` other hosts has no turn on this one. Raises UsageError.
+    """
+    with naming("--wait"):
+        wait_s = None if flags.wait is None else parse_duration(flags.wait) / 1e9
+    if on is None:
+        return partial(in_turn, flags.called.partition("(")[0] or command, console, Turn(wait_s, flags.alone))
+    if wait_s is not None or flags.alone:
+        message = f"{'--alone' if flags.alone else '--wait'} is about this machine, and --on measures on others"
+        raise UsageError(message, hint="leave out one of the two")
+    return nullcontext
+
+
+@contextmanager
+def in_turn(command: str, console: Console, turn: Turn = AT_ONCE) -> Iterator[None]:
+    """Measure for a block, once it is its turn; the console is told of others. Raises UsageError."""
+    with ExitStack() as held:
+        with OneLine(console) as line:
+            said = set[str]()
+
+            def waiting(now: Waiting) -> None:
+                text = f"waiting until nothing else measures on this machine: {listed(now.others)}"
+                if text not in said and not line.is_live:
+                    line.print(Text(text))
+                said.add(text)
+                line.say(Text(f"{text}; {now.waited_s:.0f} s of at most {duration(now.at_most_s * 1e9)}"))
+
+            held.enter_context(measuring(command, turn, partial(_say_beside, console), waiting))
+        yield
+
+
+def _say_beside(console: Console, others: tuple[Measurement, ...]) -> None:
+    """Say what measures already, and which of it should be alone."""
+    disturbs = ", and should be alone" if any(it.state == "alone" for it in others) else ""
+    text = f"{listed(others)} measures on this machine too{disturbs}: each changes the other's numbers; see --wait"
+    console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
