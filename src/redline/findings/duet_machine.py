@@ -172,14 +172,16 @@ def throttled(duet: SeenDuet) -> Observation | None:
     return max(said, key=lambda one: one.value, default=None)
 
 
-def _throttled(watched: Sequence[WatchedStart], place: int | None) -> tuple[float, float] | None:
-    """The share of the periods in which its quota was used up, and the CPU time lost, in nanoseconds."""
+def _throttled(watched: Sequence[WatchedStart], place: int | None) -> tuple[float, float, float | None] | None:
+    """The share of the periods in which its quota was used up, the CPU time lost in nanoseconds, and the quota."""
     subject: Subject = "engine" if place is None else "server"
     periods, often, lost_ns = (
         _sum(watched, lambda one, name=name: one.increase(name, subject, place))  # type: ignore[misc]
         for name in ("quota_periods", "throttled_periods", "throttled_ns")
     )
-    return (min(often / periods, 1.0), lost_ns or 0.0) if periods and often is not None else None
+    limits = [line.values[-1] for one in watched if (line := one.find("quota_millicores", subject, place))]
+    quota = min(limits, default=None)
+    return (min(often / periods, 1.0), lost_ns or 0.0, quota) if periods and often is not None else None
 
 
 @network.retransmits.also("duet")
