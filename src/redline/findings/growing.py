@@ -21,6 +21,9 @@ LEAST_BYTES = 1 << 20
 LEAST_COUNT = 16
 """Fewer new descriptors or threads may be a pool that grows."""
 
+SHORTEST_S = 5.0
+"""What begins to be used grows for the first seconds of every load."""
+
 _COLLECTED = frozenset({"jvm", "node", "deno", "bun", "ruby", "php", "dotnet", "beam", "luajit", "pypy"})
 """Runtimes whose heap is filled before it is collected: their memory grows evenly for a while without a leak."""
 
@@ -31,9 +34,9 @@ MEMORY_GROWS = Rule(
     note=0.02,
     warn=0.20,
     biases=TIME_DEPENDENT,
-    text="""Growth of the resident memory with the answers: evenly (Kendall's test at p < 0.001), by 1 MiB or more,
-    and in the second half of the measurement at least three quarters as fast as in the first. At most **note** where a
-    runtime collects garbage, which may only fill its heap.
+    text="""*From 5 s on.* Growth of the resident memory with the answers: evenly (Kendall's test at p < 0.001), by 1
+    MiB or more, and in the second half of the measurement at least three quarters as fast as in the first. At most
+    **note** where a runtime collects garbage, which may only fill its heap.
 
     What was kept of each request is said in bytes. Heaps and caches that fill up within one and a half measurements are
     not said: [how often](memory.md#what-grows-with-the-requests).
@@ -48,8 +51,8 @@ DESCRIPTORS_GROW = Rule(
     note=0.02,
     warn=0.20,
     biases=TIME_DEPENDENT,
-    text="""Growth of the number of open files and sockets with the answers, told as that of memory, of 16 or more, and
-    of more than the load opened connections.
+    text="""*From 5 s on.* Growth of the number of open files and sockets with the answers, told as that of memory, of
+    16 or more, and of more than the load opened connections.
 
     At its limit a server accepts no connection and opens no file.
 
@@ -62,7 +65,7 @@ THREADS_GROW = Rule(
     note=0.02,
     warn=0.20,
     biases=TIME_DEPENDENT,
-    text="""Growth of the number of threads with the answers, told as that of descriptors.
+    text="""*From 5 s on.* Growth of the number of threads with the answers, told as that of descriptors.
 
     Each has a stack, and a limit of threads is reached in the end (`pids.max`, `ulimit -u`).
 
@@ -123,9 +126,9 @@ class Watched:
     def growth(self, name: str) -> Growth | None:
         """How a gauge grew with the answers; None if it did not, or was not watched."""
         line = self.find(name)
-        if line is None or len(self.answers) < 2:
-            return None
         start, end = self.window_unix_ns
+        if line is None or len(self.answers) < 2 or end - start < SHORTEST_S * 1e9:
+            return None
         within = [
             (at - start, value) for at, value in zip(line.times_unix_ns, line.values, strict=True) if start <= at < end
         ]

@@ -21,12 +21,14 @@ from redline.findings import (
     over_time,
     server,
     steadiness,
+    users,
 )
 from redline.findings.rules import Judge, Rule
 from redline.model import FindingKind
 
 SUBJECTS: dict[str, ModuleType] = {
     "Requests and answers": failed,
+    "Users without an answer": users,
     "The load": load,
     "The schedule": arrivals,
     "The course": over_time,

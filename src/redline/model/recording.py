@@ -35,16 +35,16 @@ class Series(Frozen):
     - server, engine and each hop: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`,
       `preemptions` (the involuntary switches of threads without idle priority), `run_delay_ns` (of the same threads;
       counters),
-      `processes_started`, `processes_ended` (since the first sample; counters),
-      `listen_drops` (attempts to connect that its listening sockets dropped; counter), `listen_queue` (connections
-      that wait there to be accepted), `close_wait` (its connections that the other end closed and it did not),
-      `rss_bytes`, `threads`, `descriptors` (open files and sockets), `descriptors_limit` (of the process with the
-      lowest), `processes`, `processes_replaced` (those of the first sample that have ended while others of the same
-      name took their place; gauges); if it was pinned, `cores_busy_ns` (busy time of its cores, of all processes) and,
-      if the kernel leaves it out of processes' times, `cores_interrupts_ns` (the part of that in interrupts;
-      counters); with a CPU quota, `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over control
-      groups) and `quota_millicores` (the narrowest; gauge); of a JVM, `safepoints`, `safepoint_ns` (with the time to
-      them), `compiles`, CPU time and waits for a core of its compiler and collector threads, `compiler_cpu_ns`,
+      `processes_started`, `processes_ended` (since the first sample; counters), `listen_drops` (attempts to connect
+      that its listening sockets dropped; counter), `listen_queue` (connections that wait there to be accepted),
+      `close_wait` (at the end of the load: its connections that the other end closed and it did not), `rss_bytes`,
+      `threads`, `descriptors` (open files and sockets), `descriptors_limit` (of the process with the lowest),
+      `processes`, `processes_replaced` (those of the first sample that have ended while others of the same name took
+      their place; gauges); if it was pinned, `cores_busy_ns` (busy time of its cores, of all processes) and, if the
+      kernel leaves it out of processes' times, `cores_interrupts_ns` (the part of that in interrupts; counters); with a
+      CPU quota, `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over control groups) and
+      `quota_millicores` (the narrowest; gauge); of a JVM, `safepoints`, `safepoint_ns` (with the time to them),
+      `compiles`, CPU time and waits for a core of its compiler and collector threads, `compiler_cpu_ns`,
       `compiler_wait_ns`, `collector_cpu_ns`, `collector_wait_ns` (counters), and `heap_capacity_bytes` (gauge);
       recordings of earlier versions also have `collector_ns` and `compile_ns`;
     - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),

@@ -235,7 +235,6 @@ class ProcessTreeMonitor:
         self._peer = peer
         at = sockets.listening_for(*listens_at) if listens_at else frozenset()
         self._unowned = Listening(at) if at else None
-        self._files = _Paced(_FILES_SHARE)
         self._host = Host()
         self._surroundings: Surroundings | None = None
         self._neighbours: Neighbours | None = None
@@ -334,9 +333,8 @@ class ProcessTreeMonitor:
             if self._other_loads is not None and (last or (whole and self._looking.is_due())):
                 with self._looking.spending():
                     self._other_loads.look()
-            if self._unowned is not None and (last or (whole and self._files.is_due())):
-                with self._files.spending():
-                    self._keep("server", time.time_ns(), **self._unowned.half_closed())
+            if last:
+                self._keep_half_closed()
             for subject, watched in self._watched.items():
                 self._sample_cpu(subject, watched.tree)
                 if whole:
@@ -378,7 +376,9 @@ class ProcessTreeMonitor:
                 self._keep(subject, now, **scheduling._asdict())
         if watched.opens_files and (last or watched.files.is_due()):
             with watched.files.spending():
-                self._sample_files(subject, watched)
+                now, files = time.time_ns(), tree.descriptors()
+            if files is not None:
+                self._keep(subject, now, **files._asdict())
         if watched.jvm is not None:
             now, values = _timed(watched.jvm.sample)
             self._keep(subject, now, **values)
@@ -389,16 +389,14 @@ class ProcessTreeMonitor:
         waiting = [kept for (_, name), kept in self._kept.items() if name == "close_wait"]
         while any(kept.values[-1] for kept in waiting) and time.monotonic() < deadline:
             time.sleep(_CLOSES_WITHIN_S / 10)
-            listening = [(subject, watched.listening) for subject, watched in self._watched.items()]
-            for subject, own in (*listening, ("server", self._unowned)):
-                if own is not None:
-                    self._keep(subject, time.time_ns(), **own.half_closed())
+            self._keep_half_closed()
 
-    def _sample_files(self, subject: Subject, watched: _Watched) -> None:
-        if (files := watched.tree.descriptors()) is not None:
-            self._keep(subject, time.time_ns(), **files._asdict())
-        if watched.listening is not None:
-            self._keep(subject, time.time_ns(), **watched.listening.half_closed())
+    def _keep_half_closed(self) -> None:
+        """Look at all connections of this machine that are half closed, which takes milliseconds."""
+        own: list[tuple[Subject, Listening | None]] = [(part, seen.listening) for part, seen in self._watched.items()]
+        for subject, listening in (*own, ("server", self._unowned)):
+            if listening is not None:
+                self._keep(subject, time.time_ns(), **listening.half_closed())
 
     def _keep(self, subject: Subject, now: int, **values: int) -> None:
         for name, value in values.items():
