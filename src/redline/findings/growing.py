@@ -9,7 +9,7 @@ from redline.findings.duet import SeenDuet, said_behind
 from redline.findings.duet_machine import WatchedStart
 from redline.findings.rules import TIME_DEPENDENT, TREND_P, Observation, Rule, judges
 from redline.findings.starts import measured, traffic_of
-from redline.model import Cell, Closed, Counts, Grade, Reach, Series, Traffic
+from redline.model import Cell, Closed, Counts, CpuOwner, Grade, Reach, Series, ServerFacts, Traffic
 from redline.quantities import duration, significant, size
 from redline.stats import Trial
 from redline.stats.growth import Growth, growth
@@ -224,8 +224,7 @@ def _of_place(one: WatchedStart, name: str, places: tuple[int, ...]) -> Watched:
     traffic, place = traffic_of(one.start), places[0]
     own = places if one.start.servers[place : place + 1] == (None,) else (place,)
     slices = [slice_ for block in measured(traffic) for slice_ in block.slices if slice_.target in own]
-    facts = one.start.servers[place] if place < len(one.start.servers) else None
-    runtimes = facts.runtimes if facts is not None else ()
+    runtimes = {runtime for known in (one.start.servers, one.start.owners) for runtime in _runtimes(known, place)}
     at = [one.window_unix_ns[0], *(traffic.epoch_unix_ns + slice_.end_ns for slice_ in slices)]
     return Watched(
         name=name,
@@ -233,9 +232,14 @@ def _of_place(one: WatchedStart, name: str, places: tuple[int, ...]) -> Watched:
         window_unix_ns=one.window_unix_ns,
         at_unix_ns=np.array(at, np.float64),
         answers=np.cumsum([0.0, *(float(slice_.completed + slice_.failed) for slice_ in slices)]),
-        collects=facts is None or bool(_COLLECTED.intersection(runtimes)),
+        collects=bool(_COLLECTED & runtimes),
         opened=0,
     )
+
+
+def _runtimes(known: Sequence[ServerFacts | CpuOwner | None], place: int) -> tuple[str, ...]:
+    own = known[place] if place < len(known) else None
+    return own.runtimes if own is not None else ()
 
 
 @judges("requests", probes="all")

@@ -189,6 +189,7 @@ class CpuOwner(Frozen):
     processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
     unknown: str = Field(default="", description="why the owner is not known; empty if it is")
     hint: str = omitted_if_default("", "what would make it known; empty if it is, or nothing would")
+    runtimes: tuple[str, ...] = omitted_if_default((), "of its processes, such as `jvm`, if known")
     behind: str = Field(default="", description="processes that they called in turn, whose CPU time is not counted")
 
     def and_of(self, processes: tuple[str, ...]) -> "CpuOwner":

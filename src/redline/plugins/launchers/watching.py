@@ -13,6 +13,7 @@ from redline.plugins.launchers.route import RoutedServer
 from redline.plugins.linux import procfs
 from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.owners import Owner, owner_of
+from redline.plugins.linux.runtimes import runtimes_of
 from redline.plugins.linux.sockets import At, Tcp, connections, listeners
 from redline.ports import RunningServer, ServerWatch
 
@@ -144,9 +145,10 @@ class AttachedWatch:
     def finish(self) -> CpuOwner:
         """Return the result, once the load has ended."""
         self._unknown = self._unknown or self._newcomers() or self._relayed() or self._unseen()
-        names = tuple(map(procfs.name_of, self.pids))
+        names, runtimes = tuple(map(procfs.name_of, self.pids)), tuple(sorted(runtimes_of(self.pids)))
         behind = "" if self._unknown else ", ".join(map(str, self._others.busy))
-        return CpuOwner(processes=names, unknown=self._unknown, hint=self._hint, behind=behind)
+        unknown, hint = self._unknown, self._hint
+        return CpuOwner(processes=names, unknown=unknown, hint=hint, runtimes=runtimes, behind=behind)
 
     def _held(self) -> set[int]:
         """Return the sockets of its processes and their descendants."""
