@@ -52,16 +52,15 @@ def growth(answered: Floats, values: Floats, chance: float) -> Growth | None:
     kept = [part == number for number in range(BLOCKS) if (part == number).any()]
     if len(kept) < FEWEST_BLOCKS:
         return None
-    lowest = np.array([values[own].min() for own in kept])
-    at = np.array([answered[own].mean() for own in kept])
+    smallest = [int(np.flatnonzero(own)[np.argmin(values[own])]) for own in kept]
+    at, lowest = answered[smallest] - answered[0], values[smallest]
     by_request = slope(at.tolist(), lowest)
     if by_request <= 0 or not kendall_p(lowest) < chance or not _goes_on(at, lowest):
         return None
-    whole = by_request * (at[-1] - at[0])
-    if float(np.diff(lowest).max()) > LARGEST_STEP * whole:
+    if float(np.diff(lowest).max()) > LARGEST_STEP * by_request * total:
         return None
-    first = float(np.median(lowest - by_request * (at - at[0])))
-    return Growth(first, first + whole, by_request)
+    first = float(np.median(lowest - by_request * at))
+    return Growth(first, first + by_request * total, by_request)
 
 
 def _goes_on(at: Floats, lowest: Floats) -> bool:
