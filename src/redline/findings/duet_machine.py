@@ -164,8 +164,9 @@ def _engines_share(one: WatchedStart) -> float:
 def throttled(duet: SeenDuet) -> Observation | None:
     """Periods of a quota in which a server or the engine had used it up."""
     watched = WatchedStart.all(duet.starts)
-    names: dict[int | None, str] = {None: "The engine", duet.servers - 1: f"The second {duet.names[0]}"}
-    names |= {BASELINE: duet.names[0], duet.target: duet.names[1]}
+    names: dict[int | None, str] = {None: "The engine", BASELINE: duet.names[0], duet.target: duet.names[1]}
+    if all(one.start.control_is_apart for one in watched):
+        names[duet.servers - 1] = f"The second {duet.names[0]}"
     said = [
         machine.said_throttled(name, *share) for place, name in names.items() if (share := _throttled(watched, place))
     ]

@@ -57,11 +57,11 @@ def _where(recording: Recording, reach: Reach) -> str:
     return f": {waiting:,.0f} connections wait in its listen queue, and it accepted the others"
 
 
-def _usually(line: Series, window_unix_ns: tuple[int, int]) -> float | None:
-    """The median of a gauge in the window; None without samples in it."""
+def _usually(line: Series, window_unix_ns: tuple[int, int]) -> float:
+    """The median of a gauge in the window; without samples in it, the nearest."""
     start, end = window_unix_ns
     within = [value for at, value in zip(line.times_unix_ns, line.values, strict=True) if start <= at < end]
-    return median(within) if within else None
+    return median(within) if within else line.most(start, end)
 
 
 @users_unanswered.also("duet")
