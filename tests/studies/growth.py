@@ -91,7 +91,7 @@ LEAKS: dict[str, Heap] = {
 
 
 def said(heap: Heap, times: int, length_s: float = 10.0, seed: int = 1) -> int:
-    """Of how many such heaps growth is said, in loads of this length."""
+    """How many of so many such heaps are said to grow, in loads of this length."""
     rng, number = np.random.default_rng(seed), 0
     at = np.arange(SAMPLED_EVERY_S / 2, length_s, SAMPLED_EVERY_S)
     for _ in range(times):

@@ -24,7 +24,7 @@ _FORWARDERS = frozenset(
 )
 """Programs that only forward connections."""
 _AS_THAT_USER = "run Redline as that user, or as root"
-_ITSELF = "load the address of the server itself, or let Redline start it"
+_ITSELF = "run Redline in the network of the server itself, or let Redline start it (a command, `image`, `compose`)"
 THERE = "run Redline on that machine, or in that network"
 
 
