@@ -21,7 +21,7 @@ KINDS = {"memory-grows", "descriptors-grow", "threads-grow", "half-closed", "ser
 
 @pytest.mark.parametrize("heap", HEAPS)
 def test_heaps_that_fill_up_or_go_up_and_down_are_not_said_to_grow(heap: str) -> None:
-    """Of 1,000 heaps of 10 s, as `docs/concepts/memory.md` gives their numbers; the bound is three deviations away."""
+    """Among 1,000 heaps of 10 s; `docs/concepts/memory.md` gives their numbers, three deviations from the bounds."""
     most = {"sawtooth": 30, "steps": 30, "random walk": 40}.get(heap, 20)
     assert said(HEAPS[heap], 1000) <= most
 
