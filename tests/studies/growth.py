@@ -59,7 +59,8 @@ def _steps(rng: Generator, at: Floats, length_s: float) -> Floats:
     """Up to some six arenas or pages of a cache, more of them at the beginning."""
     when = length_s * rng.uniform(0, 1, rng.poisson(rng.uniform(0, 6))) ** 1.5
     sizes = rng.uniform(0.005, 0.1, len(when))
-    return 1 + ((at[:, None] > when) * sizes).sum(axis=1)
+    risen: Floats = ((at[:, None] > when) * sizes).sum(axis=1)
+    return 1 + risen
 
 
 def _walk(rng: Generator, at: Floats, _length_s: float) -> Floats:
