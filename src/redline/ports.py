@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 from redline.errors import BuildError, DriveError, LaunchError
 from redline.model import (
     Cell,
+    CpuOwner,
     DuetBlock,
     DuetRecording,
     DuetTraffic,
@@ -29,7 +30,6 @@ from redline.model import (
     Variant,
 )
 from redline.model.catalogue import OptionValue
-from redline.model.duet import CpuOwner
 from redline.model.limits import AnyReport
 from redline.model.way import Access
 
@@ -367,6 +367,14 @@ class UsageMonitor(Monitor, Protocol):
 
     def usage(self) -> ServerUsage:
         """What the server, without its hops, used so far. In any thread."""
+
+
+@runtime_checkable
+class OwnerMonitor(Monitor, Protocol):
+    """A monitor that also watches servers which somebody else runs."""
+
+    def follow_owner(self, pids: tuple[int, ...]) -> None:
+        """Begin to watch these processes of the server, and those that they start; none if they are not known."""
 
 
 class Profiler(Monitor, Protocol):

@@ -4,7 +4,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from redline.model import ProfileFacts, Recording, Slice, Stacks
+from redline.model.profile import UNKNOWN_CALLER
 from redline.plugins.jdks import installed
 from redline.plugins.profilers import commands
 from redline.stats.shares import METHOD_BATCHES, METHOD_COUNT
@@ -309,3 +312,35 @@ def test_async_profiler_sees_threads_that_wait_all_the_time_and_for_how_long(
     assert (facts.kind, facts.unit) == ("lock", "ns")
     seconds = (stacks.slices[-1].end - stacks.slices[0].start) / 1e9
     assert weight(stacks, "contended") / 1e9 == pytest.approx(seconds, rel=0.1)
+
+
+DEEP = """\
+#include <stdint.h>
+volatile uint64_t sum;
+__attribute__((noinline)) void burn(void) { for (int i = 0; i < 10000; i++) sum += i; }
+__attribute__((noinline)) void down(int more) { if (more) down(more - 1); else burn(); sum++; }
+int main(void) { for (;;) { down(200); burn(); } }
+"""
+
+
+def test_stacks_deeper_than_perf_follows_say_that_their_callers_are_unknown(tmp_path: Path) -> None:
+    if (why := commands.missing(commands.PERF)) or shutil.which("cc") is None:
+        pytest.skip(why or "there is no C compiler")
+    if commands.deepest_stack(commands._DEEPEST) > 190:
+        pytest.skip("perf follows stacks further than this program is deep")
+    (tmp_path / "deep.c").write_text(DEEP)
+    built = ["cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", "deep", "deep.c"]
+    subprocess.run(built, cwd=tmp_path, check=True)
+    with subprocess.Popen([tmp_path / "deep"]) as process:
+        perf = commands.Perf()
+        perf.start(process.pid, tmp_path)
+        time.sleep(2.0)
+        perf.stop()
+        process.kill()
+    stacks = perf.read(tmp_path, ()).stacks
+    deepest = commands.deepest_stack(commands._DEEPEST)
+    deep = [stack.frames for stack in stacks.weights if len(stack.frames) >= deepest]
+    cut = [frames for frames in deep if frames[0] == UNKNOWN_CALLER]
+    assert cut
+    assert not any("main" in frames for frames in cut)
+    assert "down" not in {frames[0] for frames in deep}, "it has a caller"

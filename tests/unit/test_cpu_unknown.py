@@ -2,8 +2,7 @@
 
 import pytest
 
-from redline.model import DuetRecording, Metric, ServerFacts, Verdict
-from redline.model.duet import CpuOwner
+from redline.model import CpuOwner, DuetRecording, Metric, ServerFacts, Verdict
 from tests.fakes.compared import ComparedStarts, compared_starts
 from tests.fakes.duets import simulated_duet
 

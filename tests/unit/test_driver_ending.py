@@ -18,9 +18,10 @@ from redline.plugins.linux import procfs
             "the engine was killed (signal 9, SIGKILL)",
             "lack of memory meanwhile: see",
         ),
-        (EngineEnding(-9, "x", overdue=True), "the engine did not end by its deadline", "fault of the engine"),
+        (EngineEnding(-9, "x", overdue=True), "the engine did not end by its deadline", "was suspended"),
         (EngineEnding(-11, "x"), "the engine was killed (signal 11, SIGSEGV)", "fault of the engine"),
-        (EngineEnding(-99, "x"), "the engine was killed (signal 99, not a known signal)", "fault of the engine"),
+        (EngineEnding(-99, "x"), "the engine was killed (signal 99, not a known signal)", "who sent"),
+        (EngineEnding(-15, "x"), "the engine was killed (signal 15, SIGTERM)", "who sent"),
         (
             EngineEnding(101, "panicked"),
             "the engine ended with code 101 and no result: panicked",

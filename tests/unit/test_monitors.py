@@ -1,6 +1,8 @@
 """The monitor of process trees: every series covers its window, and no series without reports."""
 
+import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from redline.model import OTHER_LOAD, Series, Subject
+from redline.plugins.linux import procfs
 from redline.plugins.linux.host import Host
 from redline.plugins.monitors.process_tree import ProcessTreeMonitor
+from redline.plugins.monitors.tree import OwnedProcesses
 from tests.fakes.servers.entries import eventually
 from tests.fakes.workers import Worker, started
 
@@ -130,3 +134,50 @@ def test_an_engine_that_has_ended_is_another_load_only_if_nobody_followed_it(
         process.kill()
     named = [series.name for series in monitor.finish() if series.name.startswith(OTHER_LOAD)]
     assert ("another thread" in "".join(named)) is not followed
+
+
+def test_the_processes_of_a_server_that_somebody_else_runs_are_watched_with_what_they_start(worker: Worker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monitor = ProcessTreeMonitor(period_s=60, listens_at=listener.getsockname()[:2])
+        monitor.follow_owner((worker.pid,))
+        burned = worker.do("burn 30000000")
+        with socket.create_connection(listener.getsockname()):
+            series = monitor.finish()
+    names = {each.name: each.kind for each in series if each.subject == "server"}
+    assert names.items() >= TREE_SERIES.items()
+    assert names.items() >= {"descriptors": "gauge", "descriptors_limit": "gauge", "close_wait": "gauge"}.items()
+    assert found(series, "cpu_ns").values[-1] >= burned
+    assert found(series, "descriptors").values[-1] >= 3
+    assert found(series, "listen_queue").values[-1] == 1, "nobody has accepted it"
+
+
+def test_processes_that_are_not_known_leave_what_the_kernel_says_of_their_sockets(worker: Worker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monitor = ProcessTreeMonitor(period_s=60, listens_at=listener.getsockname()[:2])
+        monitor.follow_owner(())
+        monitor.follow("engine", worker.pid)
+        series = monitor.finish()
+    assert {each.name for each in series if each.subject == "server"} == {"listen_drops", "listen_queue", "close_wait"}
+
+
+def test_a_connection_that_its_server_does_not_close_is_half_closed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        monitor = ProcessTreeMonitor(period_s=60, listens_at=("127.0.0.1", port))
+        monitor.follow("engine", os.getpid())
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            accepted, _ = listener.accept()
+            client.shutdown(socket.SHUT_WR)
+            series = monitor.finish()
+            accepted.close()
+    assert found(series, "close_wait").values[-1] == 1
+
+
+def test_what_a_supervisor_had_started_before_is_not_of_its_server(worker: Worker) -> None:
+    worker.do("linger 1")
+    (before,) = procfs.children()[worker.pid]
+    owned = OwnedProcesses((worker.pid,))
+    assert owned() == (worker.pid,)
+    worker.do("linger 1")
+    assert len(owned()) == 2
+    assert before not in owned()

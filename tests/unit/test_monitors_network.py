@@ -16,7 +16,8 @@ from redline.plugins.linux import sockets
 from redline.plugins.linux.cgroup import Throttling, quotas, throttling
 from redline.plugins.linux.host import Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, TcpCounts, link, towards
-from redline.plugins.monitors.process_tree import ListenDrops, MachineShare, ProcessTreeMonitor, Surroundings
+from redline.plugins.monitors.listening import Listening
+from redline.plugins.monitors.process_tree import MachineShare, ProcessTreeMonitor, Surroundings
 from tests.fakes.quota import group_with_a_quota
 from tests.unit.test_machine import write
 
@@ -286,12 +287,12 @@ def test_only_what_the_servers_own_listener_dropped_is_counted(attached: bool) -
         socket.create_server(("127.0.0.1", 0), backlog=1) as own,
         socket.create_server(("127.0.0.2", own.getsockname()[1]), backlog=1) as other,
     ):
-        monitor = ProcessTreeMonitor(peer=("localhost", own.getsockname()[1]) if attached else None)
+        monitor = ProcessTreeMonitor(listens_at=("localhost", own.getsockname()[1]) if attached else None)
         if attached:
             monitor.follow("engine", os.getpid())
         else:
             monitor.follow("server", os.getpid())
-            monitor._watched["server"].drops = ListenDrops(sockets.listening_for("127.0.0.1", own.getsockname()[1]))
+            monitor._watched["server"].listening = Listening(sockets.listening_for("127.0.0.1", own.getsockname()[1]))
         attempts = fill(other)
         time.sleep(0.1)
         assert drops(monitor) == 0
@@ -313,7 +314,7 @@ def drops(monitor: ProcessTreeMonitor) -> float:
 
 def test_the_listeners_of_a_process_are_found_among_its_sockets() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=1) as own:
-        found = ListenDrops.of([os.getpid()])
+        found = Listening.of([os.getpid()])
         assert found is not None
         before = found.sample()["listen_drops"]
         attempts = fill(own)
@@ -321,4 +322,4 @@ def test_the_listeners_of_a_process_are_found_among_its_sockets() -> None:
         assert found.sample()["listen_drops"] - before >= 4
         for one in attempts:
             one.close()
-    assert ListenDrops.of([]) is None
+    assert Listening.of([]) is None

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Slice, Stack, Stacks, Thread
+from redline.model.profile import UNKNOWN_CALLER
 from redline.plugins.profilers.texts import (
     MOST_SLICES,
     in_slices,
@@ -20,6 +21,7 @@ from redline.plugins.profilers.texts import (
     speedscope,
     unreadable,
 )
+from redline.stats.stacks import cut_weight, normal
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 MS = 1_000_000
@@ -56,6 +58,35 @@ def test_without_slices_every_sample_counts() -> None:
     stacks, lost = perf_stacks(PERF.split("\n"), (), offset_ns=0)
     assert (stacks.total, lost) == (3, 1)
     assert perf_stacks([], (), 0) == (Stacks(), 0)
+
+
+def sampled(*frames: str) -> list[str]:
+    """A sample of perf, whose frames begin with the outermost."""
+    lines = [f"\t            115a {frame} (/srv/app)" for frame in reversed(frames)]
+    return ["app 99     4.100000000: ", *lines, ""]
+
+
+RECURSION = ("walk",) * 125
+MIDDLEWARE = tuple(f"layer{number}" for number in range(150))
+
+
+@pytest.mark.parametrize(
+    ("deep", "is_cut"),
+    [
+        ((*RECURSION, "hot", "memmove"), True),
+        ((*MIDDLEWARE[-126:], "hot"), True),
+        (("_start", "main", *RECURSION[:124], "hot"), False),
+        (("_start", "main", *RECURSION[:100], "hot"), False),
+    ],
+    ids=["recursion", "middleware", "as deep as it goes", "less deep"],
+)
+def test_a_stack_that_was_cut_has_an_unknown_caller(deep: tuple[str, ...], is_cut: bool) -> None:
+    shallow = [line for _ in range(4) for line in sampled("_start", "main", "serve")]
+    stacks, lost = perf_stacks([*shallow, *sampled(*deep)], (), 0, deepest=127)
+    (seen,) = (stack.frames for stack in stacks.weights if len(stack.frames) > 3)
+    assert seen == ((UNKNOWN_CALLER, *deep) if is_cut else deep)
+    assert (stacks.total, lost, cut_weight(normal(stacks))) == (5, 0, int(is_cut))
+    assert perf_stacks([*shallow, *sampled(*deep)], (), 0)[0].total == 5, "where no stack is cut nothing is marked"
 
 
 def test_the_last_sample_counts_without_an_empty_line_and_further_ones_mean_nothing() -> None:

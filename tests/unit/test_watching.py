@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from redline.model.duet import CpuOwner
+from redline.model import CpuOwner
 from redline.plugins.launchers.attached import RunningElsewhere
 from redline.plugins.launchers.watching import AttachedWatch, watch
 from redline.plugins.linux.cgroup import started_by

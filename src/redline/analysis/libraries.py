@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from redline.model import Library, Stack, Stacks
-from redline.model.profile import LibraryLanguage, LibraryRuntime
+from redline.model.profile import UNKNOWN_CALLER, LibraryLanguage, LibraryRuntime
 from redline.stats.stacks import COMPILED, KERNEL_MARK, kernel_from
 
 OTHER = "other code"
@@ -122,7 +122,7 @@ class Libraries:
             library = self.of_frame(frames[at], kernel=at >= first)
             if library and library.counts_for == "itself":
                 return library.name
-            if frames[at] == COMPILED:
+            if frames[at] in (COMPILED, UNKNOWN_CALLER):
                 return UNKNOWN
             if library is None and at < first and not self._is_passed(frames, at):
                 return OTHER
@@ -177,6 +177,8 @@ def _installed(frame: str, language: LibraryLanguage) -> Library | None:
 
 def _why_nameless(frames: Sequence[str]) -> str:
     """Why a stack of UNKNOWN has no name, by its innermost nameless frame."""
+    if frames[:1] == (UNKNOWN_CALLER,):
+        return "their stacks are deeper than the profiler follows, and who called them decides"
     frame = next((frame for frame in reversed(frames) if frame == COMPILED or _NAMELESS.fullmatch(frame)), "")
     if frame == COMPILED:
         return "a runtime compiled this code and wrote down no names of its functions (a JVM needs `runtime: jvm`)"

@@ -38,7 +38,7 @@ from redline.model import (
 from redline.model.profile import LibraryRuntime
 from redline.stats import holm_adjust
 from redline.stats.shares import METHOD_NONE, CostChange, MeasuredShare, TrialWeights, error_of, share
-from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
+from redline.stats.stacks import cut_weight, flame_graph, normal, self_weights, thread_weights, total_weights
 
 LEAST = 0.001
 """Trees leave out frames with a smaller share."""
@@ -345,6 +345,8 @@ def _report(
         heat=_heat(profile),
         native=next((facts.native for facts in profiles if facts.native), ()),
         files=tuple(file for facts in profiles for file in facts.files),
+        cut=cut_weight(profile.stacks) / max(profile.stacks.total, 1),
+        deepest=max((facts.deepest for facts in profiles), default=0),
         unknown=profile.libraries.why_unknown(profile.stacks),
         problem=profile.problem,
     )

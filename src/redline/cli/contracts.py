@@ -24,6 +24,7 @@ from redline.model import (
     OtherTime,
     Percentile,
     Plan,
+    Reach,
     RequestReport,
     Role,
     Share,
@@ -32,6 +33,7 @@ from redline.model import (
     WarmUp,
 )
 from redline.model.base import omitted_if_default
+from redline.model.connections import REACH
 from redline.model.failures import FirstFailure
 from redline.model.journey_traffic import JourneyReport
 from redline.model.limits import LimitAnswer
@@ -92,6 +94,18 @@ class RequestsSent(Frozen):
     warm_up_ns: int = Field(description="how long the warm-up took")
 
 
+class LoadedServer(Frozen):
+    """What the processes of a loaded server used; null for what was not watched."""
+
+    processes: tuple[str, ...] = Field(default=(), description="of a server that ran already: their names and numbers")
+    cpu_per_request_ns: float | None = Field(description="user and system time per right answer")
+    rss_bytes: int | None = Field(description="the most in the measurement, as of the next two")
+    threads: int | None
+    descriptors: int | None = Field(description="open files and sockets")
+    half_closed: int | None = Field(description="connections in CLOSE-WAIT at the end")
+    unknown: str = omitted_if_default("", "why its processes are not known")
+
+
 class LoadResult(Frozen):
     """`redline load --json`: a load on a running server.
 
@@ -130,6 +144,8 @@ class LoadResult(Frozen):
     users_waiting: float | None = omitted_if_default(
         None, description="how many of them waited for an answer, on average: the rate times the response time"
     )
+    reach: Reach | None = omitted_if_default(None, REACH)
+    server: LoadedServer | None = omitted_if_default(None, "absent where nobody looked, as in earlier recordings")
     counts: Counts
     sent: RequestsSent | None = omitted_if_default(
         None, "all requests that the server got, the measured and the others"

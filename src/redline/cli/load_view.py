@@ -13,6 +13,7 @@ from redline.analysis import (
 )
 from redline.analysis.bounds import Times, load_bounds
 from redline.cli.contracts import LoadResult, RequestsSent
+from redline.cli.server_view import loaded_server, server_text
 from redline.errors import DriveError
 from redline.findings import Touched, judge, touched_by, warm_up
 from redline.findings.failed import telling
@@ -141,6 +142,8 @@ def load_result(
         warm_up=warm_up(cell, Trial(recording)),
         users=users,
         users_waiting=None if users is None or on_service or not traffic.seconds else _waiting(traffic, users),
+        reach=traffic.reach,
+        server=loaded_server(recording),
         counts=traffic.counts,
         sent=_requests_sent(traffic, checked),
         answers=traffic.counts.by_status(cell.scenario.statuses),
@@ -233,6 +236,8 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         *encodings(result.encoded),
         answers,
         users,
+        _reached(result),
+        server_text(result.server),
     )
     outcomes = f"outcomes  {outcomes_text(result.counts, is_open=result.load.startswith('open'))}"
     sent = sent_text(result.sent) if result.sent else ""
@@ -293,6 +298,15 @@ def like_section(like: Like) -> Section:
     said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
     ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
+
+
+def _reached(result: LoadResult) -> str:
+    """`users  16 of 512 got an answer`; empty if all who asked did."""
+    reach = result.reach
+    if reach is None or not reach.stuck:
+        return ""
+    who = "connections" if result.load.startswith("open") else "users"
+    return f"{who}  {integer(reach.answered)} of {integer(reach.asked)} got an answer"
 
 
 def _levels(result: LoadResult) -> str:

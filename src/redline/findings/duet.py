@@ -14,7 +14,7 @@ from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observa
 from redline.findings.served import Growths
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of, reach
-from redline.model import FEWEST_TRIALS, Counts, DuetRecording, DuetSlice, DuetTraffic, Grade, Histogram
+from redline.model import FEWEST_TRIALS, Counts, CpuOwner, DuetRecording, DuetSlice, DuetTraffic, Grade, Histogram
 from redline.quantities import duration, percent
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
@@ -159,19 +159,26 @@ def owners(duet: SeenDuet) -> Iterator[Observation]:
         name = names.get(place, "another server of the duet")
         owners = [start.owners[place] for start in duet.starts if start.owners]
         reasons = [owner.unknown for owner in owners if owner.unknown]
+        hint = next((owner.hint for owner in owners if owner.hint), "")
         reasons = reasons or [*filter(None, (cpu_unknown(traffic, place) for traffic in duet.traffics))]
         if reasons:
             all_starts = len(duet.starts)
             some = "" if len(reasons) == all_starts else f"In {len(reasons)} of {all_starts} starts, "
             message = f"{some}{'the' if some else 'The'} CPU time of {name} is not known: {reasons[0].rstrip('.')}."
-            yield Observation(1.0, message, rule=machine.cpu_unknown)
+            advice = f"To have it watched, {hint}." if hint else None
+            yield Observation(1.0, message, rule=machine.cpu_unknown, advice=advice)
             return
         if behind := next((owner for owner in owners if owner.behind and place in (BASELINE, duet.target)), None):
-            message = (
-                f"The CPU time of {name} is that of {', '.join(behind.processes)} alone: what was used at "
-                f"{behind.behind}, which it asks to answer, is not counted."
-            )
-            yield Observation(1.0, message, rule=CPU_BEHIND)
+            yield said_behind(name, behind)
+
+
+def said_behind(name: str, owner: CpuOwner) -> Observation:
+    """An observation that a server asked others, whose CPU time is not counted."""
+    message = (
+        f"The CPU time of {name} is that of {', '.join(owner.processes)} alone: what was used at {owner.behind}, which "
+        "it asks to answer, is not counted."
+    )
+    return Observation(1.0, message, rule=CPU_BEHIND)
 
 
 @machine.cpu_beside.also("duet")

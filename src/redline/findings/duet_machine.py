@@ -197,22 +197,25 @@ def disturbed(duet: SeenDuet) -> Observation | None:
 def throttled(duet: SeenDuet) -> Observation | None:
     """Periods of a quota in which a server or the engine had used it up."""
     watched = WatchedStart.all(duet.starts)
-    names: dict[int | None, str] = {None: "The engine", duet.servers - 1: f"The second {duet.names[0]}"}
-    names |= {BASELINE: duet.names[0], duet.target: duet.names[1]}
+    names: dict[int | None, str] = {None: "The engine", BASELINE: duet.names[0], duet.target: duet.names[1]}
+    if all(one.start.control_is_apart for one in watched):
+        names[duet.servers - 1] = f"The second {duet.names[0]}"
     said = [
         machine.said_throttled(name, *share) for place, name in names.items() if (share := _throttled(watched, place))
     ]
     return max(said, key=lambda one: one.value, default=None)
 
 
-def _throttled(watched: Sequence[WatchedStart], place: int | None) -> tuple[float, float] | None:
-    """The share of the periods in which its quota was used up, and the CPU time lost, in nanoseconds."""
+def _throttled(watched: Sequence[WatchedStart], place: int | None) -> tuple[float, float, float | None] | None:
+    """The share of the periods in which its quota was used up, the CPU time lost in nanoseconds, and the quota."""
     subject: Subject = "engine" if place is None else "server"
     periods, often, lost_ns = (
         _sum(watched, lambda one, name=name: one.increase(name, subject, place))  # type: ignore[misc]
         for name in ("quota_periods", "throttled_periods", "throttled_ns")
     )
-    return (min(often / periods, 1.0), lost_ns or 0.0) if periods and often is not None else None
+    limits = [line.values[-1] for one in watched if (line := one.find("quota_millicores", subject, place))]
+    quota = min(limits, default=None)
+    return (min(often / periods, 1.0), lost_ns or 0.0, quota) if periods and often is not None else None
 
 
 @network.retransmits.also("duet")

@@ -11,7 +11,7 @@ from redline.findings.rules import (
     Observation,
     Rule,
 )
-from redline.model import Cell, Closed, Counts, Outcomes, RequestTraffic, Traffic
+from redline.model import Cell, Closed, Counts, Outcomes, Reach, RequestTraffic, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -183,7 +183,16 @@ def errors(cell: Cell, traffic: Traffic) -> Observation | None:
         f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer"
         f"{_all_of_one(cell, traffic, kinds)}: {listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
     )
+    if traffic.reach is not None and traffic.reach.stuck:
+        message += f" They left {never_answered(traffic.reach, cell)}."
     return Observation(lost / traffic.counts.due, message)
+
+
+def never_answered(reach: Reach, cell: Cell | None = None) -> str:
+    """`496 of 512 users (97%) without any answer`; connections, where a user has none of its own."""
+    of_users = cell is not None and isinstance(cell.load.shape, Closed)
+    who = "users" if of_users else "connections"
+    return f"{reach.stuck:,} of {reach.asked:,} {who} ({percent(reach.stuck / max(reach.asked, 1))}) without any answer"
 
 
 @Rule(

@@ -267,7 +267,7 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
 
     L = lambda W (Little, 1961) holds for any server. Where it fails, the counting lost requests or time.
 
-    Advice: Do not use these numbers. Check that all users could connect, then report a fault of the engine.
+    Advice: Do not use these numbers: requests or time are missing from them. Keep the recording (`-o`), and report it.
     """
     shape = cell.load.shape
     if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":
@@ -284,7 +284,8 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     ends_s = (
         max(_missing_s(traffic), carried_over_share(cell, traffic) * traffic.seconds) + traffic.response.max_ns / 1e9
     )
-    off = abs(busy / kept - 1.0) - (ends_s + think_s) / traffic.seconds
+    free = max(kept - _held(traffic), 0.0)
+    off = max(free - busy, busy - kept, 0.0) / kept - (ends_s + think_s) / traffic.seconds
     time = f"({duration(mean_s * 1e9)} mean response time + {duration(think_s * 1e9)} think time)"
     kind = "users busy" if shape.depth == 1 else "requests in flight"
     message = (
@@ -292,6 +293,16 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
         f"{significant(busy)} {kind}, but the load has {kept:.10g}."
     )
     return Observation(off, message)
+
+
+def _held(traffic: Traffic) -> int:
+    """Requests from before the window that had no right answer by its end: some failed meanwhile, others still wait.
+
+    The users who sent them did nothing else until then, and their waiting is in no measured response time.
+    """
+    before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
+    waiting = sum(counts.due - counts.outcomes.total for counts in before)
+    return max(waiting - sum(number for number, _ in _from_before(traffic)), 0)
 
 
 def _missing_s(traffic: Traffic) -> float:

@@ -14,8 +14,11 @@ from redline.findings.rules import (
     Rule,
 )
 from redline.model import OTHER_LOAD, OTHERS, Cell, Closed, Grade, Recording, Series, Subject, Traffic
-from redline.quantities import duration, percent
+from redline.quantities import duration, percent, significant
 from redline.stats import Trial
+
+SETS_THE_PACE = 0.5
+"""From this share of its periods on, a quota that is used up is what limits the rate."""
 
 _SEEN = 1e-6
 """The least value of what was seen at all."""
@@ -358,14 +361,17 @@ def throttled(trial: Trial) -> Observation | None:
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
     shares = {subject: _throttled_share(trial, subject) for subject in names}
     subject = max(names, key=lambda name: shares[name])
-    return said_throttled(f"The {names[subject]}", shares[subject], trial.increase("throttled_ns", subject) or 0.0)
+    cores = trial.recording.most("quota_millicores", subject)
+    lost_ns = trial.increase("throttled_ns", subject) or 0.0
+    return said_throttled(f"The {names[subject]}", shares[subject], lost_ns, cores)
 
 
-def said_throttled(name: str, share: float, lost_ns: float) -> Observation:
+def said_throttled(name: str, share: float, lost_ns: float, millicores: float | None) -> Observation:
     """An observation of the share of a quota's periods in which it was used up, and of the CPU time lost to it."""
+    of = f" of {significant(millicores / 1000, 2)} cores" if millicores else ""
     message = (
-        f"{name} had used up its CPU quota in {percent(share)} of the quota's periods, and lost "
-        f"{lost_ns / 1e6:,.0f} ms of CPU time to it."
+        f"{name} had used up its CPU quota{of} in {percent(share)} of the quota's periods, and lost "
+        f"{lost_ns / 1e6:,.0f} ms of CPU time to it{': the quota sets the pace' if share > SETS_THE_PACE else ''}."
     )
     return Observation(share, message)
 

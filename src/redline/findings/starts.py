@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from redline.findings.failed import failures_text
+from redline.findings.failed import failures_text, never_answered
 from redline.findings.warm_duet import fewest_blocks
-from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic
+from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Reach
 from redline.model.failures import earliest
 from redline.quantities import duration
 from redline.stats.samples import Floats
@@ -31,7 +31,7 @@ def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int
         bad = {kind: number for kind, number in ended.items() if number and kind != "ok"}
         if sum(bad.values()) > FAILING * ended.total():
             kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in bad.items() if kind)
-            why = "; ".join(filter(None, (kinds, first_failures(loads, places))))
+            why = "; ".join(filter(None, (kinds, first_failures(loads, places), _unanswered(loads, places))))
             said = f"{sum(bad.values()):,} of {ended.total():,} requests to {name} failed"
             return f"{said}: {why}" if why else said
     return None
@@ -51,6 +51,9 @@ def why_lost(start: DuetRecording, names: Sequence[str]) -> str:
     failed = (failing([start], (names[BASELINE], names[target]), target) for target in targets)
     if why := next(filter(None, failed), None):
         return why
+    for place, name in enumerate(names):
+        if unanswered := _unanswered([traffic], (place,)):
+            return f"{name} left {unanswered}"
     slices = [slice_ for block in traffic.blocks for slice_ in block.slices]
     if not slices:
         return "no block of slices was completed"
@@ -76,6 +79,12 @@ def first_failures(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:
     """The first failures by outcome at these places: `first timeout: no answer within 5 s`; empty for none."""
     text = failures_text(earliest(failure for load in loads for at in places for failure in load.targets[at].failures))
     return f"first {text}" if text else ""
+
+
+def _unanswered(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:
+    """The connections at these places that were never answered; empty if all were, or it is not known."""
+    reach = Reach.merged(load.targets[at].reach for load in loads for at in places)
+    return never_answered(reach) if reach is not None and reach.stuck else ""
 
 
 def _ended(traffic: DuetTraffic, place: int) -> Counter[str]:

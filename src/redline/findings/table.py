@@ -3,6 +3,7 @@
 from types import ModuleType
 
 from redline.findings import (
+    accumulation,
     across,
     arrivals,
     cell,
@@ -23,12 +24,14 @@ from redline.findings import (
     stalls,
     steadiness,
     two_modes,
+    users,
 )
 from redline.findings.rules import Judge, Rule
 from redline.model import FindingKind
 
 SUBJECTS: dict[str, ModuleType] = {
     "Requests and answers": failed,
+    "Users without an answer": users,
     "The load": load,
     "The schedule": arrivals,
     "The course": over_time,
@@ -40,6 +43,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "The network": network,
     "The server": server,
     "Memory": memory,
+    "What a server keeps": accumulation,
     "Several hosts": hosts,
     "What other packages bring": extensions,
     "A cell": cell,

@@ -18,6 +18,7 @@ from redline.model.catalogue import (
     TlsVersion,
     Tool,
 )
+from redline.model.connections import AgreedTls, Reach
 from redline.model.distribution import AnsweredBy, BandedPercentile, SharesCompared
 from redline.model.duet import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, LostStarts, TargetTraffic
 from redline.model.environment import Environment
@@ -81,6 +82,7 @@ from redline.model.profiled import (
 from redline.model.recording import (
     OTHER_LOAD,
     OTHERS,
+    CpuOwner,
     Failure,
     FailureKind,
     FixedWork,
@@ -119,7 +121,6 @@ from redline.model.run import Calibration, Enough, Manifest, Run, SameBuilds, St
 from redline.model.runtime import Collection, Durations, Pause, RuntimeFacts
 from redline.model.streams import Stream, StreamReport, StreamTraffic
 from redline.model.traffic import (
-    AgreedTls,
     Clocks,
     Counts,
     Engine,

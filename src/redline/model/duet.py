@@ -6,18 +6,18 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.connections import REACH, AgreedTls, Reach
 from redline.model.failures import FirstErrors, FirstFailure, with_labels
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.journey_traffic import JourneyTraffic
 from redline.model.plan import PLACES
-from redline.model.recording import SETUP, Failure, Series, ServerFacts
+from redline.model.recording import SETUP, CpuOwner, Failure, Series, ServerFacts
 from redline.model.streams import STREAMS, StreamTraffic
 from redline.model.traffic import (
     BY_REQUEST,
     ENCODED,
     FIRST_BYTE,
-    AgreedTls,
     Counts,
     Ended,
     Engine,
@@ -91,6 +91,7 @@ class TargetTraffic(Frozen):
     first_errors: FirstErrors | None = omitted_if_default(None, "of `counts.with_errors`")
     requests: Requests = omitted_if_default((), BY_REQUEST)
     journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
+    reach: Reach | None = omitted_if_default(None, REACH)
 
     @model_validator(mode="after")
     def _nothing_is_lost(self) -> "TargetTraffic":
@@ -164,18 +165,6 @@ class DuetTraffic(Frozen):
     def ended_as_asked(self, why: str) -> "DuetTraffic":
         """The same traffic, which the lab ended because a condition of the user held."""
         return self.model_copy(update={"ended": "aborted", "aborted_by": why})
-
-
-class CpuOwner(Frozen):
-    """Processes whose CPU time was read for a server that Redline did not start."""
-
-    processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
-    unknown: str = Field(default="", description="why the owner is not known; empty if it is")
-    behind: str = Field(default="", description="processes that they called in turn, whose CPU time is not counted")
-
-    def and_of(self, processes: tuple[str, ...]) -> "CpuOwner":
-        """The same owner, with the CPU time of these processes too."""
-        return self.model_copy(update={"processes": (*self.processes, *processes)})
 
 
 class DuetRecording(Frozen):

@@ -65,6 +65,10 @@ class NativeMemory(Frozen):
     committed_bytes: int = Field(ge=0)
 
 
+UNKNOWN_CALLER = "[unknown caller]"
+"""The outermost frame of a stack that was deeper than the profiler follows: who called the next frame is not known."""
+
+
 class ProfileFacts(Frozen):
     """Facts about a profile: subject, profiler and result. The stacks are in the file of the form `stacks`."""
 
@@ -79,6 +83,7 @@ class ProfileFacts(Frozen):
     unit: ProfileUnit = Field(default="samples", description="of the weights of stacks")
     samples: int = Field(ge=0, description="while it was profiled")
     lost: int = omitted_if_default(0, "samples without a stack, or that the profiler dropped", ge=0)
+    deepest: int = omitted_if_default(0, "frames to which stacks were followed; 0 if they do not end there", ge=0)
     native: tuple[NativeMemory, ...] = omitted_if_default((), "of a JVM, when an `alloc` profile ended")
     started: Slice | None = omitted_if_default(None, "from the command to begin until it sampled, in Unix ns")
     stopped: Slice | None = omitted_if_default(None, "from the command to end until it ended, if it did")

@@ -130,5 +130,9 @@ class ProfileReport(Frozen):
     heat: HeatMap | None = omitted_if_default(None, "only if samples have times")
     native: tuple[NativeMemory, ...] = omitted_if_default((), "from the first of these trials that has it")
     files: tuple[ProfileFile, ...]
+    cut: float = omitted_if_default(
+        0.0, "the share of samples whose stacks are deeper: their outer callers are unknown"
+    )
+    deepest: int = omitted_if_default(0, "the frames to which stacks were followed; 0 if they do not end there")
     unknown: str = omitted_if_default("", "why samples count as `unknown`")
     problem: str = omitted_if_default("", "why there are no stacks")

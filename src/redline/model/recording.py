@@ -35,16 +35,18 @@ class Series(Frozen):
     - server, engine and each hop: `cpu_ns`, `context_switches_voluntary`, `context_switches_involuntary`,
       `preemptions` (the involuntary switches of threads without idle priority), `run_delay_ns` (of the same threads;
       counters),
-      `processes_started`, `processes_ended` (since the first sample; counters),
-      `listen_drops` (attempts to connect that its listening sockets dropped; counter; all that is known of an attached
-      server), `rss_bytes`, `threads`, `processes`, `processes_replaced` (those of the first sample that have ended
-      while others of the same name took their place; gauges); if it was pinned, `cores_busy_ns` (busy time of its
-      cores, of all processes) and, if the kernel leaves it out of processes' times, `cores_interrupts_ns` (the part of
-      that in interrupts; counters); with a CPU quota, `quota_periods`, `throttled_periods`, `throttled_ns` (counters,
-      summed over control groups); of a JVM, `safepoints`, `safepoint_ns` (with the time to them), `compiles`, CPU time
-      and waits for a core of its compiler and collector threads, `compiler_cpu_ns`, `compiler_wait_ns`,
-      `collector_cpu_ns`, `collector_wait_ns` (counters), and `heap_capacity_bytes` (gauge); recordings of earlier
-      versions also have `collector_ns` and `compile_ns`;
+      `processes_started`, `processes_ended` (since the first sample; counters), `listen_drops` (attempts to connect
+      that its listening sockets dropped; counter), `listen_queue` (connections that wait there to be accepted),
+      `close_wait` (at the end of the load: its connections that the other end closed and it did not), `rss_bytes`,
+      `threads`, `descriptors` (open files and sockets), `descriptors_limit` (of the process with the lowest),
+      `processes`, `processes_replaced` (those of the first sample that have ended while others of the same name took
+      their place; gauges); if it was pinned, `cores_busy_ns` (busy time of its cores, of all processes) and, if the
+      kernel leaves it out of processes' times, `cores_interrupts_ns` (the part of that in interrupts; counters); with a
+      CPU quota, `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over control groups) and
+      `quota_millicores` (the narrowest; gauge); of a JVM, `safepoints`, `safepoint_ns` (with the time to them),
+      `compiles`, CPU time and waits for a core of its compiler and collector threads, `compiler_cpu_ns`,
+      `compiler_wait_ns`, `collector_cpu_ns`, `collector_wait_ns` (counters), and `heap_capacity_bytes` (gauge);
+      recordings of earlier versions also have `collector_ns` and `compile_ns`;
     - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),
       and `interrupts_ns` if the kernel leaves it out of processes' times (part of `busy_ns`; counter);
       of the network namespace of the server, or of the engine if no server is watched: `tcp_segments_sent`,
@@ -181,6 +183,20 @@ class Failure(Frozen):
         return cls(stage="load", kind="unread", message=why, hint=hint)
 
 
+class CpuOwner(Frozen):
+    """The processes of a server that Redline did not start: those whose CPU time and memory are read."""
+
+    processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
+    unknown: str = Field(default="", description="why the owner is not known; empty if it is")
+    hint: str = omitted_if_default("", "what would make it known; empty if it is, or nothing would")
+    runtimes: tuple[str, ...] = omitted_if_default((), "of its processes, such as `jvm`, if known")
+    behind: str = Field(default="", description="processes that they called in turn, whose CPU time is not counted")
+
+    def and_of(self, processes: tuple[str, ...]) -> "CpuOwner":
+        """The same owner, with the CPU time of these processes too."""
+        return self.model_copy(update={"processes": (*self.processes, *processes)})
+
+
 class Recording(Frozen):
     """A trial: its cell, what the engine and the monitors saw, and how it ended."""
 
@@ -203,6 +219,9 @@ class Recording(Frozen):
     profile: ProfileFacts | None = omitted_if_default(None, "the profile of the load")
     hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was this machine")
     attached_runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of a server not started here, if known")
+    owner: CpuOwner | None = omitted_if_default(
+        None, "whose processes a server not started here is; absent where nobody looked, as in earlier versions"
+    )
     failed_monitors: dict[str, str] = omitted_if_default({}, "monitors of other packages that failed, and why")
 
     def unusable(self, why: str) -> "Recording":
@@ -230,6 +249,7 @@ class Recording(Frozen):
         traffic: Traffic | None,
         *,
         attached_runtimes: tuple[str, ...],
+        owner: CpuOwner | None,
         series: tuple[Series, ...],
         runtime: RuntimeFacts | None,
         perturbed: bool,
@@ -239,8 +259,9 @@ class Recording(Frozen):
     ) -> "Recording":
         """The recording once the load has ended."""
         about = {"server": server, "attached_runtimes": attached_runtimes, "series": series, "runtime": runtime}
+        whose = {"owner": owner}
         seen = {"perturbed": perturbed, "failure": failure, "log_bytes": log_bytes, "failed_monitors": failed_monitors}
-        return self.model_copy(update={"traffic": traffic, **about, **seen})
+        return self.model_copy(update={"traffic": traffic, **about, **whose, **seen})
 
     def in_trial(  # noqa: PLR0913 - everything that only the whole trial knows
         self,

@@ -8,6 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.by_request import MixCpu, RequestRatio, RequestReport
+from redline.model.connections import AgreedTls
 from redline.model.distribution import BandedPercentile, SharesCompared
 from redline.model.duet import LostStarts
 from redline.model.environment import Environment
@@ -24,7 +25,7 @@ from redline.model.run import Kind, SameBuilds
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.streams import STREAMS, StreamReport
 from redline.model.timeline import DuetTimeline, TrialTimeline
-from redline.model.traffic import ENCODED, AgreedTls, Counts, Outcomes
+from redline.model.traffic import ENCODED, Counts, Outcomes
 from redline.model.validity import Bound
 
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]

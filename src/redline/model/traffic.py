@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.connections import REACH, AgreedTls, Reach
 from redline.model.failures import FirstErrors, FirstFailure, with_labels
 from redline.model.histogram import Histogram
 from redline.model.journey_traffic import JourneyTraffic
@@ -388,15 +389,6 @@ class Engine(Frozen):
     processes: int = omitted_if_default(1, "several if one may not open all connections", ge=1)
 
 
-class AgreedTls(Frozen):
-    """The settings that the first handshake negotiated. `insecure`: the certificate was not checked."""
-
-    version: str
-    cipher: str
-    alpn: str | None = None
-    insecure: bool = False
-
-
 class Clocks(Frozen):
     """Increases of clocks between two readings by the engine, near both ends of the measurement window."""
 
@@ -439,6 +431,7 @@ class Traffic(Frozen):
     requests: Requests = omitted_if_default((), BY_REQUEST)
     journeys: JourneyTraffic | None = omitted_if_default(None, "of a scenario that is a journey")
     aborted_by: str = omitted_if_default("", "if aborted: the condition, and what was measured of it")
+    reach: Reach | None = omitted_if_default(None, REACH)
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")

@@ -185,15 +185,15 @@ class Workplace:
 
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
     peer = server.endpoint.address if server.facts is None else None
-    return (ProcessTreeMonitor(peer=peer),)
+    return (ProcessTreeMonitor(peer=peer, listens_at=peer),)
 
 
 def _duet_monitors(servers: Sequence[RunningServer]) -> tuple[tuple[ProcessTreeMonitor, ...], ...]:
-    peers = (server.endpoint.address for server in servers if server.facts is None)
+    at = [server.endpoint.address if server.facts is None else None for server in servers]
     known = tuple(pid for server in servers[1:] if server.facts is not None for pid in server.facts.pids)
     return (
-        (ProcessTreeMonitor(peer=next(peers, None), known=known),),
-        *((ProcessTreeMonitor(machine=False),) for _ in servers[1:]),
+        (ProcessTreeMonitor(peer=next(filter(None, at), None), listens_at=at[0], known=known),),
+        *((ProcessTreeMonitor(machine=False, listens_at=own),) for own in at[1:]),
     )
 
 

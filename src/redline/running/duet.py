@@ -8,12 +8,22 @@ from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth, are_warm
-from redline.model import Cell, Closed, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, Series, ServerFacts
-from redline.model.duet import CpuOwner
+from redline.model import (
+    Cell,
+    Closed,
+    CpuOwner,
+    DuetBlock,
+    DuetRecording,
+    DuetTraffic,
+    Failure,
+    PlannedDuet,
+    Series,
+    ServerFacts,
+)
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
 from redline.running.aborting import AskedDuetAbort
 from redline.running.parallel import sides
-from redline.running.record import Tools, failure_of, follow_server, verify, warm_up
+from redline.running.record import Tools, failure_of, follow_server, of_its_sockets, verify, warm_up
 from redline.running.together import launched
 from redline.suite.planning import unweighted
 
@@ -23,11 +33,12 @@ DEFAULT_SLICE_NS, DEFAULT_GUARD_NS = 10_000_000, 2_000_000
 _AROUND = ("machine", "engine")
 _OF_SERVERS = frozenset(
     (
-        *("cpu_ns", "run_delay_ns", "cores_busy_ns", "cores_interrupts_ns", "listen_drops"),
-        *("quota_periods", "throttled_periods", "throttled_ns"),
+        *("cpu_ns", "run_delay_ns", "cores_busy_ns", "cores_interrupts_ns", "listen_drops", "listen_queue"),
+        *("quota_periods", "throttled_periods", "throttled_ns", "quota_millicores"),
+        *("rss_bytes", "threads", "descriptors", "descriptors_limit", "close_wait"),
     )
 )
-"""The series of servers that say what disturbed them: a duet shows no levels, such as their memory."""
+"""The series of servers that say what disturbed them, and what of them grows."""
 LONGEST_SLICE_NS = 50_000_000
 """The slice of slow servers; see docs/decisions/0021-neighbours.md."""
 
@@ -280,7 +291,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
     )
     traffic, failure = None, None
     try:
-        monitors.begin()
+        monitors.begin(watches.pids)
         traffic, failure = abort.ended(driver.duet(duet).with_labels(cells[0].scenario.told_apart))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
@@ -288,6 +299,7 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         series, of_servers = monitors.finish()
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
+    of_servers = _proved(of_servers, owners)
     return _Served(facts, owners, traffic, died or failure, users=users, series=series, server_series=of_servers)
 
 
@@ -305,6 +317,12 @@ def _taken(
         return cells, None
     fewer = load.shaped(load.shape.at_most(fewest))
     return tuple(cell.under(fewer) for cell in cells), fewest
+
+
+def _proved(of_servers: tuple[tuple[Series, ...], ...], owners: Sequence[CpuOwner]) -> tuple[tuple[Series, ...], ...]:
+    """The series of servers, without those of processes that turned out not to be a server's."""
+    unknown = [bool(owner.unknown) for owner in owners] or [False] * len(of_servers)
+    return tuple(of_its_sockets(own) if hidden else own for own, hidden in zip(of_servers, unknown, strict=False))
 
 
 class _Watches:
@@ -337,9 +355,10 @@ class _Monitors:
     def __init__(self, servers: Sequence[RunningServer], tools: Tools) -> None:
         self._servers, self._monitors = servers, tools.duet_monitors(servers)
 
-    def begin(self) -> None:
-        for server, monitors in zip(self._servers, self._monitors, strict=False):
-            follow_server(server, monitors)
+    def begin(self, pids: Sequence[tuple[int, ...]]) -> None:
+        """Watch the servers, of which these are the processes."""
+        for server, monitors, own in zip(self._servers, self._monitors, pids, strict=False):
+            follow_server(server, monitors, own)
 
     def started(self, pid: int) -> None:
         """Watch the engine of this process."""

@@ -13,6 +13,7 @@ from redline.model import (
     HOPS,
     AttachedServer,
     Cell,
+    CpuOwner,
     Failure,
     FailureKind,
     HostFacts,
@@ -20,6 +21,7 @@ from redline.model import (
     Load,
     PlannedTrial,
     Recording,
+    Series,
     Stage,
     Traffic,
 )
@@ -32,6 +34,7 @@ from redline.ports import (
     LoadOptions,
     Monitor,
     NoResultError,
+    OwnerMonitor,
     Placement,
     Profiler,
     Profilers,
@@ -44,6 +47,8 @@ from redline.running.aborting import AskedAbort, FailingAbort, LoadAbort
 from redline.running.own_monitors import failures_of
 
 DYING_S = 0.5
+_OF_SOCKETS = frozenset(("listen_drops", "listen_queue", "close_wait"))
+"""What the kernel says of a server's sockets, whoever holds them."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Tools:
     - `on_usage`: gets what a server used until the end of each interval, and its phase, after the interval itself.
     - `duet_monitors`: new monitors for a load on several servers: for each those that watch it; the first of them watch
       machine and engine too.
-    - `watch`: determines which CPU time is a server's in a duet.
+    - `watch`: determines which processes are a server's that somebody else runs, and whether that stays true.
     - `takes_at_once`: how many users a verified server surely takes at once; None for any number, or if not known.
     """
 
@@ -142,12 +147,14 @@ def _record(  # noqa: PLR0913 - as above
         profiled.opens()
 
     def seen(interval: Interval) -> None:
+        watch.look()
         options.on_interval(interval)
         tell_usage(interval)
         profiled.seen(interval)
         abort.seen(interval)
 
-    pids = _processes(server, tools)
+    watch = tools.watch(server) if server.facts is None else KnownProcesses(_processes(server, tools))
+    pids = tuple(sorted(watch.pids))
     drive = replace(
         _drive(cell, planned, server, tools, options),
         on_start=follow,
@@ -160,15 +167,19 @@ def _record(  # noqa: PLR0913 - as above
     traffic, error = None, None
     written_before = _size_of(options.server_log)
     try:
-        follow_server(server, monitors)
+        follow_server(server, monitors, watch.pids)
         traffic = tools.driver.drive(drive).with_labels(cell.scenario.told_apart)
-        if traffic.clocks is not None and _processes(server, tools) != pids:
+        if server.facts is not None and traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
     except DriveError as raised:
         error = raised
         traffic = raised.traffic if isinstance(raised, NoResultError) else None
     finally:
         series = tuple(reading for monitor in monitors for reading in monitor.finish())
+    owner = watch.finish() if server.facts is None else None
+    if owner is not None and owner.unknown:
+        traffic = traffic and traffic.without_server_cpu()
+        series = of_its_sockets(series)
     written = _size_of(options.server_log)
     window = traffic.window_unix_ns if traffic is not None else None
     runtimes = [monitor.runtime(window, options.server_log) for monitor in monitors] if window else []
@@ -180,6 +191,7 @@ def _record(  # noqa: PLR0913 - as above
         server.facts,
         traffic,
         attached_runtimes=attached_runtimes,
+        owner=owner if owner != CpuOwner() else None,
         series=series,
         runtime=next(filter(None, runtimes), None),
         perturbed=any(monitor.perturbs for monitor in monitors),
@@ -189,11 +201,19 @@ def _record(  # noqa: PLR0913 - as above
     )
 
 
-def follow_server(server: RunningServer, monitors: Sequence[Monitor]) -> None:
-    """Have monitors watch a server and the proxies in front of it, if they were started here."""
+def follow_server(server: RunningServer, monitors: Sequence[Monitor], pids: tuple[int, ...]) -> None:
+    """Have monitors watch a server and the proxies in front of it, or the processes of one that somebody else runs."""
+    for monitor in monitors if server.facts is None else ():
+        if isinstance(monitor, OwnerMonitor):
+            monitor.follow_owner(pids)
     for subject, pid in zip(("server", *HOPS), server.facts.pids if server.facts else (), strict=False):
         for monitor in monitors:
             monitor.follow(subject, pid)
+
+
+def of_its_sockets(series: Sequence[Series]) -> tuple[Series, ...]:
+    """The series without those of a server's processes, which turned out not to be all of them or not its own."""
+    return tuple(line for line in series if line.subject != "server" or line.name in _OF_SOCKETS)
 
 
 def _usage_of(cell: Cell, monitors: Sequence[Monitor], tools: Tools) -> Callable[[Interval], None]:

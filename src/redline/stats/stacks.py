@@ -9,6 +9,7 @@ from functools import lru_cache
 from heapq import nlargest
 
 from redline.model import FlameGraph, FlameNode, Slice, Stack, Stacks, Thread
+from redline.model.profile import UNKNOWN_CALLER
 
 KERNEL_MARK = "_[k]"
 """The suffix of kernel functions, as async-profiler and stackcollapse-perf.pl write them."""
@@ -77,6 +78,11 @@ def normal(stacks: Stacks, *, of_classes: bool = False) -> Stacks:
             frames.pop()
         weights[stack._replace(frames=tuple(frames))] += weight
     return Stacks(weights, stacks.slices)
+
+
+def cut_weight(stacks: Stacks) -> int:
+    """The weight of the stacks that were deeper than the profiler follows."""
+    return sum(weight for stack, weight in stacks.weights.items() if stack.frames[:1] == (UNKNOWN_CALLER,))
 
 
 def self_weights(stacks: Stacks) -> Counter[str]:

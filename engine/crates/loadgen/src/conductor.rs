@@ -3,7 +3,7 @@
 
 use redline_traffic::{
     Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, JourneyTally,
-    Phase, RequestTally, Slice, Started, Summary,
+    Phase, Reach, RequestTally, Slice, Started, Summary,
 };
 
 use crate::job::Job;
@@ -71,6 +71,7 @@ pub enum MemberReport {
         requests: Vec<RequestTally>,
         /// Of a job with a journey.
         journeys: Option<JourneyTally>,
+        reach: Reach,
     },
 }
 
@@ -178,6 +179,7 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let mut failures = Failures::default();
     let mut requests = Vec::new();
     let mut journeys = None;
+    let mut reach = Reach::default();
     let mut cpu_ns = members.own_cpu_ns();
     let measured = loop {
         match members.next()? {
@@ -186,8 +188,16 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
                     members.give_back(member, spare);
                 }
             }
-            Some(MemberReport::Finished { member, measured, failures: own, requests: counted, journeys: walked }) => {
+            Some(MemberReport::Finished {
+                member,
+                measured,
+                failures: own,
+                requests: counted,
+                journeys: walked,
+                reach: own_reach,
+            }) => {
                 failures.merge(own);
+                reach = reach.and(own_reach);
                 RequestTally::add_all(&mut requests, &counted);
                 JourneyTally::add_to(&mut journeys, walked.as_ref());
                 merger.finish(member, measured);
@@ -210,6 +220,7 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
         failures,
         requests: requests.into_iter().map(RequestTally::complete).collect(),
         journeys,
+        reach,
         slice,
     };
     emit(&Event::Result(summary));

@@ -220,6 +220,7 @@ impl DuetRun<'_> {
                         total.failures.merge(of_target.failures.since(self.epoch_ns));
                         RequestTally::add_all(&mut total.requests, &of_target.requests);
                         JourneyTally::add_to(&mut total.journeys, of_target.journeys.as_ref());
+                        total.reach = total.reach.and(of_target.reach);
                     }
                 }
             }

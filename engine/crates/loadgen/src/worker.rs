@@ -9,7 +9,7 @@ mod load;
 use std::io;
 use std::sync::Arc;
 
-use redline_traffic::{JourneyTally, RequestTally};
+use redline_traffic::{JourneyTally, Reach, RequestTally};
 
 use self::early::EarlyWaking;
 pub use self::load::WorkerLoad;
@@ -109,6 +109,11 @@ impl<I: Io> Worker<I> {
     /// Take the measurements by journey, after the load.
     pub fn take_journeys(&mut self) -> Option<JourneyTally> {
         self.load.take_journeys()
+    }
+
+    /// How far the connections ever came.
+    pub fn reach(&self) -> Reach {
+        self.client.reach()
     }
 
     /// Take the reasons why requests failed, after the load.

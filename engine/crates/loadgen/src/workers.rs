@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use redline_pacing::{Crowd, Schedule};
-use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, JourneyTally, RequestTally, Slice};
+use redline_traffic::{
+    Clocks, Connected, Ended, EngineError, ErrorKind, Event, JourneyTally, Reach, RequestTally, Slice,
+};
 
 use crate::by_journey::ByJourney;
 use crate::by_request::ByRequest;
@@ -54,13 +56,15 @@ enum Message {
     /// It has tried to connect, with the backend of this name.
     Connected(ConnectResult, &'static str),
     Interval(WorkerId, MemberInterval),
-    /// When its measurement ended, if it was cut, why requests failed, and the measurements by request.
+    /// When its measurement ended, if it was cut, why requests failed, the measurements by request, and how far
+    /// the connections came.
     Finished {
         worker: WorkerId,
         cut_ns: Option<u64>,
         failures: FirstFailures,
         requests: Vec<RequestTally>,
         journeys: Option<JourneyTally>,
+        reach: Reach,
     },
     Failed(EngineError),
 }
@@ -237,12 +241,13 @@ impl Members for Workers {
     fn next(&mut self) -> Result<Option<MemberReport>, EngineError> {
         Ok(match self.receive()? {
             Message::Interval(worker, interval) => Some(MemberReport::Interval { member: worker.index(), interval }),
-            Message::Finished { worker, cut_ns, failures, requests, journeys } => Some(MemberReport::Finished {
+            Message::Finished { worker, cut_ns, failures, requests, journeys, reach } => Some(MemberReport::Finished {
                 member: worker.index(),
                 measured: self.measured(cut_ns),
                 failures: failures.since(self.epoch_ns),
                 requests,
                 journeys,
+                reach,
             }),
             Message::Connected(..) | Message::Failed(_) => None,
         })
@@ -338,7 +343,9 @@ impl WorkerThread {
         let cut_ns = worker.run()?;
         // Done before the connections are closed, because closing many takes long.
         let (failures, requests, journeys) = (worker.take_failures(), worker.take_requests(), worker.take_journeys());
-        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns, failures, requests, journeys });
+        let (worker_id, reach) = (self.worker, worker.reach());
+        let _ =
+            self.messages.send(Message::Finished { worker: worker_id, cut_ns, failures, requests, journeys, reach });
         drop(worker);
         Ok(())
     }

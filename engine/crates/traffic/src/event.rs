@@ -192,9 +192,35 @@ pub struct Summary<S> {
     /// Of a job with a journey.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journeys: Option<JourneyTally>,
+    /// How far the connections ever came, from the warm-up on.
+    #[serde(default)]
+    pub reach: Reach,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,
+}
+
+/// How many connections of a load ever came so far, whatever became of them later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// They were open.
+    pub opened: u64,
+    /// A request was written on them.
+    pub asked: u64,
+    /// An answer came on them, right or wrong.
+    pub answered: u64,
+}
+
+impl Reach {
+    /// The sum of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            opened: self.opened + other.opened,
+            asked: self.asked + other.asked,
+            answered: self.answered + other.answered,
+        }
+    }
 }
 
 /// How far clocks advanced between two readings, close to the two ends of the measurement window.
@@ -295,6 +321,8 @@ pub struct DuetTotal {
     /// Of a job with a journey.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journeys: Option<JourneyTally>,
+    /// How far the connections ever came, in all of its slices.
+    pub reach: Reach,
     /// What happened.
     #[serde(flatten)]
     pub slice: Slice,

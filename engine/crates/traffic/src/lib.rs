@@ -16,7 +16,7 @@ mod stream_tally;
 pub use counts::{Counts, GrpcStatuses, Outcome, Outcomes, StatusClasses};
 pub use event::{
     Checked, Clocks, Connected, DuetBlock, DuetResult, DuetSlice, DuetTotal, ENGINE_FORMAT, Ended, Engine, EngineError,
-    ErrorKind, Event, Interval, OwnedEvent, Phase, Started, Summary, TlsInfo,
+    ErrorKind, Event, Interval, OwnedEvent, Phase, Reach, Started, Summary, TlsInfo,
 };
 pub use failures::{Failure, Failures};
 pub use histogram::{DIGITS, HIGHEST_NS, Histogram, LOWEST_NS};

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use redline_traffic::{
     Clocks, Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failure, Failures,
-    HIGHEST_NS, Histogram, Interval, JourneyEnd, JourneyTally, Outcome, OwnedEvent, Phase, RequestTally, Signed, Slice,
-    SparseHistogram, Started, StatusClasses, Summary, TlsInfo,
+    HIGHEST_NS, Histogram, Interval, JourneyEnd, JourneyTally, Outcome, OwnedEvent, Phase, Reach, RequestTally, Signed,
+    Slice, SparseHistogram, Started, StatusClasses, Summary, TlsInfo,
 };
 use serde_json::{Value, json};
 
@@ -164,10 +164,10 @@ proptest! {
         tally.record(Some(end_ns), start_ns);
         let requests = vec![tally, RequestTally::default()];
         let summary = Summary {
-            ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), journeys: Some(journeys()), slice: &slice,
+            ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), requests: requests.clone(), journeys: Some(journeys()), reach: REACH, slice: &slice,
         };
         let expected =
-            Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, requests, journeys: Some(journeys()), slice: boxed() };
+            Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, requests, journeys: Some(journeys()), reach: REACH, slice: boxed() };
         prop_assert_eq!(self::read(&Event::Result(summary)), OwnedEvent::Result(expected));
     }
 
@@ -356,6 +356,7 @@ fn events_have_the_keys_of_the_protocol() {
         failures: Failures::default(),
         requests: Vec::new(),
         journeys: Some(journeys()),
+        reach: REACH.and(REACH),
         slice: &slice,
     };
     let result = serde_json::to_value(Event::Result(summary)).unwrap();
@@ -365,8 +366,11 @@ fn events_have_the_keys_of_the_protocol() {
     }
     assert_eq!(result["journeys"].get("rows_used_up"), None);
     assert_eq!(result.get("requests"), None);
+    assert_eq!(result["reach"], json!({"opened": 6, "asked": 4, "answered": 2}));
     assert_eq!((&result["event"], &result["ended"]), (&json!("result"), &json!("interrupted")));
 }
+
+const REACH: Reach = Reach { opened: 3, asked: 2, answered: 1 };
 
 /// Journeys that ended in all ways.
 fn journeys() -> JourneyTally {

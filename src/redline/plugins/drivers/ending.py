@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 from redline.refusals import of_engine
 
+_OF_ITS_OWN = frozenset(
+    (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS)
+)
+"""Signals by which a process ends because of what it did itself."""
 _NO_MEMORY = re.compile(r"memory allocation of \d+ bytes failed")
 
 
@@ -44,9 +48,17 @@ class EngineEnding:
         if self._lacked_memory:
             return of_engine().hint
         if self.code == -signal.SIGKILL and not self.overdue:
-            if self.memory_kills:
-                return "the kernel killed for lack of memory meanwhile: see `dmesg`, and free memory or lower the load"
-            if self.memory_kills is None:
-                return "whether memory was short is not known: see `dmesg`, or who else sends SIGKILL there"
-            return "the kernel counted no kill for lack of memory meanwhile: see who else sends SIGKILL here"
+            return self._who_kills
+        if self.overdue:
+            return "see whether this machine was suspended, or had no core left; else report it, with this message"
+        if self.code < 0 and -self.code not in _OF_ITS_OWN:
+            return "see who sent that signal: it is none that the engine gives itself"
         return "this is a fault of the engine, not of the server: report it, with this message"
+
+    @property
+    def _who_kills(self) -> str:
+        if self.memory_kills:
+            return "the kernel killed for lack of memory meanwhile: see `dmesg`, and free memory or lower the load"
+        if self.memory_kills is None:
+            return "whether memory was short is not known: see `dmesg`, or who else sends SIGKILL there"
+        return "the kernel counted no kill for lack of memory meanwhile: see who else sends SIGKILL here"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from redline.model import Engine, Interval, JourneyTraffic, Traffic
 from redline.model.failures import earliest
-from redline.model.traffic import merged_requests, sums
+from redline.model.traffic import Reach, merged_requests, sums
 from redline.plugins.drivers.intervals import kept_ns
 from redline.plugins.drivers.protocol import MOST_WORKERS
 
@@ -72,6 +72,7 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
         **sums(parts),
         requests=merged_requests(part.requests for part in parts),
         journeys=JourneyTraffic.merged(part.journeys for part in parts),
+        reach=Reach.merged(part.reach for part in parts),
         failures=earliest(failure for part in parts for failure in part.failures),
         first_errors=next((part.first_errors for part in parts if part.first_errors is not None), None),
         intervals=merged_intervals([part.intervals for part in parts], interval_ns),

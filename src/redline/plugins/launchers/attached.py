@@ -92,7 +92,7 @@ def owner_at(endpoint: Endpoint) -> Owner:
             why = "behind a proxy"
         else:
             why = "of a Unix socket" if endpoint.way.socket else "of several addresses"
-        return Owner(unknown=f"the processes {why} are not known")
+        return Owner(unknown=f"the processes {why} are not known", hint="load an address of TCP of the server itself")
     return owner_of(*endpoint.address)
 
 

@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from redline.model.duet import CpuOwner
+from redline.model import CpuOwner
 from redline.plugins.launchers.attached import owner_at, processes_of
 from redline.plugins.launchers.route import RoutedServer
 from redline.plugins.linux import procfs
 from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.owners import Owner, owner_of
+from redline.plugins.linux.runtimes import runtimes_of
 from redline.plugins.linux.sockets import At, Tcp, connections, listeners
 from redline.ports import RunningServer, ServerWatch
 
@@ -111,6 +112,7 @@ class AttachedWatch:
     def __init__(self, host: str, port: int, owner: Owner) -> None:
         self.pids = owner.pids
         self._host, self._port, self._at, self._unknown = host, port, owner.at, owner.unknown
+        self._hint = owner.hint
         self._known = set(owner.pids)
         self._looks, self._seen, self._due_s = 0, 0, 0.0
         self._strangers: frozenset[int] = frozenset()
@@ -143,9 +145,10 @@ class AttachedWatch:
     def finish(self) -> CpuOwner:
         """Return the result, once the load has ended."""
         self._unknown = self._unknown or self._newcomers() or self._relayed() or self._unseen()
-        names = tuple(map(procfs.name_of, self.pids))
+        names, runtimes = tuple(map(procfs.name_of, self.pids)), tuple(sorted(runtimes_of(self.pids)))
         behind = "" if self._unknown else ", ".join(map(str, self._others.busy))
-        return CpuOwner(processes=names, unknown=self._unknown, behind=behind)
+        unknown, hint = self._unknown, self._hint
+        return CpuOwner(processes=names, unknown=unknown, hint=hint, runtimes=runtimes, behind=behind)
 
     def _held(self) -> set[int]:
         """Return the sockets of its processes and their descendants."""

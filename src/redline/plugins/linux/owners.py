@@ -23,15 +23,19 @@ _FORWARDERS = frozenset(
     )
 )
 """Programs that only forward connections."""
+_AS_THAT_USER = "run Redline as that user, or as root"
+_ITSELF = "run Redline in the network of the server itself, or let Redline start it (a command, `image`, `compose`)"
+THERE = "run Redline on that machine, or in that network"
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The processes that answer at an address, or, without any, why they are unknown."""
+    """The processes that answer at an address, or, without any, why they are unknown, and what would help."""
 
     at: At | None = None
     pids: tuple[int, ...] = ()
     unknown: str = ""
+    hint: str = ""
 
 
 def owner_of(host: str, port: int) -> Owner:
@@ -40,14 +44,15 @@ def owner_of(host: str, port: int) -> Owner:
     if at is None:
         return Owner(unknown=f"nothing answers at {host}:{port}")
     if not local_end(at):
-        return Owner(at, unknown=f"{at} is an address of another machine, or of another network namespace")
+        return Owner(at, unknown=f"{at} is an address of another machine, or of another network namespace", hint=THERE)
     try:
         listening = listeners()
     except OSError as error:
         return Owner(at, unknown=f"the kernel does not say which socket listens at {at}: {error.strerror}")
     ours = answering(listening, at)
     if not ours:
-        return Owner(at, unknown=f"no socket of this network namespace listens at {at}: the kernel passes it on")
+        passed_on = f"no socket of this network namespace listens at {at}: the kernel passes it on"
+        return Owner(at, unknown=passed_on, hint=_ITSELF)
     return _holders(at, ours, {listener.inode for listener in listening})
 
 
@@ -69,12 +74,14 @@ def _holders(at: At, ours: Iterable[Tcp], listening: set[int]) -> Owner:
     for listener in ours:
         if not any(listener.inode in sockets for sockets in held.values()):
             whose = _of_user(listener.uid)
-            return Owner(at, unknown=f"the process that listens at {at} is {whose}, and hidden from this process")
+            hidden = f"the process that listens at {at} is {whose}, and hidden from this process"
+            return Owner(at, unknown=hidden, hint=_AS_THAT_USER)
     holders = tuple(pid for pid, sockets in held.items() if inodes & sockets)
     for pid in holders:
         stat = procfs.read_stat(pid)
         if stat is not None and stat.name.decode(errors="replace") in _FORWARDERS:
-            return Owner(at, unknown=f"{at} is answered by {procfs.name_of(pid)}, which passes on what it gets")
+            relayed = f"{at} is answered by {procfs.name_of(pid)}, which passes on what it gets"
+            return Owner(at, unknown=relayed, hint=_ITSELF)
     elsewhere = {pid for pid, sockets in held.items() if sockets & listening and not sockets & inodes}
     return Owner(at, members(holders, elsewhere))
 
@@ -91,7 +98,7 @@ def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, 
     A supervisor that holds the socket for its children counts, but not the other servers that it started. Ancestors of
     this process, and systemd, count without descendants, and not at all if others hold the socket.
     """
-    below, above = procfs.children(), set(procfs.line_of(os.getpid())) | set(filter(_is_manager, holders))
+    below, above = procfs.children(), who_starts_all(holders)
     holding = [pid for pid in holders if pid not in above] or list(holders)
     grown = set[int]()
 
@@ -111,6 +118,11 @@ def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, 
     for pid in holding:
         grow(pid)
     return tuple(sorted(grown))
+
+
+def who_starts_all(pids: Iterable[int]) -> set[int]:
+    """Return the ancestors of this process, and service managers among these processes: what they start is others'."""
+    return set(procfs.line_of(os.getpid())) | set(filter(_is_manager, pids))
 
 
 def _is_manager(pid: int) -> bool:

@@ -10,6 +10,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _SHARED = re.compile(rb"^RssShmem:\s+(\d+) kB$", re.MULTILINE)
 _OOM_KILLS = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
+_OPEN_FILES = re.compile(rb"^Max open files\s+(\d+)", re.MULTILINE)
 VMSTAT = "/proc/vmstat"
 _BLOCK_BYTES = 512
 _FIRST_FILES = 64
@@ -169,6 +170,24 @@ def open_sockets(pid: int) -> frozenset[int] | None:
     except OSError:
         return frozenset()
     return frozenset(int(link[8:-1]) for link in links if link.startswith("socket:["))
+
+
+def open_files(pid: int) -> int | None:
+    """Return how many descriptors a process has open, 0 if it has ended; None if this user may not see them."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        # From Linux 6.2 on the size of the folder is their number; before, it is 0.
+        return os.stat(folder).st_size or len(os.listdir(folder))  # noqa: PTH116, PTH208 -- names only, and fast
+    except PermissionError:
+        return None
+    except OSError:
+        return 0
+
+
+def open_files_limit(pid: int) -> int | None:
+    """Return how many descriptors a process may have open; None without a limit, and if it is not known."""
+    match = _OPEN_FILES.search(read_bytes(f"/proc/{pid}/limits"))
+    return int(match[1]) if match else None
 
 
 def name_of(pid: int) -> str:

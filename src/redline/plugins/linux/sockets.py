@@ -15,12 +15,12 @@ import psutil
 
 _SOCK_DIAG, _BY_FAMILY, _DUMP = 4, 20, 0x301
 _ERROR, _DONE = 2, 3
-_ESTABLISHED, _LISTEN = 1, 10
+_ESTABLISHED, _CLOSE_WAIT, _LISTEN = 1, 8, 10
 _INFO, _MEMORY, _ONLY_IPV6 = 2, 7, 11
 """Attributes: `struct tcp_info`, the socket's memory and drops, and IPV6_V6ONLY of a listener."""
 _REQUEST = struct.Struct("=IHHIIBBBxI48x")
 _HEADER = struct.Struct("=IHHII")
-_SOCKET = struct.Struct("=BBxx4s16s16sI8x4x4xIII")
+_SOCKET = struct.Struct("=BBxx4s16s16sI8x4xIIII")
 _ATTRIBUTE = struct.Struct("=HH")
 _RETRANSMITTED, _ACKED, _RECEIVED = 100, 120, 128
 """Offsets in `struct tcp_info` of `tcpi_total_retrans`, `tcpi_bytes_acked` and `tcpi_bytes_received`."""
@@ -46,7 +46,7 @@ class Tcp:
 
     `takes_ipv4` says whether a listener gets IPv4 connections to its port. Bytes and segments sent again
     are those of a connection since it began; `drops` are the attempts to connect that a listener has dropped, and
-    `backlog` is the length of its queue, which holds one connection more.
+    `backlog` is the length of its queue, which holds one connection more; `waiting` are those in it.
     """
 
     local: At
@@ -58,10 +58,15 @@ class Tcp:
     of_ipv6: bool
     takes_ipv4: bool
     backlog: int = 0
+    waiting: int = 0
     drops: int = 0
     acked_bytes: int = 0
     received_bytes: int = 0
     retransmitted: int = 0
+
+
+ANY = (IPv4Address("0.0.0.0"), IPv6Address("::"))  # noqa: S104 - what a listener at any address has
+"""The addresses of a listener at any address."""
 
 
 def listeners() -> tuple[Tcp, ...]:
@@ -72,6 +77,14 @@ def listeners() -> tuple[Tcp, ...]:
 def connections() -> tuple[Tcp, ...]:
     """Return all established connections. Raises OSError if the kernel does not tell."""
     return tuple(_dump(1 << _ESTABLISHED, _INFO))
+
+
+def half_closed() -> tuple[Tcp, ...]:
+    """Return all connections in CLOSE-WAIT: the other end closed them, and the process that holds them did not.
+
+    Raises OSError if the kernel does not tell.
+    """
+    return tuple(_dump(1 << _CLOSE_WAIT, _INFO))
 
 
 def answering(listening: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
@@ -185,7 +198,7 @@ def _answers(asked: socket.socket) -> Iterator[Tcp]:
 
 
 def _read(body: bytes) -> Tcp:
-    family, state, ports, source, target, device, queued, uid, inode = _SOCKET.unpack_from(body)
+    family, state, ports, source, target, device, waiting, queued, uid, inode = _SOCKET.unpack_from(body)
     of_ipv6 = family == socket.AF_INET6
     own, peer = struct.unpack(">HH", ports)
     extra = _attributes(body[_SOCKET.size :])
@@ -200,6 +213,7 @@ def _read(body: bytes) -> Tcp:
         of_ipv6=of_ipv6,
         takes_ipv4=not of_ipv6 or extra.get(_ONLY_IPV6, b"\1")[:1] == b"\0",
         backlog=queued if state == _LISTEN else 0,
+        waiting=waiting if state == _LISTEN else 0,
         drops=_number("=I", memory, _DROPS),
         acked_bytes=_number("=Q", info, _ACKED),
         received_bytes=_number("=Q", info, _RECEIVED),

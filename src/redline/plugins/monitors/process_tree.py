@@ -19,14 +19,20 @@ from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
 from redline.plugins.monitors.gc_traces import Traced
 from redline.plugins.monitors.jvm import Jvm
+from redline.plugins.monitors.listening import Listening
 from redline.plugins.monitors.other_loads import OtherLoads
-from redline.plugins.monitors.tree import ProcessTree, Tally
+from redline.plugins.monitors.tree import OwnedProcesses, ProcessTree
 from redline.ports import ServerUsage
 
 _GAUGES = {
     "heap_capacity_bytes",
     "rss_bytes",
     "threads",
+    "descriptors",
+    "descriptors_limit",
+    "listen_queue",
+    "close_wait",
+    "quota_millicores",
     "processes",
     "processes_replaced",
     "time_wait",
@@ -36,16 +42,18 @@ _GAUGES = {
 _UNITS = {"_ns": "ns", "_bytes": "B", "_bits_per_s": "bit/s"}
 """Units by the suffix of a series' name; all others are plain numbers."""
 
-# Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
-# threads or on a machine of many processes, is done less often than at every sample.
+# Of one core, for each subject: looking at every thread, for new processes, and at open files and sockets. What
+# costs more, for many threads or on a machine of many processes, is done less often than at every sample.
 _THREADS_SHARE = 0.0025
 _SEARCH_SHARE = 0.001
+_FILES_SHARE = 0.001
 _WHOLE_EVERY = 3
 _LONGEST_READING_NS = 1_000_000
 _READING_TRIES = 3
 MOST_SAMPLES = 6001
 """The most samples of a series: ten minutes at ten a second, and the first sample. An odd number."""
 _MOST_NEIGHBOURS = 3
+_CLOSES_WITHIN_S = 0.25
 _LEAST_OF_NEIGHBOUR = 0.02
 """The smallest share of a core that is worth a name."""
 T = TypeVar("T")
@@ -58,16 +66,18 @@ class MachineShare:
 
     cores: tuple[int, ...]
     groups: tuple[Path, ...]
+    quota_millicores: int = 0
 
     @classmethod
-    def of(cls, pid: int) -> "MachineShare":
-        """Return the share of a process. `cores` is empty if it may use the whole machine."""
+    def of(cls, *pids: int) -> "MachineShare":
+        """Return the share of processes. `cores`, of the first, is empty if it may use the whole machine."""
         try:
-            cores = os.sched_getaffinity(pid)
+            cores = os.sched_getaffinity(pids[0])
         except OSError:
             cores = set()
         own = tuple(sorted(cores)) if len(cores) < (os.cpu_count() or 1) else ()
-        return cls(own, tuple(quotas(pid)))
+        limits = {group: limit for pid in pids for group, limit in quotas(pid).items()}
+        return cls(own, tuple(limits), round(1000 * min(limits.values(), default=0)))
 
     def sample(self, stat: str) -> Values:
         """Its counters, given the text of /proc/stat. Without a quota it reads nothing else."""
@@ -79,32 +89,7 @@ class MachineShare:
         if interrupts:
             values["cores_interrupts_ns"] = sum(interrupts)
         quota = throttling(self.groups) if self.groups else None
-        return values | (quota._asdict() if quota is not None else {})
-
-
-class ListenDrops:
-    """Attempts to connect that a server's listeners dropped, by the kernel's counts per socket."""
-
-    def __init__(self, at: Container[sockets.At]) -> None:
-        self._at, self._drops = at, Tally()
-
-    @classmethod
-    def of(cls, pids: Iterable[int]) -> "ListenDrops | None":
-        """Return the drops of these processes' sockets; None without sockets in this network namespace."""
-        held = {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
-        try:
-            at = frozenset(listener.local for listener in sockets.listeners() if listener.inode in held)
-        except OSError:
-            return None
-        return cls(at) if at else None
-
-    def sample(self) -> Values:
-        """Return their sum until now, closed sockets included; empty if the kernel does not tell."""
-        try:
-            drops = {listener.inode: listener.drops for listener in sockets.listeners() if listener.local in self._at}
-        except OSError:
-            return {}
-        return {"listen_drops": self._drops.total(drops)}
+        return values | ({**quota._asdict(), "quota_millicores": self.quota_millicores} if quota is not None else {})
 
 
 @dataclass(frozen=True)
@@ -217,27 +202,30 @@ class _Watched:
     share: MachineShare
     jvm: Jvm | None = None
     traced: Traced | None = None
-    drops: ListenDrops | None = None
+    listening: Listening | None = None
+    opens_files: bool = False
     threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
     search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
+    files: _Paced = field(default_factory=lambda: _Paced(_FILES_SHARE))
 
 
 class ProcessTreeMonitor:
     """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends.
 
     The network is that of the process followed first. `peer` is the host and the port that the load goes to, if
-    somebody else runs the server. It says which `others` load something meanwhile, unless they are of the same lab.
-    Where another watches the `machine`, it leaves the machine out. What others watch are `known` processes: they are no
-    neighbours.
+    somebody else runs the server, and `listens_at` those of the server that this monitor watches. It says which
+    `others` load something meanwhile, unless they are of the same lab. Where another watches the `machine`, it leaves
+    the machine out. What others watch are `known` processes: they are no neighbours.
     """
 
     perturbs = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it leaves out is independent
         self,
         period_s: float = 0.1,
         peer: tuple[str, int] | None = None,
         *,
+        listens_at: tuple[str, int] | None = None,
         others: bool = True,
         machine: bool = True,
         known: tuple[int, ...] = (),
@@ -245,8 +233,8 @@ class ProcessTreeMonitor:
         self._machine, self._known = machine, known
         self._period_ns = int(period_s * 1e9)
         self._peer = peer
-        at = sockets.listening_for(*peer) if peer else frozenset()
-        self._of_peer = ListenDrops(at) if at else None
+        at = sockets.listening_for(*listens_at) if listens_at else frozenset()
+        self._unowned = Listening(at) if at else None
         self._host = Host()
         self._surroundings: Surroundings | None = None
         self._neighbours: Neighbours | None = None
@@ -265,7 +253,19 @@ class ProcessTreeMonitor:
         watched = _Watched(tree, MachineShare.of(pid))
         if subject not in ("engine", "machine"):
             watched.jvm, watched.traced = Jvm.among(tree.members), Traced.among(tree.members)
-            watched.drops = ListenDrops.of(tree.members)
+            watched.listening, watched.opens_files = Listening.of(tree.members), True
+        self._watch(subject, pid, watched)
+
+    def follow_owner(self, pids: tuple[int, ...]) -> None:
+        """Begin to watch the processes of a server that somebody else runs, as `follow` does; nothing without any."""
+        if pids:
+            tree = ProcessTree(pids[0], OwnedProcesses(pids))
+            listening, self._unowned = self._unowned, None
+            self._watch(
+                "server", pids[0], _Watched(tree, MachineShare.of(*pids), listening=listening, opens_files=True)
+            )
+
+    def _watch(self, subject: Subject, pid: int, watched: _Watched) -> None:
         with self._lock:
             first = self._surroundings is None
             if self._surroundings is None:
@@ -296,6 +296,7 @@ class ProcessTreeMonitor:
             self._thread.join()
         if self._surroundings is not None:
             self._sample_all(whole=True, last=True)
+            self._let_close()
             if self._machine:
                 self._keep_all(self._surroundings.constants())
         known = (procfs.tree(pid) for pid in self._known)
@@ -332,6 +333,8 @@ class ProcessTreeMonitor:
             if self._other_loads is not None and (last or (whole and self._looking.is_due())):
                 with self._looking.spending():
                     self._other_loads.look()
+            if last:
+                self._keep_half_closed()
             for subject, watched in self._watched.items():
                 self._sample_cpu(subject, watched.tree)
                 if whole:
@@ -343,10 +346,10 @@ class ProcessTreeMonitor:
             self._keep("machine", now, **surroundings.busy(stat))
         for subject, watched in self._watched.items():
             self._keep(subject, now, **watched.share.sample(stat))
-            if watched.drops is not None:
-                self._keep(subject, time.time_ns(), **watched.drops.sample())
-        if self._of_peer is not None:
-            self._keep("server", time.time_ns(), **self._of_peer.sample())
+            if watched.listening is not None:
+                self._keep(subject, time.time_ns(), **watched.listening.sample())
+        if self._unowned is not None:
+            self._keep("server", time.time_ns(), **self._unowned.sample())
         if self._machine:
             self._keep_all(surroundings.sample())
 
@@ -371,9 +374,29 @@ class ProcessTreeMonitor:
                 now, scheduling = time.time_ns(), tree.scheduling()
             if scheduling is not None:
                 self._keep(subject, now, **scheduling._asdict())
+        if watched.opens_files and (last or watched.files.is_due()):
+            with watched.files.spending():
+                now, files = time.time_ns(), tree.descriptors()
+            if files is not None:
+                self._keep(subject, now, **files._asdict())
         if watched.jvm is not None:
             now, values = _timed(watched.jvm.sample)
             self._keep(subject, now, **values)
+
+    def _let_close(self) -> None:
+        """Give a server a moment to close connections that the engine closed at its end."""
+        deadline = time.monotonic() + _CLOSES_WITHIN_S
+        waiting = [kept for (_, name), kept in self._kept.items() if name == "close_wait"]
+        while any(kept.values[-1] for kept in waiting) and time.monotonic() < deadline:
+            time.sleep(_CLOSES_WITHIN_S / 10)
+            self._keep_half_closed()
+
+    def _keep_half_closed(self) -> None:
+        """Look at all connections of this machine that are half closed, which takes milliseconds."""
+        own: list[tuple[Subject, Listening | None]] = [(part, seen.listening) for part, seen in self._watched.items()]
+        for subject, listening in (*own, ("server", self._unowned)):
+            if listening is not None:
+                self._keep(subject, time.time_ns(), **listening.half_closed())
 
     def _keep(self, subject: Subject, now: int, **values: int) -> None:
         for name, value in values.items():

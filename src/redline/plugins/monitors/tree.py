@@ -3,11 +3,12 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import started_by
+from redline.plugins.linux.owners import who_starts_all
 from redline.plugins.linux.scheduling import gives_way
 
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)\s+nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)
@@ -47,6 +48,13 @@ class Size(NamedTuple):
     processes_replaced: int
 
 
+class Descriptors(NamedTuple):
+    """Open files and sockets of all its processes, and the lowest limit of one of them; 0 without a limit."""
+
+    descriptors: int
+    descriptors_limit: int
+
+
 class Scheduling(NamedTuple):
     """How its threads were scheduled, summed since they began: by series.
 
@@ -59,16 +67,36 @@ class Scheduling(NamedTuple):
     run_delay_ns: int
 
 
+class OwnedProcesses:
+    """The processes of a server that somebody else runs, and those that they start from now on."""
+
+    def __init__(self, pids: Collection[int]) -> None:
+        self._known = tuple(pids)
+        above, below = who_starts_all(pids), procfs.children()
+        self._growing = [pid for pid in pids if pid not in above]
+        self._others = above.union(*(below.get(pid, ()) for pid in pids)).difference(pids)
+
+    def __call__(self) -> tuple[int, ...]:
+        """Look for processes that have started since, and return all."""
+        below = procfs.children()
+        grown = list(self._growing)
+        for pid in grown:
+            grown += [child for child in below.get(pid, ()) if child not in self._others and child not in grown]
+        self._growing = grown
+        self._known = tuple(dict.fromkeys((*self._known, *grown)))
+        return self._known
+
+
 class ProcessTree:
     """A process and all its descendants, by its own control group if it has one, else by parents.
 
     By parents, `look_around` must be called regularly, and a process that lives only between two calls is not seen.
     """
 
-    def __init__(self, root: int) -> None:
-        self._root = root
-        self._group = cgroup.own_group_of(root)
-        self._members = started_by(root)
+    def __init__(self, root: int, owned: OwnedProcesses | None = None) -> None:
+        self._group = None if owned else cgroup.own_group_of(root)
+        self._look = owned or self._by_root(root)
+        self._members = owned() if owned else started_by(root)
         self._cpu = Tally()
         self._scheduling = (Tally(), Tally(), Tally(), Tally())
         self._first: Mapping[int, bytes] | None = None
@@ -83,7 +111,11 @@ class ProcessTree:
 
     def look_around(self) -> None:
         """Find processes that have started since."""
-        self._members = started_by(self._root) if self._group is None else cgroup.processes(self._group)
+        self._members = self._look()
+
+    def _by_root(self, root: int) -> Callable[[], tuple[int, ...]]:
+        group = self._group
+        return (lambda: started_by(root)) if group is None else (lambda: cgroup.processes(group))
 
     def cpu_ns(self) -> int | None:
         """CPU time, user and system, ended processes included; None when the tree is gone."""
@@ -107,6 +139,15 @@ class ProcessTree:
         self._memory_files = {pid: files[pid] if pid in files else procfs.memory_files(pid) for pid in members}
         rss_bytes += sum(procfs.missing_rss_bytes(pid, own) for pid, own in self._memory_files.items() if own)
         return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
+
+    def descriptors(self) -> Descriptors | None:
+        """Return how many files and sockets its processes have open; None if this user may not see that."""
+        known = [(procfs.open_files(pid), procfs.open_files_limit(pid)) for pid in self._members]
+        counts = [count for count, _ in known if count is not None]
+        limits = [limit for count, limit in known if count is not None and limit is not None]
+        if not counts or any(count is None for count, _ in known):
+            return None
+        return Descriptors(sum(counts), min(limits, default=0))
 
     def _compare(self, names: Mapping[int, bytes]) -> int:
         """Count started and ended processes since the last time. Returns how many first processes are replaced."""

@@ -23,6 +23,8 @@ _ENV = {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}
 """Settings that make Node write where it put which compiled function, in /tmp/perf-PID.map; others ignore them."""
 _PARANOIA = Path("/proc/sys/kernel/perf_event_paranoid")
 _STATUS = Path("/proc/self/status")
+_DEEPEST = Path("/proc/sys/kernel/perf_event_max_stack")
+_DEEPEST_BY_DEFAULT = 127
 _MAY_SAMPLE = (38, 21)
 """The numbers of CAP_PERFMON and CAP_SYS_ADMIN, either of which permits to sample."""
 _HIGHEST_PARANOIA = 2
@@ -93,12 +95,20 @@ class Perf(_Command):
         """Read the stacks, and delete perf's large file, which has nothing else."""
         fields = ["-F", "comm,tid,time,ip,sym,dso", "--ns", "--no-inline"]
         lines = _lines_of([PERF, "script", "-i", str(folder / "perf.data"), *fields], folder / "perf.log")
-        stacks, lost = perf_stacks(lines, slices, self._offset_ns)
+        stacks, lost = perf_stacks(lines, slices, self._offset_ns, deepest := deepest_stack(_DEEPEST))
         (folder / "perf.data").unlink()
         (folder / "perf.log").unlink()
         for pid in self._pids if self.env else ():
             Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)  # noqa: S108 - where such a runtime puts it
-        return Sampled(stacks, stacks.total + lost, lost)
+        return Sampled(stacks, stacks.total + lost, lost, deepest=deepest)
+
+
+def deepest_stack(setting: Path) -> int:
+    """Return how many frames of a stack perf follows, of kernel and program together."""
+    try:
+        return int(setting.read_text())
+    except (OSError, ValueError):
+        return _DEEPEST_BY_DEFAULT
 
 
 def _started(command: Sequence[str], *, stdout: "BinaryIO | int", stderr: BinaryIO) -> "subprocess.Popen[bytes]":

@@ -135,6 +135,7 @@ class TrialProfiler:
             unit=self._sampler.unit,
             samples=sampled[0].samples if sampled else 0,
             lost=sampled[0].lost if sampled else 0,
+            deepest=sampled[0].deepest if sampled else 0,
             native=sampled[0].native if sampled else (),
             started=self._started,
             stopped=self._stopped,

@@ -16,7 +16,8 @@ class ProfilerError(Exception):
 class Sampled:
     """The result: `samples` and `lost` are numbers of samples, whatever the unit of the weights.
 
-    `files` are further files in the profile's folder, by their names there.
+    `deepest` is the number of frames to which stacks were followed, if they end there. `files` are further files in the
+    profile's folder, by their names there.
     """
 
     stacks: Stacks
@@ -24,6 +25,7 @@ class Sampled:
     lost: int = 0
     files: tuple[ProfileFile, ...] = ()
     native: tuple[NativeMemory, ...] = ()
+    deepest: int = 0
 
 
 class Sampler(Protocol):

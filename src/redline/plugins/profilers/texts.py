@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from redline.model import NativeMemory, ProfileUnit, Slice, Stack, Stacks, Thread
+from redline.model.profile import UNKNOWN_CALLER
 
 MOST_SLICES = 60
 MOST_THREADS = 30
@@ -64,11 +65,18 @@ def native_memory(summary: str) -> tuple[NativeMemory, ...]:
     )
 
 
-def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:
+_ENTRIES = frozenset({"_start", "__clone3", "clone3", "clone", "start_thread", "runtime.goexit.abi0", "runtime.mstart"})
+"""Functions that nobody calls, of every program."""
+_OFTEN = 0.05
+"""The share of the stacks that end before the limit, from which on their outermost frame is one that nobody calls."""
+
+
+def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int, deepest: int = 0) -> tuple[Stacks, int]:
     """Return the stacks of `perf script -F comm,tid,time,ip,sym,dso --ns`, by its lines, and the samples without any.
 
     `offset_ns` is Unix time minus the clock of the samples. Only samples in a slice count; without slices, all.
-    A single sample is held at a time: ten minutes of two cores are a gigabyte of lines.
+    A single sample is held at a time: ten minutes of two cores are a gigabyte of lines. Stacks of `deepest` frames that
+    do not begin where others do were cut, and begin with UNKNOWN_CALLER.
     """
     weights, lost, starts = Counter[Stack](), 0, [slice_.start for slice_ in slices]
     for head, *lines in _perf_samples(script):
@@ -84,7 +92,21 @@ def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) 
         lost += not frames
         if frames:
             weights[Stack(frames, Thread(_plain(match["name"].strip()), int(match["tid"])), during)] += 1
-    return Stacks(weights, tuple(slices)), lost
+    return Stacks(_marked(weights, deepest) if deepest else weights, tuple(slices)), lost
+
+
+def _marked(weights: Counter[Stack], deepest: int) -> Counter[Stack]:
+    """The same stacks, with UNKNOWN_CALLER outside of those that were cut."""
+    outermost = Counter[str]()
+    for stack, weight in weights.items():
+        if len(stack.frames) < deepest:
+            outermost[stack.frames[0]] += weight
+    called_by_none = _ENTRIES | {frame for frame, seen in outermost.items() if seen >= _OFTEN * outermost.total()}
+    marked = Counter[Stack]()
+    for stack, weight in weights.items():
+        is_cut = len(stack.frames) >= deepest and stack.frames[0] not in called_by_none
+        marked[stack._replace(frames=(UNKNOWN_CALLER, *stack.frames)) if is_cut else stack] += weight
+    return marked
 
 
 def _perf_samples(script: Iterable[str]) -> Iterator[list[str]]:

@@ -346,6 +346,13 @@ def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
     for how, samples in by.items():
         yield f"Sampled by {how}: {', '.join(samples)}."
     for profile in _sound(members):
+        if profile.cut:
+            yield (
+                f"{fmt.percent(profile.cut)} of the samples of {_name(profile, members)} have stacks deeper than "
+                f"{profile.deepest} frames: their outer callers are unknown, so totals of these are at least what is "
+                "shown. To follow them further: `sysctl kernel.perf_event_max_stack=1024`."
+            )
+    for profile in _sound(members):
         if profile.unknown:
             yield f"Unknown in {_name(profile, members)}, because {profile.unknown}."
     for profile in _sound(members):

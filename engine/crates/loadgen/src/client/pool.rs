@@ -2,6 +2,7 @@
 
 mod backoff;
 mod opening;
+mod reached;
 mod states;
 
 use std::io;
@@ -10,6 +11,7 @@ use redline_traffic::TlsInfo;
 
 use self::backoff::ConnectBackoff;
 pub use self::opening::{ConnectResult, OpenError, OpeningProgress};
+use self::reached::Reached;
 pub use self::states::ConnectionState;
 use self::states::ConnectionStates;
 use super::connection::Connection;
@@ -27,6 +29,8 @@ use crate::sys::socket::{Address, new_socket};
 pub struct Pool<I> {
     io: I,
     connections: Vec<Connection>,
+    /// What their earlier sockets came to.
+    reached: Vec<Reached>,
     states: ConnectionStates,
     /// The result of the first TLS handshake.
     tls: Option<TlsInfo>,
@@ -63,6 +67,7 @@ impl<I: Io> Pool<I> {
         Ok(Self {
             io: I::new(connections, stop.waker())?,
             connections: (0..connections).map(|_| Connection::new()).collect(),
+            reached: vec![Reached::default(); connections],
             states: ConnectionStates::new(connections),
             tls: None,
             addresses: target.all().iter().map(Address::new).collect::<io::Result<_>>()?,
@@ -309,6 +314,7 @@ impl<I: Io> Pool<I> {
     /// A connection is open. Returns whether it replaces an earlier socket.
     pub fn opened(&mut self, connection: ConnectionId, now_ns: u64) -> bool {
         self.backoff.opened();
+        self.reached[connection.index()].opened = true;
         let was_open = self.connections[connection.index()].opened(now_ns);
         if self.has_served(connection) {
             // An HTTP/2 peer may begin with GOAWAY.
@@ -369,6 +375,7 @@ impl<I: Io> Pool<I> {
     /// Close a connection, without slowing down the next. No request is on it any more.
     pub fn drop_socket(&mut self, connection: ConnectionId, reset: bool) {
         self.io.close(connection, reset);
+        self.reached[connection.index()].note(&self.connections[connection.index()]);
         self.connections[connection.index()].end();
         let parked = self.surplus > 0;
         self.surplus -= usize::from(parked);

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use redline_pacing::{Arrivals, Crowd, Schedule};
-use redline_traffic::{EngineError, JourneyTally, Phase, RequestTally, Slice};
+use redline_traffic::{EngineError, JourneyTally, Phase, Reach, RequestTally, Slice};
 
 use super::DuetTarget;
 use crate::by_journey::{self, ByJourney};
@@ -56,6 +56,7 @@ pub struct TargetTotal {
     pub failures: FirstFailures,
     pub requests: Vec<RequestTally>,
     pub journeys: Option<JourneyTally>,
+    pub reach: Reach,
 }
 
 /// What one worker did in one slice.
@@ -210,7 +211,7 @@ impl Turns {
         let mut walks: Vec<_> = clients.iter().map(|_| self.walks()).collect();
         while let Ok(turn) = self.orders.recv() {
             let client = clients.remove(turn.target);
-            let TargetTotal { slice: total, failures, requests, journeys } = &mut totals[turn.target];
+            let TargetTotal { slice: total, failures, requests, journeys, .. } = &mut totals[turn.target];
             let known = Activity { failures: std::mem::take(failures), ..Activity::default() };
             let walked = walks[turn.target].take();
             let AfterLoad { unanswered, tally: used, client, activity, walks: under_way } =
@@ -243,6 +244,9 @@ impl Turns {
         for (total, walks) in totals.iter_mut().zip(walks) {
             let marks = walks.iter().flat_map(Walks::marks_under_way);
             tally.leave_unfinished(marks, total.journeys.as_mut());
+        }
+        for (total, client) in totals.iter_mut().zip(&clients) {
+            total.reach = client.reach();
         }
         let _ = self.reports.send(WorkerReport::Totals(totals));
         Ok(())

@@ -119,8 +119,9 @@ impl Shards {
         }
         let Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, failures, requests, journeys, .. } =
             result;
+        let reach = result.reach;
         let measured = Measured { ended, start_ns, end_ns };
-        MemberReport::Finished { member: shard, measured, failures, requests, journeys }
+        MemberReport::Finished { member: shard, measured, failures, requests, journeys, reach }
     }
 
     /// Why a shard ends the work: it reported an error, has ended, or sent an event out of order.
