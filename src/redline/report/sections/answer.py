@@ -19,7 +19,7 @@ from redline.model import (
     Report,
     Verdict,
 )
-from redline.model.limits import CellLimit, LimitAnswer, LimitReport
+from redline.model.limits import CellLimit, LimitAnswer, LimitChange, LimitReport
 from redline.quantities import paced, significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
@@ -166,7 +166,26 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:
     """Say what a server sustains, what speaks against it, and why its requests failed if it sustains nothing."""
     late = (f"the time was over before {cell.left_out}",) if cell.left_out else ()
+    changed = answer.changed
+    if changed is not None and changed.answers:  # the first doubt says the same
+        return "; ".join((_two_answers(cell.server, answer, changed), *answer.doubts[1:], *late))
     return "; ".join((_limit(cell.server, answer), *answer.doubts, *late)) + _failures(cell, answer)
+
+
+def _two_answers(server: str, answer: LimitAnswer, changed: LimitChange) -> str:
+    """`A misses p99 < 50ms from 90/s on since 20 s into the search; before that it met it up to 444/s`."""
+    met_before, missed_before, met_since, missed_since = (
+        paced(f"{rate_per_s or 0:,.0f}/s", answer.speed_of(rate_per_s))
+        for rate_per_s in (
+            *(changed.met_before_per_s, changed.missed_before_per_s),
+            *(changed.met_since_per_s, changed.missed_since_per_s),
+        )
+    )
+    if changed.slower:
+        said = f"{server} misses {answer.name} from {missed_since} on since {changed.when}"
+        return f"{said}; before that it met it up to {met_before}"
+    said = f"{server} meets {answer.name} up to {met_since} since {changed.when}"
+    return f"{said}; before that it missed it from {missed_before} on"
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
