@@ -143,12 +143,12 @@ def _shown(probes: Sequence[LimitProbe], change: Change) -> str:
 
 
 def _when(probes: Sequence[LimitProbe], between: _Between) -> str:
-    """`20 s into the search`, or `between 12 s and 60 s into the search` where probes between do not say it."""
+    """`20 s into the search`, or `some moment between 12 s and 60 s …` where the probes between do not say it."""
     since, is_timed = _moment(probes, between.since), probes[between.since].began_s is not None
     into = " into the search" if is_timed else ""
     if between.since - between.before == 1:
         return f"{since}{into}"
-    return f"between {_moment(probes, between.before)} and {since}{into}"
+    return f"some moment between {_moment(probes, between.before)} and {since}{into}"
 
 
 def _moment(probes: Sequence[LimitProbe], at: int) -> str:

@@ -16,7 +16,7 @@ import scipy
 from redline.model import Histogram, Objective
 from redline.model.limits import LimitProbe
 from redline.search.evidence import SAME_RATE, Evidence, Floats, capacity_of, overloaded, stall_ns
-from redline.search.queue_model import BASE, WELL_KNOWN, ProbePoint
+from redline.search.queue_model import BASE, WELL_KNOWN, ProbePoint, diluted
 from redline.search.scattered import FEWEST, FEWEST_SETTLED, scale_of
 from redline.search.steps import QUANTILES, joint, shows, state_of
 
@@ -35,7 +35,6 @@ _ERRORS = 4.0
 _SPREADS = 3.0
 _FULL = 0.95
 """The share of due requests below which a server answered as many as it could."""
-_FEWEST = 4
 _SURE = 0.995
 _STRETCHES = 10
 
@@ -109,7 +108,7 @@ def _looks(evidence: Sequence[Evidence], sets: Sets) -> list[_Look]:
         found = _direction(evidence[first], evidence[again], sets)
         if first not in levels or again not in levels or found in _fails(evidence[first], evidence[again], sets):
             return found
-        return found if abs(log(levels[again] / levels[first])) > _SPREADS * spread else 0
+        return found if abs(log(levels[again][0] / levels[first][0])) > _SPREADS * spread else 0
 
     return [
         _Look(base, at, direction(base, at))
@@ -165,13 +164,16 @@ def is_full(evidence: Evidence | LimitProbe) -> bool:
     return full or evidence.answered_per_s < _FULL * evidence.offered_per_s
 
 
-def _levels(evidence: Sequence[Evidence]) -> dict[int, float]:
-    """The capacity that each probe near it shows, as in scattered.py, by its index; empty if too few do."""
+def _levels(evidence: Sequence[Evidence]) -> dict[int, tuple[float, float]]:
+    """The capacity that each probe near it shows, as in scattered.py, and its error by chance as a share, by index.
+
+    Empty if too few probes show it.
+    """
     plain = [at for at, probe in enumerate(evidence) if _is_plain(probe) and probe.response.count]
-    full = {at: known.per_s for at in plain if is_full(evidence[at]) and (known := capacity_of(evidence[at]))}
+    full = {at: known for at in plain if is_full(evidence[at]) and (known := capacity_of(evidence[at]))}
     if not full:
         return {}
-    least_per_s = _TELLING * float(np.median([*full.values()]))
+    least_per_s = _TELLING * float(np.median([known.per_s for known in full.values()]))
     near = [
         at for at in plain if at in full or (not is_full(evidence[at]) and evidence[at].offered_per_s >= least_per_s)
     ]
@@ -179,27 +181,30 @@ def _levels(evidence: Sequence[Evidence]) -> dict[int, float]:
     if len(near) < FEWEST or len(settled) < FEWEST_SETTLED:
         return {}
     base_s = ProbePoint.of(min((evidence[at] for at in plain), key=lambda probe: probe.rate_per_s)).quantile_s(BASE)
-    inverse = np.zeros(len(near))
-    for place, at in enumerate(near):
-        if at not in full:
-            took_s = ProbePoint.of(evidence[at]).quantile_s(WELL_KNOWN)
-            inverse[place] = 1 / max(took_s - base_s, took_s * 1e-3)
-    shown = np.array([full.get(at, evidence[at].offered_per_s) for at in near])
-    scale = scale_of(np.array([evidence[at].offered_per_s for at in near]), shown, inverse)
-    return dict(zip(near, (shown + scale * inverse).tolist(), strict=True)) if scale > 0 else {}
+    took_s = np.array([ProbePoint.of(evidence[at]).quantile_s(WELL_KNOWN) for at in near])
+    at_per_s = np.array([evidence[at].offered_per_s for at in near])
+    is_settled = np.array([at not in full for at in near])
+    inverse = np.where(is_settled, 1 / np.maximum(took_s - base_s, took_s * 1e-3), 0.0)
+    shown = np.array([full[at].per_s if at in full else evidence[at].offered_per_s for at in near])
+    if (scale := scale_of(at_per_s, shown, inverse)) <= 0:
+        return {}
+    levels = shown + scale * inverse
+    chance = np.sqrt(4 * at_per_s / np.array([evidence[at].seconds for at in near])) * diluted(took_s, base_s)
+    chance[~is_settled] = [full[at].chance_per_s for at in near if at in full]
+    return {at: (float(level), float(by / level)) for at, level, by in zip(near, levels, chance, strict=True)}
 
 
-def _spread(values: Sequence[float]) -> float:
-    """How far values differ, in their order, as a share, if they changed once at most; 0 if they are too few.
+def _spread(levels: Sequence[tuple[float, float]]) -> float:
+    """How far levels differ by more than chance, in their order, as a share, if they changed once; 0 of too few.
 
     A change that explains how they differ is none of their scatter.
     """
-    if len(values) < _FEWEST:
+    if len(levels) < FEWEST:
         return 0.0
-    logs = np.log(values)
+    logs, chance = np.log([level for level, _ in levels]), np.array([chance for _, chance in levels])
     sides = ((logs[:at], logs[at:]) for at in range(1, len(logs) + 1))
     least = min(_squares(early) + _squares(late) for early, late in sides)
-    return sqrt(least / (len(logs) - 2))
+    return sqrt(max(least / (len(logs) - 2) - float((chance**2).mean()), 0.0))
 
 
 def _squares(values: Floats) -> float:

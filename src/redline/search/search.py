@@ -420,10 +420,11 @@ class Search:
 
     def _close(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
         """Confirm the ends, and look again before the search ends, or leaves the start on which it was made."""
-        if self.settings.trials and (look := self.last_look()):
+        trials = self.settings.trials
+        if trials and not self._checks.made and (look := self.last_look()):
             return look
         step = self._confirm(known)
-        return step if isinstance(step, Proposal) else self.last_look() or step
+        return step if trials or isinstance(step, Proposal) else self.last_look() or step
 
     def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
         """Make fresh probes at both ends of every answer; they may widen it again."""
