@@ -133,8 +133,8 @@ def met_then(*later: Evidence) -> Search:
 
 def test_one_look_that_differs_is_tried_once_more() -> None:
     search = met_then(quick(2400), quick(2500, response_ms=90))
-    look = search.next()
-    assert isinstance(look, Proposal)
+    look = search.last_look()
+    assert look is not None
     assert (look.rate_per_s, look.why) == (2000, LOOKS_AGAIN)
     search.add(quick(2000, response_ms=90))
     assert search.change is None, "one look may be an accident"

@@ -26,13 +26,17 @@ BETWEEN = 3
 """The fewest probes between a probe and another look at its rate: a search repeats a rate for other reasons too."""
 _TELLING = 0.4
 """The share of the highest rate that it kept up with from which on a probe shows how far it is from its limit."""
-_AGREE = 2
+_NEAR = 0.5
+"""The share of the capacity from which on a probe shows it well: response times change much with the rate there."""
+_AGREE, _ALL = 2, 3
+"""The looks that agree on a change; and the later probes at a rate that show it together, whatever others differ by."""
 _LEAST = 0.06
 """The least difference of answers per second that counts, as a share."""
 _LEAST_TIMES = log(1.4)
 """The least difference of response times that counts, as a logarithm: machines warm up and slow down by less."""
 _ERRORS = 4.0
 _SPREADS = 3.0
+"""How many times what probes differ by anyway a change is at least."""
 _FULL = 0.95
 """The share of due requests below which a server answered as many as it could."""
 _SURE = 0.995
@@ -78,8 +82,19 @@ def change_of(evidence: Sequence[Evidence], sets: Sets) -> Change | None:
     """The change that later looks agree on, on one of the server's starts; None if they see none."""
     for start in sorted({probe.start for probe in evidence}):
         ends = max(at for at, probe in enumerate(evidence) if probe.start == start) + 1
-        if (change := _agreed(_looks(evidence[:ends], sets))) is not None:
+        own = evidence[:ends]
+        if (change := _agreed(_looks(own, sets)) or _unanimous(own, sets)) is not None:
             return change
+    return None
+
+
+def _unanimous(evidence: Sequence[Evidence], sets: Sets) -> Change | None:
+    """The change if an early probe differs from several later ones at its rate, from all of them in the same way."""
+    for base in _bases(evidence, sets):
+        ways = {at: _direction(evidence[base], evidence[at], sets) for at in _at_its_rate(evidence, base, base + 1)}
+        differ = [at for at, way in ways.items() if way]
+        if len(differ) >= _ALL and len({ways[at] for at in differ}) == 1 and differ[-1] > base + BETWEEN:
+            return Change(ways[differ[0]] < 0, tuple((base, at) for at in differ))
     return None
 
 
@@ -113,9 +128,18 @@ def _looks(evidence: Sequence[Evidence], sets: Sets) -> list[_Look]:
     return [
         _Look(base, at, direction(base, at))
         for base in (_bases(evidence, sets) if evidence else [])
-        for at in range(base + BETWEEN + 1, len(evidence))
-        if evidence[at].start == evidence[base].start
-        and 1 / SAME_RATE <= evidence[at].rate_per_s / evidence[base].rate_per_s <= SAME_RATE
+        for at in _at_its_rate(evidence, base, base + BETWEEN + 1)
+    ]
+
+
+def _at_its_rate(evidence: Sequence[Evidence], base: int, since: int) -> list[int]:
+    """The probes from `since` on at the rate of another, on the same start."""
+    first = evidence[base]
+    return [
+        at
+        for at in range(since, len(evidence))
+        if evidence[at].start == first.start
+        and 1 / SAME_RATE <= evidence[at].rate_per_s / first.rate_per_s <= SAME_RATE
     ]
 
 
@@ -173,7 +197,7 @@ def _levels(evidence: Sequence[Evidence]) -> dict[int, tuple[float, float]]:
     full = {at: known for at in plain if is_full(evidence[at]) and (known := capacity_of(evidence[at]))}
     if not full:
         return {}
-    least_per_s = _TELLING * float(np.median([known.per_s for known in full.values()]))
+    least_per_s = _NEAR * float(np.median([known.per_s for known in full.values()]))
     near = [
         at for at in plain if at in full or (not is_full(evidence[at]) and evidence[at].offered_per_s >= least_per_s)
     ]
