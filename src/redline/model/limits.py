@@ -18,6 +18,7 @@ from redline.model.load import SentStretch
 from redline.model.percentile import Effect, Percentile
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
+from redline.model.run import SameBuilds
 from redline.model.timeline import SearchedLoad
 from redline.model.traffic import ENCODED
 
@@ -325,6 +326,9 @@ class LimitReport(Frozen):
     hosts: tuple[UsedHost, ...] = omitted_if_default((), "where servers ran, if not on this machine")
     cells: tuple[CellLimit, ...]
     comparisons: tuple[LimitComparison, ...] = omitted_if_default((), "of servers with baselines, ordered as `cells`")
+    same: SameBuilds | None = omitted_if_default(
+        None, "of two revisions that are not searched: they are the same server"
+    )
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""
     unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")

@@ -20,6 +20,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.limits import CellLimit, LimitAnswer, LimitChange, LimitReport
+from redline.model.run import SameBuilds
 from redline.quantities import paced, significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
@@ -77,8 +78,7 @@ def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels if nothing is compared."""
     said: Iterable[Line] = ()
     if (same := report.run.same) is not None:
-        told = line((same.text, "strong"), f": {same.evidence}")
-        yield Section(TITLE, (Prose((told,), listed=True),), anchor="answer")
+        yield _same_section(same)
         return
     cpu = [*cpu_lines(report)]
     if not report.next_command:  # a screen compares nothing
@@ -88,6 +88,12 @@ def run_answer(report: Report) -> Iterator[Section]:
     yield Section(
         TITLE, (Prose((*said, *shown, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer"
     )
+
+
+def _same_section(same: SameBuilds) -> Section:
+    """That two revisions build the same bytes, and what shows it."""
+    told = line((same.text, "strong"), f": {same.evidence}")
+    return Section(TITLE, (Prose((told,), listed=True),), anchor="answer")
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
@@ -153,6 +159,9 @@ def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
     """The rates that servers sustain, and how they compare; empty if no search came to an answer."""
+    if report.same is not None:
+        yield _same_section(report.same)
+        return
     several = len({cell.scenario for cell in report.cells}) > 1
     limits = (
         line((f"{cell.scenario}: " if several else "", "dim"), limit_sentence(cell, answer))
