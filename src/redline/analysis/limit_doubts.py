@@ -35,9 +35,18 @@ class Seen:
         return limit_change(self.probes, name, change)
 
     def doubts(
-        self, name: str, low: float | None, high: float | None, changed: LimitChange | None = None
+        self,
+        name: str,
+        low: float | None,
+        high: float | None,
+        changed: LimitChange | None = None,
+        *,
+        modelled: bool = True,
     ) -> Iterator[str]:
-        """Yield what speaks against `met up to low, missed from high on`, as clauses of a sentence."""
+        """Yield what speaks against `met up to low, missed from high on`, as clauses of a sentence.
+
+        `modelled`: the ends are those of a model, and not of probes.
+        """
         if changed is not None:
             yield change_text(changed)
         if changed is None or not changed.answers:
@@ -45,8 +54,17 @@ class Seen:
         missed = self._with(name, "missed")
         if high is not None and len(missed) == 1:
             yield f"one probe alone missed it, at {pace(missed[0])}"
+        if high is not None and missed and not modelled and (together := self._together(name, high)):
+            alone = f"no probe alone missed it at {high:,.0f}/s: {together} together did"
+            yield f"{alone}; the lowest that did is at {_lowest(missed)}"
         yield from self._stood_still(missed, high)
         yield from self._disturbed()
+
+    def _together(self, name: str, high: float) -> int:
+        """The probes at this rate, if none of them missed a set of objectives by itself; else 0."""
+        there = [probe for probe in self.probes if high / SAME_RATE <= probe.rate_per_s <= high * SAME_RATE]
+        states = [verdict.state for probe in there for verdict in probe.counts if verdict.name == name]
+        return 0 if "missed" in states else len(there)
 
     def _with(self, name: str, state: ObjectiveState) -> list[LimitProbe]:
         """The probes with this state of a set of objectives, in their order."""
@@ -93,3 +111,7 @@ class Seen:
         if kinds := Counter(kind for kind, _ in found):
             counts = (f"{kind} in {count} of {len(self.probes)} probes" for kind, count in sorted(kinds.items()))
             yield f"disturbed ({', '.join(counts)}): by itself it may meet more"
+
+
+def _lowest(missed: Sequence[LimitProbe]) -> str:
+    return pace(min(missed, key=lambda probe: probe.rate_per_s))

@@ -55,7 +55,7 @@ def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
         failed_speed=_speed(limit.high_per_s, search),
         met_at_per_s=met_at,
         missed_at_per_s=missed_at,
-        doubts=tuple(seen_by.doubts(limit.name, limit.low_per_s, limit.high_per_s, changed)),
+        doubts=tuple(seen_by.doubts(limit.name, limit.low_per_s, limit.high_per_s, changed, modelled=limit.modelled)),
         changed=changed,
     )
 
