@@ -34,7 +34,7 @@ def limit_change(probes: Sequence[LimitProbe], name: str, change: Change | None)
     between = _dated(probes, change)
     flips = any(_flips(probes, name, pair, slower=change.slower) for pair in change.pairs)
     found = _published(probes, name, between, answers=flips, shown=_shown(probes, change))
-    return found if not flips or _is_of_all(probes, name, found) else found.model_copy(update={"answers": False})
+    return found if not flips or _is_of_all(probes, name, found) else found.without_answers
 
 
 def change_text(change: LimitChange) -> str:
@@ -114,7 +114,7 @@ def _published(
         when=_when(probes, between),
         text="",
     )
-    return found.model_copy(update={"text": shown or _answered(probes, name, between, found)})
+    return found.shown(shown or _answered(probes, name, between, found))
 
 
 def _answered(probes: Sequence[LimitProbe], name: str, between: _Between, change: LimitChange) -> str:

@@ -46,6 +46,15 @@ class LimitChange(Frozen):
     when: str = Field(description="in words, such as `20 s into the search`")
     text: str = Field(description="what shows it")
 
+    def shown(self, text: str) -> "LimitChange":
+        """The same change with what shows it."""
+        return self.model_copy(update={"text": text})
+
+    @property
+    def without_answers(self) -> "LimitChange":
+        """The same change, which does not say that answers changed."""
+        return self.model_copy(update={"answers": False})
+
 
 class LimitAnswer(Frozen):
     """The limit for a set of objectives: [highest rate that passed, lowest that failed]; null: unknown."""

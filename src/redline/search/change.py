@@ -236,7 +236,7 @@ def _squares(values: Floats) -> float:
 
 
 def _by_answers(first: Evidence, again: Evidence) -> int:
-    """By the answers per second, of which an overloaded server gives as many as it can."""
+    """What the answers per second show, of which an overloaded server gives as many as it can."""
     before, after = capacity_of(first), capacity_of(again)
     if before is None or after is None:
         return 0
@@ -247,7 +247,7 @@ def _by_answers(first: Evidence, again: Evidence) -> int:
 
 @lru_cache(maxsize=1024)
 def _by_times(first: Evidence, again: Evidence) -> int:
-    """By the medians of the same stretches of both probes: of a recording these sent the same requests."""
+    """What the medians show of the same stretches of both probes: of a recording these sent the same requests."""
     logs = np.log(_medians(again)) - np.log(_medians(first))
     logs = logs[np.isfinite(logs)]
     if len(logs) < _STRETCHES // 2:
