@@ -94,9 +94,10 @@ class Outcome:
 
 
 def one(setting: Setting, seed: int, *, precision: float = 0.03, probes: int = 12) -> Outcome:
-    """A search that begins anywhere from a quarter of the capacity to all of it."""
+    """A search that begins anywhere from a quarter of the capacity to all of it, without its looks at early rates."""
     start = setting.capacity * 2 ** np.random.default_rng([seed, 5]).uniform(-2, 0)
-    search = Search({"it": (setting.condition,)}, Settings(start_per_s=start, precision=precision, probes=probes))
+    settings = Settings(start_per_s=start, precision=precision, probes=probes, looks=False)
+    search = Search({"it": (setting.condition,)}, settings)
     searched(search, setting.queue(), seed)
     (limit,) = search.limits()
     low = -np.inf if limit.low_per_s is None else limit.low_per_s / setting.truth

@@ -1,5 +1,6 @@
 """Two revisions that are the same server: said only where every byte that a server can have used is the same."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,9 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.analysis import build_report
+from redline.analysis.limit_report import limit_report
 from redline.api.results import RunResult
 from redline.cli.command_line import app
-from redline.cli.experiment import exit_code
+from redline.cli.experiment import exit_code, search_exit_code
 from redline.errors import LaunchError, NotKnownError
 from redline.model import Plan, Run, SameBuilds, Variant, Verdict
 from redline.model.catalogue import Checkout, Revision
@@ -29,6 +31,7 @@ from redline.running.same_builds import same_builds
 from tests.fakes.compared import compared_run
 from tests.fakes.histories import comparison
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
+from tests.fakes.searched import CELL, plan_of
 from tests.fakes.stored import kept
 
 SAME = SameBuilds(servers=("main", "this pull request"), files=7, unopened=1, named=("README.md",))
@@ -289,3 +292,16 @@ def test_a_history_goes_on_over_such_runs(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["history", ".", "--format", "md"])
     assert done.exit_code == 0, done.output
+
+
+def test_a_search_of_two_revisions_with_the_same_bytes_says_so_and_searches_nothing() -> None:
+    manifest = plan_of(CELL).model_copy(update={"same": SAME, "suite_file": ""})
+    report = limit_report(manifest, {})
+    text = "main and this pull request build the same bytes: nothing to compare"
+    assert report.same == SAME
+    assert report.cells == ()
+    assert text in RENDERERS["md"](report).decode()
+    assert text in RENDERERS["html"](report).decode()
+    assert json.loads(RENDERERS["json"](report))["same"]["files"] == SAME.files
+    assert [outcome.text for outcome in outcomes(report)] == [f"{text}: {SAME.evidence}"]
+    assert search_exit_code(report) == 0

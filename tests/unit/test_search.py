@@ -25,7 +25,7 @@ def walked(search: Search, server: Callable[[float], Evidence]) -> tuple[list[fl
     tried: list[float] = []
     while isinstance(step := search.next(), Proposal):
         tried.append(step.rate_per_s)
-        assert len(tried) <= search.settings.probes
+        assert len(tried) <= search.settings.most_probes(len(search.sets))
         search.add(server(step.rate_per_s))
     return tried, step
 
@@ -102,7 +102,7 @@ def unlucky(server: Callable[[float], Evidence], *at: int) -> Callable[[float], 
 
 
 def test_a_cold_first_probe_does_not_fix_the_answer() -> None:
-    search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=20, precision=0.05))
+    search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=20, precision=0.05, looks=False))
     tried, end = walked(search, unlucky(cliff(5000), 0))
     (limit,) = search.limits()
     assert isinstance(end, Converged)
@@ -115,7 +115,7 @@ def test_a_cold_first_probe_does_not_fix_the_answer() -> None:
 
 
 def test_a_cold_probe_below_what_passed_is_tried_again() -> None:
-    search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=20, precision=0.05))
+    search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=20, precision=0.05, looks=False))
     tried, _ = walked(search, unlucky(cliff(5000), 1))
     assert tried.count(2000) == 2
     assert search.limits()[0].high_per_s == pytest.approx(5000, rel=0.1)

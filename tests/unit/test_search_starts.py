@@ -51,7 +51,7 @@ def steps_of(search: Search, at_per_s: float = 1700.0) -> tuple[list[tuple[int, 
 
 
 def test_fresh_starts_come_last_beside_the_probes_and_confirm() -> None:
-    search = Search({"good": P99}, Settings(start_per_s=1000, trials=3))
+    search = Search({"good": P99}, Settings(start_per_s=1000, trials=3, looks=False))
     seen, end = steps_of(search)
     (limit,) = end.limits
     turns = [turn for turn, _ in seen]

@@ -15,6 +15,7 @@ from redline.ports import Drive
 from redline.report.sections.answer import limit_sentence
 from redline.report.sections.limit import facts_of
 from redline.running.views import search_report
+from redline.search.search import LOOKS_AGAIN
 from redline.search.times import SHORTEST_NS, least_ns, probe_times
 from tests.fakes.searched import CELL, SECOND, Bench, bench_in
 
@@ -156,3 +157,39 @@ def test_the_least_time_has_room_for_some_probes(searches: int, trials: int) -> 
     least = least_ns(searches, trials)
     assert probe_times(least, searches, 12, trials).probe_ns >= SHORTEST_NS
     assert probe_times(least - SECOND, searches, 12, trials).probe_ns < SHORTEST_NS
+
+
+def test_a_server_that_starts_longer_than_there_is_time_gets_no_probe(tmp_path: Path) -> None:
+    """Its start alone can exceed the time, since nobody knows before how long it takes: no load follows."""
+    clock = Clock()
+    bench = timed(tmp_path, 30.0, clock, starts=True, start_s=29.0)
+    assert not bench.made.turn()
+    assert clock.now_s <= 30.0
+    assert not bench.state.probes
+    assert bench.state.ended
+    (cell,) = search_report(bench.made.store).cells
+    assert cell.left_out == "its first probe: it took 29.0 s to start"
+    assert "the time was over" in dict(facts_of(cell))["search"]
+
+
+def test_no_server_is_started_when_the_time_is_over(tmp_path: Path) -> None:
+    clock = Clock(now_s=31.0)
+    bench = timed(tmp_path, 30.0, clock, starts=True)
+    assert not bench.made.turn()
+    assert not bench.launcher.launches
+    assert bench.state.left_out
+
+
+@pytest.mark.parametrize("starts", [False, True])
+@pytest.mark.parametrize("lasts_s", [30.0, 60.0])
+def test_time_is_left_to_look_again_at_an_early_rate(tmp_path: Path, lasts_s: float, starts: bool) -> None:
+    clock = Clock()
+    bench = timed(tmp_path, lasts_s, clock, starts=starts, around_s=lambda: 0.9)
+    manifest, cell = bench.state.manifest, bench.state.cell
+    terms = bench.state.terms.model_copy(update={"looks": True})
+    bench.made.state = SearchState(manifest.model_copy(update={"search": terms}), cell)
+    while bench.made.turn():
+        pass
+    assert clock.now_s <= lasts_s
+    if len(bench.state.probes) > 4:
+        assert LOOKS_AGAIN in bench.listener.whys

@@ -25,7 +25,7 @@ def limit_report(
     nothing is known, with the reason.
     """
     terms, limits, states, said = manifest.terms, dict[str, CellLimit](), list[SearchState](), list(unread)
-    began_all, first = True, None
+    began_all, first = manifest.same is None, None
     for cell_id in search_order(manifest.plan):
         cell = manifest.plan.cells[cell_id]
         recorded = tuple(made.get(cell_id, ()))
@@ -41,7 +41,9 @@ def limit_report(
     cells = tuple(cell for cell in manifest.plan.cells.values() if cell.id in limits)
     targets = dict.fromkeys(limits[cell.id].target or limits[cell.id].server for cell in cells)
     return LimitReport(
-        suite=suite.name if manifest.suite_file else " and ".join(targets),
+        suite=suite.name
+        if manifest.suite_file
+        else " and ".join(targets or (manifest.same.servers if manifest.same else ())),
         about=suite.about,
         started_unix_ns=manifest.created_unix_ns,
         command=manifest.command,
@@ -49,6 +51,7 @@ def limit_report(
         precision=terms.precision,
         environment=manifest.environment,
         hosts=manifest.hosts,
+        same=manifest.same,
         cells=tuple(limits[cell.id] for cell in cells),
         comparisons=limit_comparisons(cells, limits, suite),
         skipped=manifest.plan.skipped,

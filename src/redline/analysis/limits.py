@@ -33,6 +33,7 @@ def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
 def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
     """The answer for a set of objectives, with its conditions, and with what all its probes say against it."""
     met_at, missed_at = seen_by.met_at(limit.name), seen_by.missed_at(limit.name)
+    changed = seen_by.changed(limit.name, search.change)
     conditions = search.sets[limit.name]
     seen = [_state(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
     return LimitAnswer(
@@ -40,13 +41,13 @@ def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
         passed_per_s=limit.low_per_s,
         failed_per_s=limit.high_per_s,
         confidence=limit.confidence,
-        decided=limit.decided,
+        decided=limit.decided and not (changed and changed.answers),
         method="queue" if limit.modelled else "single rates",
         binding=limit.binding,
         conditions=tuple(condition.text for condition in conditions),
         met_somewhere=met_at is not None or any(state != "missed" for state in seen),
         missed_somewhere=missed_at is not None or any(state != "met" for state in seen),
-        reason=limit.reason,
+        reason="its answers changed while it was searched" if changed and changed.answers else limit.reason,
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
         binds_alone=limit.binds_alone,
@@ -54,7 +55,8 @@ def answer(limit: Limit, search: Search, seen_by: Seen) -> LimitAnswer:
         failed_speed=_speed(limit.high_per_s, search),
         met_at_per_s=met_at,
         missed_at_per_s=missed_at,
-        doubts=tuple(seen_by.doubts(limit.name, limit.low_per_s, limit.high_per_s)),
+        doubts=tuple(seen_by.doubts(limit.name, limit.low_per_s, limit.high_per_s, changed, modelled=limit.modelled)),
+        changed=changed,
     )
 
 
@@ -71,6 +73,7 @@ def probe(  # noqa: PLR0913
     *,
     fresh: bool = False,
     start: int = 0,
+    began_s: float | None = None,
     failures: tuple[FirstFailure, ...] = (),
     requests: tuple[RequestReport, ...] = (),
     journeys: JourneyReport | None = None,
@@ -79,7 +82,8 @@ def probe(  # noqa: PLR0913
 ) -> LimitProbe:
     """The published form of a probe; `why` is a message for users, `start` the number of the server's start.
 
-    `bounds`: the percentiles that are not known, and what is.
+    `began_s`: when it began, in seconds since the search began. `bounds`: the percentiles that are not known, and what
+    is.
     """
     response, bounds = evidence.response, bounds or {}
     times = {name: quantile_known(response, q) for name, q in PROBE_QUANTILES.items()}
@@ -90,6 +94,7 @@ def probe(  # noqa: PLR0913
         fresh=fresh,
         start=start,
         rate_per_s=evidence.rate_per_s,
+        began_s=began_s,
         speed=evidence.speed,
         seconds=evidence.seconds,
         offered_per_s=evidence.offered_per_s,

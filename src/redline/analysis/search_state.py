@@ -118,6 +118,7 @@ class SearchState:
             probes=self.terms.probes,
             precision=self.terms.precision,
             trials=0 if self.cell.variant.is_attached else self.terms.trials,
+            looks=self.terms.looks,
         )
         if self.stretch is None:
             return settings
@@ -208,6 +209,7 @@ class SearchState:
                 phase,
                 fresh=phase == "confirm",
                 start=made.start,
+                began_s=self._began_s(made),
                 failures=failures,
                 requests=reports_by_request(self.cell.scenario, recording.traffic, evidence, bounds),
                 bounds=bounds,
@@ -218,6 +220,10 @@ class SearchState:
         if not self.broken:
             self._take(made, evidence)
         return evidence
+
+    def _began_s(self, made: ProbeRecording) -> float:
+        """When a load began, in seconds since the search began, by the clock of the lab."""
+        return max(made.recording.started_unix_ns - self.manifest.created_unix_ns, 0) / 1e9
 
     def _add_end(self, made: ProbeRecording) -> None:
         """Take in the overload test, or that there was no time for more."""
@@ -284,7 +290,7 @@ class SearchState:
         answers = self.search.limits() if isinstance(step, Proposal) or self.broken else step.limits
         ended, reason = self._ending(step)
         build, runtime = self._build
-        seen = Seen(tuple(self.probes), tuple(self.findings), tuple(self.made))
+        seen = Seen(tuple(self.probes), tuple(self.findings))
         cell, paths = self.cell, {request.path for request in self.cell.scenario.requests}
         limit = CellLimit(
             slug=cell.slug,

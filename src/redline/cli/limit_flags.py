@@ -42,6 +42,7 @@ from redline.model.search import SearchTerms
 from redline.quantities import did_you_mean, duration, parse_duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
+from redline.search.change import LOOKS
 from redline.search.steps import QUANTILES
 from redline.search.stretch import shortest_probe_ns
 from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNNING_PROBE, TRIALS
@@ -77,7 +78,7 @@ class AskedSearch:
         """The most probes of a cell, without those of its curve."""
         terms = self.request.terms
         sets = max(map(len, terms.asked.values()), default=len(terms.sets))
-        return terms.probes + 2 * max(terms.trials, 1) * sets
+        return terms.probes + 2 * max(terms.trials, 1) * sets + LOOKS * terms.looks
 
 
 def is_suite(target: str) -> bool:
@@ -245,6 +246,7 @@ def _terms(flags: LimitFlags, sets: Sets, loads: Sequence[Load], **given: Any) -
         start_per_s=_start_per_s(flags, loads),
         probes=at_least_one("--probes", flags.probes),
         precision=read_flag("--precision", flags.precision, "precision", PrecisionSchema),
+        looks=True,
         **given,
     )
 

@@ -18,6 +18,7 @@ from redline.model.load import SentStretch
 from redline.model.percentile import Effect, Percentile
 from redline.model.plan import Skipped
 from redline.model.report import ObjectiveState, Report
+from redline.model.run import SameBuilds
 from redline.model.timeline import SearchedLoad
 from redline.model.traffic import ENCODED
 
@@ -29,6 +30,30 @@ LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
 SearchEnd = Literal["converged", "exhausted", "doomed", "broken", "interrupted"]
 ProbePhase = Literal["search", "curve", "confirm"]
+
+
+class LimitChange(Frozen):
+    """How a server changed while its limit was searched: rates of probes before and since, null where none is known."""
+
+    slower: bool = Field(description="whether it serves less since; else it serves more")
+    answers: bool = Field(description="whether objectives that were met are missed since, or the other way round")
+    until_s: float | None = Field(description="when the last probe before it began, since the search began")
+    since_s: float | None = Field(description="when the first probe after it began")
+    met_before_per_s: float | None = Field(description="the highest rate that met the objectives before")
+    missed_before_per_s: float | None = Field(description="the lowest rate that missed them before")
+    met_since_per_s: float | None
+    missed_since_per_s: float | None
+    when: str = Field(description="in words, such as `20 s into the search`")
+    text: str = Field(description="what shows it")
+
+    def shown(self, text: str) -> "LimitChange":
+        """The same change with what shows it."""
+        return self.model_copy(update={"text": text})
+
+    @property
+    def without_answers(self) -> "LimitChange":
+        """The same change, which does not say that answers changed."""
+        return self.model_copy(update={"answers": False})
 
 
 class LimitAnswer(Frozen):
@@ -68,10 +93,19 @@ class LimitAnswer(Frozen):
     doubts: tuple[str, ...] = omitted_if_default(
         (), "what speaks against the interval: probes that contradict it, answers that changed, disturbance"
     )
+    changed: LimitChange | None = omitted_if_default(None, "how the server changed while it was searched, if it did")
+
+    def speed_of(self, rate_per_s: float | None) -> float | None:
+        """How much faster than recorded this rate is, of a recording; else None."""
+        known = ((self.passed_per_s, self.passed_speed), (self.failed_per_s, self.failed_speed))
+        recorded_per_s = next((rate / speed for rate, speed in known if rate and speed), None)
+        return None if recorded_per_s is None or rate_per_s is None else rate_per_s / recorded_per_s
 
     @property
     def is_contested(self) -> bool:
-        """Whether a probe met it above the rate from which it is missed: no chance at a limit, but another server."""
+        """Whether the server changed, or a probe met it above the rate from which it is missed, which is no chance."""
+        if self.changed is not None:
+            return True
         if self.met_at_per_s is None or self.failed_per_s is None:
             return False
         return FAR_BELOW * self.met_at_per_s > self.failed_per_s
@@ -101,6 +135,7 @@ class LimitProbe(Frozen):
     fresh: bool = Field(description="on a server that was started to confirm the ends of the limits")
     start: int = omitted_if_default(0, "number of the start of the server, from 0", ge=0)
     rate_per_s: float = Field(description="the requested rate, of a recording its mean")
+    began_s: float | None = omitted_if_default(None, "when its load began, in seconds since the search began")
     speed: float | None = omitted_if_default(None, "of a recording: how much faster than recorded it was sent")
     seconds: float
     offered_per_s: float = Field(description="requests that fell due; Poisson arrivals scatter around the rate")
@@ -300,6 +335,9 @@ class LimitReport(Frozen):
     hosts: tuple[UsedHost, ...] = omitted_if_default((), "where servers ran, if not on this machine")
     cells: tuple[CellLimit, ...]
     comparisons: tuple[LimitComparison, ...] = omitted_if_default((), "of servers with baselines, ordered as `cells`")
+    same: SameBuilds | None = omitted_if_default(
+        None, "of two revisions that are not searched: they are the same server"
+    )
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""
     unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")

@@ -27,6 +27,7 @@ class SearchTerms(Frozen):
     beyond: bool = Field(description="whether an overload test follows")
     curve: bool = omitted_if_default(default=True, description="whether missing rates of the curve are probed")
     by_probe: bool = omitted_if_default(default=False, description="servers are alive at once and take turns by probes")
+    looks: bool = omitted_if_default(default=False, description="whether early rates are tried again before it ends")
     lasts_ns: int | None = omitted_if_default(None, "the most time of the whole session; null: as long as it takes")
     workers: int | None = omitted_if_default(None, "of the engine; null for a worker on each of its cores")
 

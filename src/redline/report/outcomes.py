@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from redline.analysis.compare import was_not_judged
 from redline.model import Comparison, Report, Verdict
 from redline.model.limits import AnyReport, LimitComparison, LimitReport
+from redline.model.run import SameBuilds
 from redline.report.document import Line
 from redline.report.sections.answer import Said, level, limit_sentence, objective_line, sentences
 from redline.report.sections.limit_ratios import ratio_sentence
@@ -34,7 +35,7 @@ def outcomes(report: AnyReport) -> tuple[Outcome, ...]:
 
 def _of_run(report: Report) -> Iterator[Outcome]:
     if (same := report.run.same) is not None:
-        yield Outcome(f"{same.servers[1]} over {same.servers[0]}", "builds", "passed", f"{same.text}: {same.evidence}")
+        yield _same(same)
     for said in sentences(report):
         cell = said.cell
         yield Outcome(f"{cell.server} over {said.against}", f"{cell.scenario} · {cell.load}", _state(said), _text(said))
@@ -55,7 +56,13 @@ def _of_run(report: Report) -> Iterator[Outcome]:
         yield Outcome(lost_name(lost), "starts", known, f"{lost.lost} of {lost.made} starts are lost: {lost.reason}")
 
 
+def _same(same: SameBuilds) -> Outcome:
+    return Outcome(f"{same.servers[1]} over {same.servers[0]}", "builds", "passed", f"{same.text}: {same.evidence}")
+
+
 def _of_search(report: LimitReport) -> Iterator[Outcome]:
+    if report.same is not None:
+        yield _same(report.same)
     cells = {cell.slug: cell for cell in report.cells}
     for cell in report.cells:
         ended: State = "passed" if cell.ended == "converged" else "unknown"

@@ -23,9 +23,11 @@ from redline.model import Cell, Failure, Interval, PlannedTrial
 from redline.model.limits import LimitStart
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import Launch
+from redline.quantities import duration
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
 from redline.search import Converged, Doomed, Evidence, Exhausted, Limit, Proposal
+from redline.search.search import LOOKS_AGAIN
 from redline.search.times import AROUND_NS
 from redline.storage.runs import RunStore
 
@@ -135,9 +137,7 @@ class CellSearch:
 
     def _search(self) -> bool:
         while isinstance(step := self._next(), Proposal):
-            if not self._has_time(
-                step.rate_per_s, "both ends of the answer were known and confirmed", step.fresh_start
-            ):
+            if not self._has_time_for(step):
                 return False
             if step.fresh_start not in (0, self._confirmed_on):
                 self._confirmed_on = step.fresh_start
@@ -160,12 +160,39 @@ class CellSearch:
             self._keep(self._warm_prober(lambda: plan.calm_per_s).overload(plan))
         return False
 
-    def _has_time(self, rate_per_s: float, before: str, fresh_start: int = 0) -> bool:
+    def _has_time_for(self, step: Proposal) -> bool:
+        """Whether a probe ends in the time of the search, with another look at an early rate, if that is still to come.
+
+        Else that look is taken, if there is time, and that the search is over is stored.
+        """
+        if self._prober is None and not self.state.loads and self.left_s() > 0:
+            self._prober = self._start_fresh()  # how long a start takes is not known before the first
+            return self._has_time(step.rate_per_s, f"its first probe: it took {duration(self._start_s * 1e9)} to start")
+        if self._prober is not None:
+            self._prober.let_drain()
+        look = None if step.why == LOOKS_AGAIN else self.state.search.last_look(later=1)
+        reserved_s = 0.0 if look is None else self._probe_s(look.rate_per_s) + self._around_s
+        starts = step.fresh_start not in (0, self._confirmed_on)
+        if self._fits(self._probe_s(step.rate_per_s) + reserved_s, starts=starts):
+            return True
+        self._look_again()
+        self._ends("both ends of the answer were known and confirmed")
+        return False
+
+    def _look_again(self) -> None:
+        """Try early rates once more, before a search ends for want of time."""
+        while self._prober is not None and (look := self.state.search.last_look()) is not None:
+            self._prober.let_drain()
+            if not self._fits(self._probe_s(look.rate_per_s)):
+                return
+            self._probe(look, "search")
+            self.state.next()  # takes in the probe
+
+    def _has_time(self, rate_per_s: float, before: str) -> bool:
         """Whether a probe at this rate ends in the time of the search; else the search is over, and this is stored."""
         if self._prober is not None:
             self._prober.let_drain()
-        starts = fresh_start not in (0, self._confirmed_on)
-        if self._fits(self._probe_s(rate_per_s), starts=starts):
+        if self._fits(self._probe_s(rate_per_s)):
             return True
         self._ends(before)
         return False
@@ -183,13 +210,11 @@ class CellSearch:
         return (load.duration_ns + under_probe(self.cell, load).warmup_ns) / 1e9
 
     def _fits(self, seconds: float, *, starts: bool = False) -> bool:
-        """Whether a load of this length ends in the time that is left; the first start of a server always begins."""
-        if not self.state.loads and self._prober is None:
-            return True
+        """Whether a load of this length ends in the time that is left, with the start and the warm-up that it takes."""
         if starts or self._prober is None:
-            seconds += (
-                self._start_s + (self.cell.warmup_ns + min(self.cell.warmup_ns, self.cell.load.duration_ns)) / 1e9
-            )
+            seconds += self._start_s
+        if starts or self._prober is None or self._cold:
+            seconds += (self.cell.warmup_ns + min(self.cell.warmup_ns, self.cell.load.duration_ns)) / 1e9
         # After the last load all loads are judged again, and the report is written, which takes about as long as what
         # is around a few loads.
         return seconds + self._judging_s + (1 + _REPORT) * self._around_s <= self.left_s()

@@ -23,6 +23,7 @@ from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
+from redline.running.same_builds import same_builds
 from redline.running.session import (
     Bench,
     RunSession,
@@ -101,11 +102,13 @@ class SearchSession:
         store.check_free()
         builds_s = time.monotonic()
         built = build_all(asked.suite, bench.tools.launcher, listener)
-        now_s = time.monotonic()
-        began_s = now_s if began_s is None else began_s + now_s - builds_s
         plan = asked.plan(built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
         manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
+        if not bench.pairs and not source.file:
+            manifest = manifest.of_same_builds(same_builds(plan, built, bench.tools))
+        now_s = time.monotonic()
+        began_s = now_s if began_s is None else began_s + now_s - builds_s
         store.create(manifest, source.kept)
         return cls(store, manifest, bench, listener, is_kept, [began_s])
 
@@ -129,7 +132,7 @@ class SearchSession:
         leave_cores(self.bench)
         self.left_s()  # it begins now
         with self.store.locked():
-            interrupted = self._search()
+            interrupted = self.manifest.same is None and self._search()
             report = search_report(self.store)
             if self.is_kept:
                 write_views(self.store, report)

@@ -27,6 +27,7 @@ _LONG = 0.99
 _MUCH_LEFT = 0.3
 _STALLED = 10.0
 """The fewest answers that a stall lacks: by chance, so many are missing once in 20,000 times."""
+_FASTEST, _MUCH_FASTER = 0.1, 0.25
 _QUARTERS = 4
 SLOWED = 2.0
 
@@ -268,11 +269,15 @@ def stall_ns(evidence: Evidence) -> int:
     """The longest time in which a server ended no request although some waited, in nanoseconds; 0 for none.
 
     An overloaded server is busy and goes on to answer; one that stands still may have been stopped by something else.
-    The time lacks ten answers at least, at the rate at which requests ended in the rest of the probe.
+    The time lacks ten answers at least, at the rate at which requests ended in the rest of the probe. Before the first
+    of them a slow server is silent too; unless its fastest answers then take a fraction of that time.
     """
     timed = evidence.timed
     ended, waiting = evidence.counted("ended"), evidence.backlog() > 0
     first = int(np.argmax(ended > 0)) if ended.any() else 0
+    silent_s = sum(slice_.seconds for slice_ in timed[:first])
+    if evidence.response.quantile_ns(_FASTEST) < _MUCH_FASTER * silent_s * 1e9:
+        first = 0
     longest_s = run_s = 0.0
     for at in range(first, len(timed)):
         run_s = run_s + timed[at].seconds if waiting[at] and not ended[at] else 0.0

@@ -64,7 +64,7 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     base_s = calmest.quantile_s(BASE)
     inverse = np.zeros(len(probes))
     inverse[~over] = 1 / np.maximum(times - base_s, times * 1e-3)
-    scale = _scale(at, shown, inverse)
+    scale = scale_of(at, shown, inverse)
     if scale <= 0:
         return None
     roots = shown + scale * inverse
@@ -85,7 +85,7 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     limits = []
     for left_out in range(len(probes)):
         rest = np.arange(len(probes)) != left_out
-        other = _scale(at[rest], shown[rest], inverse[rest])
+        other = scale_of(at[rest], shown[rest], inverse[rest])
         limits.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
     half = float(scipy.stats.t.ppf(tail, free)) * jackknife_error(np.array(limits))
     return Scattered(root - gap, half, root, spread)
@@ -103,7 +103,7 @@ def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over:
     return int(((faster > clearly) & comparable).any(axis=0).sum()) >= _FEWEST_SLOW
 
 
-def _scale(at: Floats, shown: Floats, inverse: Floats) -> float:
+def scale_of(at: Floats, shown: Floats, inverse: Floats) -> float:
     """The scale for which the roots, `shown + scale * inverse`, do not depend on the rates `at`; 0 for none."""
     away = at - at.mean()
     over = float(away @ inverse)

@@ -10,6 +10,7 @@ from math import ceil, floor, inf, log10
 
 from redline.model import Objective
 from redline.quantities import paced, significant
+from redline.search.change import LOOKS, Change, change_of, look_again
 from redline.search.ends import Checks, End, EndCheck
 from redline.search.evidence import Evidence, stall_ns
 from redline.search.interval import (
@@ -41,6 +42,7 @@ _AT_EASE = 0.6
 _WELL_KNOWN = 0.012
 _BELOW_CAPACITY = 0.6
 _SAME_RATE = 0.995
+LOOKS_AGAIN = "an early rate once more, to see whether the server changed"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Settings:
     `precision`: half the width of an interval relative to its middle; `confidence`: of both sides together. `trials`:
     the fresh starts on which both ends of every answer are probed, beyond `probes`; 0: once more on the running server.
     `recorded_per_s`: of a recording, whose speeds are rates over this one; None: requests have a rate. `lower` and
-    `higher`: what would let rates be tried that lie beyond the lowest and the highest, for users.
+    `higher`: what would let rates be tried that lie beyond the lowest and the highest, for users. `looks`: early rates
+    are tried once more at the end, to see whether the server changed.
     """
 
     start_per_s: float = 1000.0
@@ -64,10 +67,14 @@ class Settings:
     recorded_per_s: float | None = None
     lower: str = ""
     higher: str = ""
+    looks: bool = True
 
     def most_probes(self, sets: int) -> int:
-        """The most probes of a search for this many sets of objectives, including those at the ends of its answers."""
-        return self.probes + 2 * self.trials * sets
+        """The most probes of a search for this many sets of objectives, with those at the ends of its answers.
+
+        Those that look again are among them.
+        """
+        return self.probes + 2 * self.trials * sets + LOOKS * self.looks
 
     def said(self, rate_per_s: float) -> str:
         """A rate in words: `950/s`; of a recording `4.2x (950/s)`."""
@@ -194,7 +201,7 @@ class Search:
                     f"the client is the limit, not the server, at {self.settings.said(limited.rate_per_s)}: "
                     f"{limited.client}"
                 )
-        return self._confirm(known)
+        return self._close(known)
 
     def limits(self) -> tuple[Limit, ...]:
         """The limits as they are known now."""
@@ -398,6 +405,27 @@ class Search:
         wide = max(pairwise(edges), key=lambda pair: pair[1] / pair[0])
         return Proposal(self._within((wide[0] * wide[1]) ** 0.5), "half way between what passed and what failed")
 
+    def last_look(self, later: int = 0) -> Proposal | None:
+        """Once more what an early probe showed, if the search ends now, or after `later` more probes."""
+        if not self.settings.looks or len(self.evidence) + later >= self.settings.most_probes(len(self.sets)):
+            return None
+        if (early := look_again(self.evidence, self.sets, later=later)) is None:
+            return None
+        return Proposal(early.rate_per_s, LOOKS_AGAIN)
+
+    @property
+    def change(self) -> Change | None:
+        """How the server changed since an early probe; None if it did not, as far as is known."""
+        return change_of(self.evidence, self.sets)
+
+    def _close(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
+        """Confirm the ends, and look again before the search ends, or leaves the start on which it was made."""
+        trials = self.settings.trials
+        if trials and not self._checks.made and (look := self.last_look()):
+            return look
+        step = self._confirm(known)
+        return step if trials or isinstance(step, Proposal) else self.last_look() or step
+
     def _confirm(self, known: Mapping[str, Mapping[str, Bounds]]) -> Proposal | Converged | Exhausted | Doomed:
         """Make fresh probes at both ends of every answer; they may widen it again."""
         check = self._checks.next(self._checked(known), len(self.evidence))
@@ -427,7 +455,8 @@ class Search:
             return Exhausted(limits)
         made = self._checks.settled(self._checked(known))
         decided = all(map(self._decided, known.values()))
-        confirmed = decided and made is not None and all(self._stands(check) for check in made)
+        stands = made is not None and all(self._stands(check) for check in made)
+        confirmed = decided and stands and self.change is None
         return Converged(limits, confirmed=confirmed)
 
     def _decided(self, known: Mapping[str, Bounds]) -> bool:
@@ -461,6 +490,8 @@ class Search:
 
         Its width is inversely proportional to the square root of the number of probes, or of starts.
         """
+        if self.change is not None:
+            return "the server changed while it was searched"
         times = (width(known) / self.settings.precision) ** 2
         if times == inf or not all(bounds.modelled for bounds in ends):
             return ""

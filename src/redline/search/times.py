@@ -14,6 +14,8 @@ AROUND_NS = 300_000_000
 """What a load takes besides its time, roughly: the engine starts, connects, and waits for the last answers."""
 SHORTEST_NS, FEWEST_PROBES = 1_000_000_000, 6
 """The shortest probe, and the fewest probes with which a search may say something, besides those at its ends."""
+_LOOKS = 2
+"""The probes that look again at early rates at the end, of a server that did not change."""
 TRIALS = 3
 """Fresh starts at the ends of each answer."""
 RUNNING_PROBE, RUNNING_WARM_UP = "5s", "1s"
@@ -34,10 +36,10 @@ class ProbeTimes:
 def probe_times(lasts_ns: int, searches: int, probes: int, trials: int) -> ProbeTimes:
     """The times with which this many searches last about `lasts_ns` at most.
 
-    `trials` is the number of fresh starts at the ends of every answer; 0 if servers cannot be started: every end then
-    gets one more probe.
+    `trials` is the number of fresh starts at the ends of every answer; 0 if servers cannot be started. Two probes look
+    again at early rates.
     """
-    starts, most = searches * (1 + trials), searches * (probes + 2 * max(trials, 1))
+    starts, most = searches * (1 + trials), searches * (probes + 2 * trials + _LOOKS)
     longest_ns = int(lasts_ns * OF_WARM_UPS) // starts
     detects = trials > 0 and longest_ns >= SHORTEST_DETECTED_NS
     loads_ns = lasts_ns - (longest_ns * starts if detects else 0)

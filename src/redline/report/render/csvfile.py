@@ -49,6 +49,7 @@ _OF_REQUEST = ("request", "requests", "body_bytes", *(f"first_byte_{name}" for n
 _SPEEDS = ("passed_speed", "failed_speed")
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
 _AGAINST = ("met_at_per_s", "missed_at_per_s", "doubts")
+_CHANGED = ("changed_until_s", "changed_since_s", "changed")
 _RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
     *("row", "slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended", "objectives"),
@@ -61,6 +62,8 @@ SEARCH_COLUMNS = (
     *_SPEEDS,
     *_AGAINST,
     "bounds",
+    "began_s",
+    *_CHANGED,
 )
 """The columns of a search: `row` gives the kind of a row."""
 
@@ -102,9 +105,13 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
         for limit in cell.limits:
             known = {name: getattr(limit, name) for name in (*_LIMIT, *_SPEEDS, *_AGAINST)}
             known["doubts"] = "; ".join(limit.doubts)
+            if (changed := limit.changed) is not None:
+                known |= dict(zip(_CHANGED, (changed.until_s, changed.since_s, changed.text), strict=True))
             yield about | {"row": "limit", "objectives": limit.name} | known
         for probe in cell.probes:
-            made: dict[str, Field] = {name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed")}
+            made: dict[str, Field] = {
+                name: getattr(probe, name) for name in (*_PROBE, *_ADDED_LATER, "speed", "began_s")
+            }
             made["bounds"] = "; ".join(f"{name}: {left}" for name, left in probe.bounds.items())
             yield about | {"row": "probe"} | made
             loaded = {name: made[name] for name in ("phase", "fresh", "start", "rate_per_s", "seconds", "speed")}

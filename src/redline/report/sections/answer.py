@@ -19,7 +19,8 @@ from redline.model import (
     Report,
     Verdict,
 )
-from redline.model.limits import CellLimit, LimitAnswer, LimitReport
+from redline.model.limits import CellLimit, LimitAnswer, LimitChange, LimitReport
+from redline.model.run import SameBuilds
 from redline.quantities import paced, significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
@@ -77,8 +78,7 @@ def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels if nothing is compared."""
     said: Iterable[Line] = ()
     if (same := report.run.same) is not None:
-        told = line((same.text, "strong"), f": {same.evidence}")
-        yield Section(TITLE, (Prose((told,), listed=True),), anchor="answer")
+        yield _same_section(same)
         return
     cpu = [*cpu_lines(report)]
     if not report.next_command:  # a screen compares nothing
@@ -88,6 +88,12 @@ def run_answer(report: Report) -> Iterator[Section]:
     yield Section(
         TITLE, (Prose((*said, *shown, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer"
     )
+
+
+def _same_section(same: SameBuilds) -> Section:
+    """That two revisions build the same bytes, and what shows it."""
+    told = line((same.text, "strong"), f": {same.evidence}")
+    return Section(TITLE, (Prose((told,), listed=True),), anchor="answer")
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
@@ -153,6 +159,9 @@ def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
     """The rates that servers sustain, and how they compare; empty if no search came to an answer."""
+    if report.same is not None:
+        yield _same_section(report.same)
+        return
     several = len({cell.scenario for cell in report.cells}) > 1
     limits = (
         line((f"{cell.scenario}: " if several else "", "dim"), limit_sentence(cell, answer))
@@ -166,7 +175,26 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:
     """Say what a server sustains, what speaks against it, and why its requests failed if it sustains nothing."""
     late = (f"the time was over before {cell.left_out}",) if cell.left_out else ()
+    changed = answer.changed
+    if changed is not None and changed.answers:  # the first doubt says the same
+        return "; ".join((_two_answers(cell.server, answer, changed), *answer.doubts[1:], *late))
     return "; ".join((_limit(cell.server, answer), *answer.doubts, *late)) + _failures(cell, answer)
+
+
+def _two_answers(server: str, answer: LimitAnswer, changed: LimitChange) -> str:
+    """`A misses p99 < 50ms from 90/s on since 20 s into the search; before that it met it up to 444/s`."""
+    met_before, missed_before, met_since, missed_since = (
+        paced(f"{rate_per_s or 0:,.0f}/s", answer.speed_of(rate_per_s))
+        for rate_per_s in (
+            *(changed.met_before_per_s, changed.missed_before_per_s),
+            *(changed.met_since_per_s, changed.missed_since_per_s),
+        )
+    )
+    if changed.slower:
+        said = f"{server} misses {answer.name} from {missed_since} on since {changed.when}"
+        return f"{said}; before that it met it up to {met_before}"
+    said = f"{server} meets {answer.name} up to {met_since} since {changed.when}"
+    return f"{said}; before that it missed it from {missed_before} on"
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:

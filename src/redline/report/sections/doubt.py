@@ -35,6 +35,8 @@ def caveats_section(report: Report) -> Iterator[Section]:
 
 def limit_caveats(report: LimitReport) -> Iterator[Section]:
     """The caveats of a search."""
+    if report.same is not None:  # nothing was searched
+        return
     kinds = [kind for cell in report.cells for kind in _grave_kinds(cell.findings)]
     answers = [answer for cell in report.cells for answer in cell.limits]
     wide = sum(not answer.decided for answer in answers)

@@ -203,13 +203,20 @@ def _answer_rows(cell: CellLimit, place: int, named: str, scale: Scale | None) -
             _side(low, answer.passed_speed, known=answer.met_somewhere),
             _side(high, answer.failed_speed, known=answer.missed_somewhere),
             known_knee,
-            words(half_width(answer), method_text(answer), _width(answer), answer.reason, *answer.doubts),
+            words(*_known_how(answer), answer.reason, *answer.doubts),
             *((strip,) if strip else ()),
         )
 
 
 def _side(rate_per_s: float | None, speed: float | None, *, known: bool) -> str:
     return ("not known" if known else "at none") if rate_per_s is None else paced(rate_text(rate_per_s), speed)
+
+
+def _known_how(answer: LimitAnswer) -> tuple[str, ...]:
+    """The width of an interval, and how it is known; nothing of a server that changed, which has no single limit."""
+    if answer.changed is not None and answer.changed.answers:
+        return ()
+    return half_width(answer), method_text(answer), _width(answer)
 
 
 def _width(answer: LimitAnswer) -> str:

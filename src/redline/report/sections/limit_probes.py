@@ -12,14 +12,19 @@ _FEW = ("p50", "p90", "p99", "p99.9")
 
 
 def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
-    """Probes by ascending rate; unless `brief`, with length and purpose. Probes that show nothing are muted."""
+    """Probes by ascending rate, with when they began; unless `brief`, with length and purpose.
+
+    Probes that show nothing are muted.
+    """
     ordered = sorted(probes, key=lambda probe: probe.rate_per_s)
     muted = frozenset(at for at, probe in enumerate(ordered) if probe.is_void)
     times = _FEW if brief else tuple(PROBE_QUANTILES)
     speeds = ("speed",) if any(probe.speed is not None for probe in probes) else ()
-    heads = (*speeds, "rate", "answered", *times, "errors", *(() if brief else ("length",)))
+    begins = ("at",) if any(probe.began_s is not None for probe in probes) else ()
+    heads = (*begins, *speeds, "rate", "answered", *times, "errors", *(() if brief else ("length",)))
     rows = [
         (
+            *("—" if probe.began_s is None else f"{probe.began_s:.0f} s" for _ in begins),
             *("—" if probe.speed is None else speed(probe.speed) for _ in speeds),
             *_numbers(probe, times),
             *((counts_text(probe),) if brief else (f"{probe.seconds:.1f} s", counts_text(probe), probe_note(probe))),

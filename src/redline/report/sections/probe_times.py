@@ -190,7 +190,8 @@ def _times(cell: CellLimit, placed: Sequence[Placed]) -> TimePanel:
 
 def _probe_says(load: SearchedLoad, probe: LimitProbe) -> str:
     counts = counts_text(probe)
-    parts = (f"probe {(load.probe or 0) + 1}", counts, probe_note(probe))
+    at = "" if probe.began_s is None else f" at {probe.began_s:.0f} s"
+    parts = (f"probe {(load.probe or 0) + 1}{at}", counts, probe_note(probe))
     return "; ".join(filter(None, parts))
 
 
