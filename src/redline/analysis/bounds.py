@@ -85,7 +85,7 @@ class Times:
             return None
         if left is None:
             gap = None if q is None else gap_at(self.response, q)
-            return gap and bound_of_gap(metric, gap)
+            return None if gap is None else bound_of_gap(metric, gap)
         low, high = self.ends_ns(q, left)
         return bound_by(left, metric, low, high)
 

@@ -311,7 +311,9 @@ def _is_beyond(tail: Comparison, rate: Comparison) -> bool:
 
     It is the first of several that is shown, so it has to differ by twice its interval.
     """
-    ours, follows = tail.ratio and tail.ratio.log_interval, rate.ratio and rate.ratio.log_interval
+    if tail.ratio is None or rate.ratio is None:
+        return False
+    ours, follows = tail.ratio.log_interval, rate.ratio.log_interval
     if ours is None or follows is None:
         return False
     half = (ours[1] - ours[0]) / 2
