@@ -177,12 +177,12 @@ def test_what_a_recording_has_is_sent_or_left_out_by_name(name: str) -> None:
         made = read(content, times=times)
         assert made.total == len(entries)
         for method, target, body in sent_of(made):
-            assert _without_boundary(body) == _without_boundary(received[method, target]), f"{method} {target}"
+            assert without_boundary(body) == without_boundary(received[method, target]), f"{method} {target}"
         assert left(made)["answered with status 404"] >= 1
     assert len(made.arrivals) == sum(made.counts)
 
 
-def _without_boundary(body: bytes) -> bytes:
+def without_boundary(body: bytes) -> bytes:
     """A body, whose boundary, if it is a form of parts, is that of whoever sends it."""
     boundary = body.split(b"\r\n", 1)[0]
     return body.replace(boundary, b"--") if boundary.startswith(b"--") else body

@@ -24,7 +24,7 @@ def gap_text(metric: Metric, gap: Gap) -> str:
 def unstable_percentile(traffic: Traffic) -> Iterator[Observation]:
     """A percentile lies in a gap of the response times: the share of slow requests is within 5% of the rest beyond it,
     or within three standard errors, and slow ones took at least twice as long. On either side are 20 requests or more,
-    and in the gap at most a tenth of them.
+    and in the gap at most a tenth of them: **note**.
 
     Which side the percentile is on is chance, and so is a difference of a hundred times between two servers. It is not
     said as a number, but by its bounds, and not compared.
