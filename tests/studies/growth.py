@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from redline.findings.rules import TREND_P
-from redline.stats.growth import Served, growth
+from redline.stats.growth import ServedCosts, growth
 from redline.stats.samples import Floats
 from tests.fakes.compared import compared_starts
 from tests.fakes.growing import Growing, growing_duet
@@ -34,21 +34,21 @@ def noise(rng: np.random.Generator, n: int, sigma: float, alike: float) -> Float
     return values
 
 
-def start(rng: np.random.Generator, blocks: int, by: float, sigma: float, alike: float) -> Served:
+def start(rng: np.random.Generator, blocks: int, by: float, sigma: float, alike: float) -> ServedCosts:
     """A start in whose blocks the cost of a request rises by a share."""
     done = np.linspace(0, 1, blocks)
     scatter = noise(rng, 4 * blocks, sigma, alike).reshape(blocks, 4)[:, :2].mean(axis=1) if alike else None
     scatter = rng.normal(0, sigma, blocks) if scatter is None else scatter
-    return Served(REQUESTS * done, (1 + by * done) * np.exp(scatter)).in_stretches(BLOCK_NS * blocks)
+    return ServedCosts(REQUESTS * done, (1 + by * done) * np.exp(scatter)).in_stretches(BLOCK_NS * blocks)
 
 
-def trial(rng: np.random.Generator, by: float, sigma: float, alike: float) -> Served:
+def trial(rng: np.random.Generator, by: float, sigma: float, alike: float) -> ServedCosts:
     """A trial in ten stretches."""
     done = np.linspace(0, 1, 10)
-    return Served(REQUESTS * done, (1 + by * done) * np.exp(noise(rng, 10, sigma, alike)))
+    return ServedCosts(REQUESTS * done, (1 + by * done) * np.exp(noise(rng, 10, sigma, alike)))
 
 
-def said(starts: Sequence[Served]) -> bool:
+def said(starts: Sequence[ServedCosts]) -> bool:
     """Whether it is said to grow."""
     return growth(starts, TREND_P) is not None
 

@@ -11,7 +11,7 @@ from redline.findings import judge
 from redline.findings.served import growths, processes, served
 from redline.model import Cell, DuetRecording, Finding, Grade, Load, Metric, Open, Request, Run, Scenario, Verdict
 from redline.model.duet import CpuOwner
-from redline.stats.growth import LEAST_GROWTH, Served, growth
+from redline.stats.growth import LEAST_GROWTH, ServedCosts, growth
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import ComparedStarts, Cost, compared_run, compared_starts
 from tests.fakes.duets import simulated_duet
@@ -137,28 +137,28 @@ def test_slices_are_shared_fairly_by_a_server_and_its_copy() -> None:
 def test_what_may_be_chance_or_is_small_is_no_growth() -> None:
     at = np.linspace(0, 1e5, 10)
 
-    def rises(by: float) -> Served:
-        return Served(at, 1000 * (1 + by * at / 1e5))
+    def rises(by: float) -> ServedCosts:
+        return ServedCosts(at, 1000 * (1 + by * at / 1e5))
 
     assert growth([rises(LEAST_GROWTH / 2)], 0.001) is None
     found = growth([rises(0.3)], 0.001)
     assert found is not None
     assert found.share == pytest.approx(0.3)
     assert found.requests == 100_000
-    assert growth([Served(at, 1000 * np.exp(0.1 * np.sin(np.arange(10) * 2.0)))], 0.001) is None
+    assert growth([ServedCosts(at, 1000 * np.exp(0.1 * np.sin(np.arange(10) * 2.0)))], 0.001) is None
     assert growth([rises(-0.3)], 0.001) is None
     assert growth([], 0.001) is None
 
 
 def test_starts_that_rise_and_fall_are_a_machine_that_drifts() -> None:
     at = np.linspace(0, 1e5, 10)
-    drifts = [Served(at, 1000 * (1 + by * at / 1e5)) for by in (0.3, -0.3, 0.3, -0.3)]
+    drifts = [ServedCosts(at, 1000 * (1 + by * at / 1e5)) for by in (0.3, -0.3, 0.3, -0.3)]
     assert growth(drifts, 0.001) is None
 
 
 def test_the_line_is_not_extended_below_a_tenth_of_the_cost() -> None:
     at = np.linspace(1e5, 2e5, 10)
-    found = growth([Served(at, at / 100 - 900)], 0.001)
+    found = growth([ServedCosts(at, at / 100 - 900)], 0.001)
     assert found is not None
     assert float(found.at(np.array([0.0]))[0]) == pytest.approx(0.1 * 600, rel=0.01)
 

@@ -14,7 +14,7 @@ import pytest
 from redline.errors import UsageError
 from redline.plugins import measurements as module
 from redline.plugins.measurements import NAMED_BY, Measurement, Measurements, State, measurements
-from redline.running.turns import AT_ONCE, LOOK_S, Turn, Waiting, measuring
+from redline.running.turns import AT_ONCE, LOOK_S, TurnOptions, Waiting, measuring
 
 HOLDS = """
 import sys
@@ -67,7 +67,7 @@ class Machine:
         if self.events:
             self.events.pop(0)()
 
-    def measures(self, turn: Turn = AT_ONCE) -> AbstractContextManager[None]:
+    def measures(self, turn: TurnOptions = AT_ONCE) -> AbstractContextManager[None]:
         clock = (lambda: self.now_s, self._pause)
         return measuring("redline ab", turn, self.beside.append, self.waited.append, clock=clock)
 
@@ -176,11 +176,11 @@ def test_by_default_both_go_on_and_are_told(folder: Path, state: State) -> None:
 
 def test_what_only_waits_disturbs_nobody(folder: Path) -> None:
     machine = Machine()
-    with holding(folder, "redline limit", "waiting"), machine.measures(Turn(alone=True)):
+    with holding(folder, "redline limit", "waiting"), machine.measures(TurnOptions(alone=True)):
         assert machine.beside == []
 
 
-def refused(turn: Turn, machine: Machine | None = None) -> UsageError:
+def refused(turn: TurnOptions, machine: Machine | None = None) -> UsageError:
     """The error with which a measurement does not begin."""
     with pytest.raises(UsageError) as raised, (machine or Machine()).measures(turn):
         raise AssertionError
@@ -190,14 +190,14 @@ def refused(turn: Turn, machine: Machine | None = None) -> UsageError:
 @pytest.mark.parametrize("state", ["measuring", "alone"])
 def test_alone_refuses_and_names_the_other(folder: Path, state: State) -> None:
     with holding(folder, "redline limit", state) as process:
-        error = refused(Turn(alone=True))
+        error = refused(TurnOptions(alone=True))
         assert f"redline limit (pid {process.pid}, of " in error.message
         assert "--wait" in error.hint
         assert len(list(folder.iterdir())) == 1, "it holds nothing any more"
 
 
 def test_alone_is_not_refused_for_what_came_later(folder: Path) -> None:
-    with Machine().measures(Turn(alone=True)), holding(folder, "redline load", "alone"):
+    with Machine().measures(TurnOptions(alone=True)), holding(folder, "redline load", "alone"):
         first, second = Measurements(folder).others()
         assert (first.pid, first.state, second.state) == (os.getpid(), "alone", "alone")
 
@@ -207,7 +207,7 @@ def test_wait_begins_when_the_other_has_ended(folder: Path, alone: bool) -> None
     other = holding(folder, "redline limit", "measuring")
     other.__enter__()
     machine = Machine(lambda: None, lambda: other.__exit__(None, None, None))
-    with machine.measures(Turn(HOUR_S, alone=alone)):
+    with machine.measures(TurnOptions(HOUR_S, alone=alone)):
         assert [now.waited_s for now in machine.waited] == [0.0, LOOK_S]
         assert machine.beside == []
         (ours,) = Measurements(folder).others()
@@ -217,7 +217,7 @@ def test_wait_begins_when_the_other_has_ended(folder: Path, alone: bool) -> None
 def test_wait_ends_after_its_time_and_names_the_other(folder: Path) -> None:
     machine = Machine()
     with holding(folder, "redline limit", "measuring") as process:
-        error = refused(Turn(10.0), machine)
+        error = refused(TurnOptions(10.0), machine)
         assert error.message.startswith(f"--wait: after 10.0 s, redline limit (pid {process.pid}, of ")
     assert machine.now_s == pytest.approx(10.0)
 
@@ -225,10 +225,10 @@ def test_wait_ends_after_its_time_and_names_the_other(folder: Path) -> None:
 def test_those_that_wait_begin_one_after_the_other(folder: Path) -> None:
     """The one that has waited for longest first: it does not wait for those behind it, and they do for it."""
     machine = Machine()
-    with machine.measures(Turn(HOUR_S)), holding(folder, "redline run", "waiting"):
+    with machine.measures(TurnOptions(HOUR_S)), holding(folder, "redline run", "waiting"):
         assert machine.waited == []
     with holding(folder, "redline run", "waiting"):
-        assert refused(Turn(1.0)).message.endswith("waits before this one")
+        assert refused(TurnOptions(1.0)).message.endswith("waits before this one")
 
 
 def test_an_interrupt_ends_the_wait(folder: Path) -> None:
@@ -238,7 +238,7 @@ def test_an_interrupt_ends_the_wait(folder: Path) -> None:
     with (
         holding(folder, "redline limit", "measuring"),
         pytest.raises(KeyboardInterrupt),
-        Machine(interrupt).measures(Turn(HOUR_S)),
+        Machine(interrupt).measures(TurnOptions(HOUR_S)),
     ):
         raise AssertionError
     assert list(folder.iterdir()) == []
@@ -249,5 +249,5 @@ def test_where_nothing_is_shared_only_the_flags_are_refused(monkeypatch: pytest.
     monkeypatch.setenv(NAMED_BY, str(tmp_path / "nowhere" / "shared"))
     with Machine().measures():
         pass
-    for turn in (Turn(alone=True), Turn(HOUR_S)):
+    for turn in (TurnOptions(alone=True), TurnOptions(HOUR_S)):
         assert "it is not known what else measures" in refused(turn).message

@@ -96,7 +96,7 @@ def test_a_higher_median_is_said_beside_the_cpu_time() -> None:
 
 
 def test_equal_servers_differ_in_nothing() -> None:
-    """Of 200 comparisons at 95%, some 10 may call either server slower in any of the four metrics."""
+    """At 95%, some 10 of 200 comparisons may call either server slower in any of the four metrics."""
     wrong = 0
     for seed in range(200):
         report = build_report(answered(OPEN, seed=seed, starts=4))

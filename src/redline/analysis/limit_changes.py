@@ -7,7 +7,7 @@ from math import sqrt
 from redline.model.limits import FAR_BELOW, LimitChange, LimitProbe
 from redline.model.report import ObjectiveState
 from redline.quantities import duration, paced
-from redline.search.change import Change, is_full
+from redline.search.change import ServerChange, is_full
 
 _FEWEST = 2
 """The fewest probes on each side of a change: one may be an accident."""
@@ -22,7 +22,7 @@ class _Between:
     slower: bool
 
 
-def limit_change(probes: Sequence[LimitProbe], name: str, change: Change | None) -> LimitChange | None:
+def limit_change(probes: Sequence[LimitProbe], name: str, change: ServerChange | None) -> LimitChange | None:
     """How the server changed, as a set of objectives shows it; None if nothing says that it did.
 
     `change` is what probes showed that looked again at earlier rates.
@@ -77,7 +77,7 @@ def _is_of_all(probes: Sequence[LimitProbe], name: str, change: LimitChange) -> 
     return (change.missed_before_per_s, change.met_since_per_s) == (worst, best)
 
 
-def _dated(probes: Sequence[LimitProbe], change: Change) -> _Between:
+def _dated(probes: Sequence[LimitProbe], change: ServerChange) -> _Between:
     """Between which probes it changed: those between the pairs count where they were overloaded, as the later pair was.
 
     An overloaded server answers as much as it can, whatever the rate.
@@ -127,7 +127,7 @@ def _answered(probes: Sequence[LimitProbe], name: str, between: _Between, change
     return f"it missed {missed} until {until}, and met {met} from {since} on"
 
 
-def _shown(probes: Sequence[LimitProbe], change: Change) -> str:
+def _shown(probes: Sequence[LimitProbe], change: ServerChange) -> str:
     """`of 1,600/s it answered 1,007/s at 14 s, and 763/s at 75 s`, or how its median response time changed."""
     full = [pair for pair in change.pairs if any(is_full(probes[at]) for at in pair)]
     first, again = max(full or change.pairs, key=lambda pair: pair[1])

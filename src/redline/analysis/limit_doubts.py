@@ -10,7 +10,7 @@ from redline.model import Finding, Grade
 from redline.model.limits import FAR_BELOW, LimitChange, LimitProbe
 from redline.model.report import ObjectiveState
 from redline.quantities import duration
-from redline.search.change import Change
+from redline.search.change import ServerChange
 from redline.search.client import DISTURBANCES
 from redline.search.evidence import SAME_RATE
 
@@ -30,7 +30,7 @@ class Seen:
         """The lowest rate at which a probe missed a set of objectives; None if none did."""
         return min((probe.rate_per_s for probe in self._with(name, "missed")), default=None)
 
-    def changed(self, name: str, change: Change | None) -> LimitChange | None:
+    def changed(self, name: str, change: ServerChange | None) -> LimitChange | None:
         """How the server changed while it was searched; None if nothing says that it did."""
         return limit_change(self.probes, name, change)
 

@@ -13,7 +13,7 @@ from redline.cli.show import OneLine
 from redline.errors import UsageError
 from redline.plugins.measurements import Measurement
 from redline.quantities import duration, parse_duration
-from redline.running.turns import AT_ONCE, Turn, Waiting, listed, measuring
+from redline.running.turns import AT_ONCE, TurnOptions, Waiting, listed, measuring
 
 
 def turn_of(
@@ -26,7 +26,7 @@ def turn_of(
     with naming("--wait"):
         wait_s = None if flags.wait is None else parse_duration(flags.wait) / 1e9
     if on is None:
-        return partial(in_turn, flags.called.partition("(")[0] or command, console, Turn(wait_s, flags.alone))
+        return partial(in_turn, flags.called.partition("(")[0] or command, console, TurnOptions(wait_s, flags.alone))
     if wait_s is not None or flags.alone:
         message = f"{'--alone' if flags.alone else '--wait'} is about this machine, and --on measures on others"
         raise UsageError(message, hint="leave out one of the two")
@@ -34,7 +34,7 @@ def turn_of(
 
 
 @contextmanager
-def in_turn(command: str, console: Console, turn: Turn = AT_ONCE) -> Iterator[None]:
+def in_turn(command: str, console: Console, turn: TurnOptions = AT_ONCE) -> Iterator[None]:
     """Measure for a block, once it is its turn; the console is told of others. Raises UsageError."""
     with ExitStack() as held:
         with OneLine(console) as line:

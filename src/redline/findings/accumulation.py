@@ -105,7 +105,7 @@ Said = Callable[[float], str]
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedServer:
     """What was seen of a server while it answered: its name, and the number of answers by time, in Unix ns.
 
     `collects`: its runtime collects garbage. `opened`: as many connections as the load may have opened meanwhile.
@@ -186,7 +186,7 @@ def kept(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation]:
     ends = np.array([traffic.epoch_unix_ns, *(traffic.epoch_unix_ns + one.end_ns for one in intervals)], np.float64)
     answers = np.cumsum([0.0, *(float(one.counts.outcomes.total) for one in intervals)])
     for part, name in recording.parts.items():
-        yield from Watched(
+        yield from WatchedServer(
             name="the server" if part == "server" else f"the proxy {name}",
             series=[line for line in recording.series if line.subject == part],
             window_unix_ns=traffic.window_unix_ns,
@@ -219,14 +219,14 @@ def kept_in_duet(duet: SeenDuet) -> Iterator[Observation]:
                 yield sorted(alike, key=lambda one: one.value)[len(alike) // 2]
 
 
-def _of_place(one: WatchedStart, name: str, places: tuple[int, ...]) -> Watched:
+def _of_place(one: WatchedStart, name: str, places: tuple[int, ...]) -> WatchedServer:
     """A server in a start. If it was running already, the baseline and its control are one process."""
     traffic, place = traffic_of(one.start), places[0]
     own = places if one.start.servers[place : place + 1] == (None,) else (place,)
     slices = [slice_ for block in measured(traffic) for slice_ in block.slices if slice_.target in own]
     runtimes = {runtime for known in (one.start.servers, one.start.owners) for runtime in _runtimes(known, place)}
     at = [one.window_unix_ns[0], *(traffic.epoch_unix_ns + slice_.end_ns for slice_ in slices)]
-    return Watched(
+    return WatchedServer(
         name=name,
         series=one.start.server_series[place] if place < len(one.start.server_series) else (),
         window_unix_ns=one.window_unix_ns,

@@ -12,7 +12,7 @@ from redline.findings.warming import KEPT_UP
 from redline.model import Cell, Closed, Grade, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
-from redline.stats.growth import Growth, Served, growth
+from redline.stats.growth import CostGrowth, ServedCosts, growth
 
 POINTS = 10
 """The stretches of a trial: tenths of its measurement."""
@@ -85,7 +85,7 @@ def _counts(duet: SeenDuet) -> str:
     return text[0].upper() + text[1:]
 
 
-def _rise(found: Growth, of: str = "CPU") -> str:
+def _rise(found: CostGrowth, of: str = "CPU") -> str:
     """`+0.3 µs of CPU per 1,000 requests, 12% over the 40,000 of a measurement`."""
     by = duration(1000 * found.per_request)
     return f"+{by} of {of} per 1,000 requests, {percent(found.share)} over the {found.requests:,} of a measurement"
@@ -100,7 +100,7 @@ def _because(writes: Sequence[str]) -> str:
     return f" The requests seem to change it: {named}{more} may write what makes later ones dearer."
 
 
-def growth_of(trial: Trial) -> Growth | None:
+def growth_of(trial: Trial) -> CostGrowth | None:
     """How the CPU time of a request grows with what the server has served in a trial; None if not, or not known.
 
     A backlog that grows makes requests dearer as well: nothing is known of a server that does not keep up.
@@ -112,12 +112,12 @@ def growth_of(trial: Trial) -> Growth | None:
     return growth([points], TREND_P) if points is not None else None
 
 
-def explains(found: Growth | None, change: float) -> bool:
+def explains(found: CostGrowth | None, change: float) -> bool:
     """Whether a relative change of a rate or of response times is what a growth of the cost makes of it."""
     return found is not None and abs(math.log1p(max(change, -0.99))) <= 2 * math.log1p(found.share)
 
 
-def _points(trial: Trial, traffic: Traffic) -> Served | None:
+def _points(trial: Trial, traffic: Traffic) -> ServedCosts | None:
     """The cost of a request in stretches of the measurement, and what had been served by their middle."""
     recording = trial.recording
     whose = [recording.find("cpu_ns", part) for part in recording.parts]
@@ -136,4 +136,4 @@ def _points(trial: Trial, traffic: Traffic) -> Served | None:
             return None
         points.append((before + requests / 2, sum(filter(None, used)) / answers))
         before += requests
-    return Served(*np.array(points, dtype=np.float64).T)
+    return ServedCosts(*np.array(points, dtype=np.float64).T)

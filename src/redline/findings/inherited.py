@@ -10,7 +10,7 @@ import numpy as np
 from redline.findings.served import Growths, growths, processes, served
 from redline.findings.starts import BASELINE, COMPARED, is_whole
 from redline.model import DuetRecording, Run, Scenario
-from redline.stats.growth import Growth
+from redline.stats.growth import CostGrowth
 
 Ids = tuple[str, ...]
 
@@ -75,7 +75,7 @@ class _Duets:
         places = {BASELINE: (BASELINE, last), **{target: (target,) for target in range(COMPARED, last)}}
         return {at: growths(self.whole, counts, own) for at, own in places.items()}
 
-    def steepest(self, target: int) -> tuple[Growth, bool] | None:
+    def steepest(self, target: int) -> tuple[CostGrowth, bool] | None:
         """The steeper line of the baseline and a server, and whether it is of CPU time; None if neither grows."""
         known = [self.growths[at] for at in (BASELINE, target)] if self.whole else []
         lines = [(own.any, own.cpu is not None) for own in known]

@@ -11,7 +11,7 @@ import numpy as np
 
 from redline.findings.rules import TREND_P
 from redline.model import DuetBlock, DuetRecording, DuetSlice
-from redline.stats.growth import Growth, Served, growth
+from redline.stats.growth import CostGrowth, ServedCosts, growth
 
 Counts = list[list[float]]
 """How many requests a slice's server had served by its middle, by block and slice."""
@@ -58,18 +58,18 @@ def served(starts: Sequence[DuetRecording]) -> list[Counts]:
 class Growths:
     """How the costs of a request to the servers at some places grow: of CPU time, and of wall time; None if not."""
 
-    cpu: Growth | None
-    wall: Growth | None
+    cpu: CostGrowth | None
+    wall: CostGrowth | None
 
     @property
-    def any(self) -> Growth | None:
+    def any(self) -> CostGrowth | None:
         """The growth of CPU time, or else that of wall time."""
         return self.cpu or self.wall
 
 
 def growths(starts: Sequence[DuetRecording], counts: Sequence[Counts], places: Sequence[int]) -> Growths:
     """The growth of a server that is at these places of all starts."""
-    parts: tuple[list[Served], list[Served]] = ([], [])
+    parts: tuple[list[ServedCosts], list[ServedCosts]] = ([], [])
     for start, of_start in zip(starts, counts, strict=True):
         whose = processes(start)
         for process in {whose[place] for place in places}:
@@ -79,7 +79,7 @@ def growths(starts: Sequence[DuetRecording], counts: Sequence[Counts], places: S
     return Growths(*(growth(of_metric, TREND_P) for of_metric in parts))
 
 
-def _points(start: DuetRecording, counts: Counts, places: Sequence[int], *, cpu: bool) -> Served:
+def _points(start: DuetRecording, counts: Counts, places: Sequence[int], *, cpu: bool) -> ServedCosts:
     """The costs of a request at these places in the measured blocks that know it, in stretches."""
     points, times = [], list[int]()
     for block, of_block in _measured(start, counts):
@@ -90,7 +90,7 @@ def _points(start: DuetRecording, counts: Counts, places: Sequence[int], *, cpu:
         if time_ns and answers:
             points.append((float(np.mean([at for _, at in own])), time_ns / answers))
             times += (block.slices[0].start_ns, block.slices[-1].end_ns)
-    served = Served(*np.array(points, dtype=np.float64).reshape(-1, 2).T)
+    served = ServedCosts(*np.array(points, dtype=np.float64).reshape(-1, 2).T)
     return served.in_stretches(max(times, default=0) - min(times, default=0))
 
 
@@ -145,6 +145,6 @@ def _moved(slice_: DuetSlice, at: float, common: float, of: Growths) -> DuetSlic
     return slice_.taking(cpu, wall)
 
 
-def _factor(of: Growth, at: float, common: float) -> float:
+def _factor(of: CostGrowth, at: float, common: float) -> float:
     there, here = of.at(np.array([common, at]))
     return float(there / here)

@@ -70,7 +70,7 @@ class Measurements:
     folder: Path
     own: set[str] = field(default_factory=set)
 
-    def others(self, *, than: "Entry | None" = None) -> tuple[Measurement, ...]:
+    def others(self, *, than: "OwnMeasurement | None" = None) -> tuple[Measurement, ...]:
         """What other processes measure or wait for now, by their turns; or all but an own entry."""
         own = self.own if than is None else {than.token}
         return tuple(sorted(filter(None, map(self._read, self._names(own))), key=lambda it: it.turn))
@@ -107,12 +107,12 @@ class Measurements:
         return Measurement(token, state, command, pid, _user(status.st_uid), status.st_mtime_ns)  # type: ignore[arg-type]
 
     @contextmanager
-    def entered(self, command: str, state: State) -> Iterator["Entry"]:
+    def entered(self, command: str, state: State) -> Iterator["OwnMeasurement"]:
         """Be among the measurements for a block. Raises OSError."""
         token = secrets.token_hex(8)
         hidden = self.folder / f".{token}"
         opened = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        entry = Entry(self.folder, token, opened)
+        entry = OwnMeasurement(self.folder, token, opened)
         self.own.add(token)
         try:
             os.fchmod(opened, 0o644)  # others name it, whatever the umask
@@ -129,7 +129,7 @@ class Measurements:
 
 
 @dataclass
-class Entry:
+class OwnMeasurement:
     """An own measurement, whose file is open and locked."""
 
     folder: Path

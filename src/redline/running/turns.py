@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from redline.errors import UsageError
-from redline.plugins.measurements import Entry, Measurement, Measurements, State, measurements
+from redline.plugins.measurements import Measurement, Measurements, OwnMeasurement, State, measurements
 from redline.quantities import duration
 
 LOOK_S = 0.2
@@ -14,7 +14,7 @@ LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnOptions:
     """What a measurement wants of others: to wait for them for at most `wait_s`, and to be `alone`."""
 
     wait_s: float | None = None
@@ -40,7 +40,7 @@ class Waiting:
     at_most_s: float
 
 
-AT_ONCE = Turn()
+AT_ONCE = TurnOptions()
 Clock = tuple[Callable[[], float], Callable[[float], object]]
 """The time in seconds, and what waits for some."""
 
@@ -48,7 +48,7 @@ Clock = tuple[Callable[[], float], Callable[[float], object]]
 @contextmanager
 def measuring(
     command: str,
-    turn: Turn,
+    turn: TurnOptions,
     beside: Callable[[tuple[Measurement, ...]], object],
     waiting: Callable[[Waiting], object],
     *,
@@ -73,7 +73,7 @@ def measuring(
         yield
 
 
-def _check_matters_not(turn: Turn) -> None:
+def _check_matters_not(turn: TurnOptions) -> None:
     """Raise UsageError if others matter, which are not known."""
     if turn.flag:
         raise UsageError(
@@ -84,8 +84,8 @@ def _check_matters_not(turn: Turn) -> None:
 
 def _begin(
     known: Measurements,
-    entry: Entry,
-    turn: Turn,
+    entry: OwnMeasurement,
+    turn: TurnOptions,
     beside: Callable[[tuple[Measurement, ...]], object],
     wait: Callable[[Callable[[], tuple[Measurement, ...]]], None],
 ) -> None:
@@ -94,7 +94,7 @@ def _begin(
         wait(lambda: tuple(it for it in known.others(than=entry) if not it.is_waiting or it.turn < entry.turn))
         entry.become(turn.state)
     others = tuple(it for it in known.others(than=entry) if not it.is_waiting)
-    if turn == Turn(alone=True) and (before := [it for it in others if it.turn < entry.turn]):
+    if turn == TurnOptions(alone=True) and (before := [it for it in others if it.turn < entry.turn]):
         hint = "wait for that with --wait; or leave out --alone, and each names the other in its result"
         raise UsageError(f"--alone: {listed(before)} measures on this machine", hint=hint)
     if others:
@@ -102,7 +102,7 @@ def _begin(
 
 
 def _wait(
-    ahead: Callable[[], tuple[Measurement, ...]], turn: Turn, waiting: Callable[[Waiting], object], clock: Clock
+    ahead: Callable[[], tuple[Measurement, ...]], turn: TurnOptions, waiting: Callable[[Waiting], object], clock: Clock
 ) -> None:
     """Wait until nothing is ahead. Raises UsageError after the time."""
     (now_s, pause), at_most_s = clock, turn.wait_s or 0.0

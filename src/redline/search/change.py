@@ -46,7 +46,7 @@ Sets = Mapping[str, tuple[Objective, ...]]
 
 
 @dataclass(frozen=True)
-class Change:
+class ServerChange:
     """A server that became slower, or faster: pairs of an early probe and a later one at its rate, by their indices."""
 
     slower: bool
@@ -54,7 +54,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _LaterProbe:
     """A probe and a later one at its rate, by their indices, and whether it was slower (-1), faster (1), or alike."""
 
     first: int
@@ -78,7 +78,7 @@ def look_again(evidence: Sequence[Evidence], sets: Sets, *, later: int = 0) -> E
     return None
 
 
-def change_of(evidence: Sequence[Evidence], sets: Sets) -> Change | None:
+def change_of(evidence: Sequence[Evidence], sets: Sets) -> ServerChange | None:
     """The change that later looks agree on, on one of the server's starts; None if they see none."""
     for start in sorted({probe.start for probe in evidence}):
         ends = max(at for at, probe in enumerate(evidence) if probe.start == start) + 1
@@ -88,21 +88,21 @@ def change_of(evidence: Sequence[Evidence], sets: Sets) -> Change | None:
     return None
 
 
-def _unanimous(evidence: Sequence[Evidence], sets: Sets) -> Change | None:
+def _unanimous(evidence: Sequence[Evidence], sets: Sets) -> ServerChange | None:
     """The change if an early probe differs from several later ones at its rate, from all of them in the same way."""
     for base in _bases(evidence, sets):
         ways = {at: _direction(evidence[base], evidence[at], sets) for at in _at_its_rate(evidence, base, base + 1)}
         differ = [at for at, way in ways.items() if way]
         if len(differ) >= _ALL and len({ways[at] for at in differ}) == 1 and differ[-1] > base + BETWEEN:
-            return Change(ways[differ[0]] < 0, tuple((base, at) for at in differ))
+            return ServerChange(ways[differ[0]] < 0, tuple((base, at) for at in differ))
     return None
 
 
-def _agreed(looks: Sequence[_Look]) -> Change | None:
+def _agreed(looks: Sequence[_LaterProbe]) -> ServerChange | None:
     for direction in (-1, 1):
         agree = [look for look in looks if look.direction == direction]
         if len(agree) >= _AGREE and 2 * len(agree) > len(looks):
-            return Change(direction < 0, tuple((look.first, look.again) for look in agree))
+            return ServerChange(direction < 0, tuple((look.first, look.again) for look in agree))
     return None
 
 
@@ -115,7 +115,7 @@ def _bases(evidence: Sequence[Evidence], sets: Sets) -> list[int]:
     return list(dict.fromkeys((*telling[:1], *missed[:1])))
 
 
-def _looks(evidence: Sequence[Evidence], sets: Sets) -> list[_Look]:
+def _looks(evidence: Sequence[Evidence], sets: Sets) -> list[_LaterProbe]:
     levels = _levels(evidence)
     spread = _spread([*levels.values()])
 
@@ -126,7 +126,7 @@ def _looks(evidence: Sequence[Evidence], sets: Sets) -> list[_Look]:
         return found if abs(log(levels[again][0] / levels[first][0])) > _SPREADS * spread else 0
 
     return [
-        _Look(base, at, direction(base, at))
+        _LaterProbe(base, at, direction(base, at))
         for base in (_bases(evidence, sets) if evidence else [])
         for at in _at_its_rate(evidence, base, base + BETWEEN + 1)
     ]

@@ -10,7 +10,7 @@ from math import ceil, floor, inf, log10
 
 from redline.model import Objective
 from redline.quantities import paced, significant
-from redline.search.change import LOOKS, Change, change_of, look_again
+from redline.search.change import LOOKS, ServerChange, change_of, look_again
 from redline.search.ends import Checks, End, EndCheck
 from redline.search.evidence import Evidence, stall_ns
 from redline.search.interval import (
@@ -414,7 +414,7 @@ class Search:
         return Proposal(early.rate_per_s, LOOKS_AGAIN)
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> ServerChange | None:
         """How the server changed since an early probe; None if it did not, as far as is known."""
         return change_of(self.evidence, self.sets)
 

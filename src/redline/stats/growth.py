@@ -28,13 +28,13 @@ LEAST_COST = 0.1
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedCosts:
     """What a server had served, and what a request cost then, at points of a start in order. Costs are positive."""
 
     served: Floats
     costs: Floats
 
-    def in_stretches(self, lasts_ns: float) -> "Served":
+    def in_stretches(self, lasts_ns: float) -> "ServedCosts":
         """The means of stretches of it, `lasts_ns` being the time of all of it."""
         n, parts = len(self.costs), max(FEWEST_STRETCHES, min(STRETCHES, int(lasts_ns / SHORTEST_NS)))
         if n <= parts:
@@ -42,11 +42,11 @@ class Served:
         served, costs = (
             np.array([part.mean() for part in np.array_split(values, parts)]) for values in (self.served, self.costs)
         )
-        return Served(served, costs)
+        return ServedCosts(served, costs)
 
 
 @dataclass(frozen=True)
-class Growth:
+class CostGrowth:
     """The line of a request's cost: `first` before anything was served, and `per_request` more for all that was.
 
     `share` is the rise over what was measured of a start, of the cost at its beginning; `requests` were served then.
@@ -64,7 +64,7 @@ class Growth:
         return np.maximum(self.first + self.per_request * served, LEAST_COST * self.usual)
 
 
-def growth(starts: Sequence[Served], chance: float) -> Growth | None:
+def growth(starts: Sequence[ServedCosts], chance: float) -> CostGrowth | None:
     """The growth of a server's cost over its starts; None if it may be chance, or is less than `LEAST_GROWTH`.
 
     `chance` is that of taking noise for a rise or a fall. Points of a start that are alike are put together before.
@@ -80,10 +80,10 @@ def growth(starts: Sequence[Served], chance: float) -> Growth | None:
     share = per_request * float(served[1] - served[0]) / began
     if share < LEAST_GROWTH:
         return None
-    return Growth(first, per_request, share, round(float(served[1] - served[0])), usual)
+    return CostGrowth(first, per_request, share, round(float(served[1] - served[0])), usual)
 
 
-def _rises(parts: Sequence[Served], chance: float) -> bool:
+def _rises(parts: Sequence[ServedCosts], chance: float) -> bool:
     """Whether costs rise in these starts by more than chance."""
     if len(parts) == 1:
         return kendall_p(parts[0].costs) < chance and slope(range(len(parts[0].costs)), parts[0].costs) > 0
