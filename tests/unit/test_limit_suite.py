@@ -140,7 +140,7 @@ def test_json_is_the_report_that_is_kept(finished_one: Finished) -> None:
 def test_the_plan_is_printed_first_and_names_a_closed_load_once(finished: Finished) -> None:
     printed = " ".join(finished.result.stderr.split())
     assert printed.count("not searched, since it is closed: saturate") == 1
-    assert "2 cells, at most 19 probes per cell on 3 starts of its server: at most about" in printed
+    assert "2 cells, at most 23 probes per cell on 3 starts of its server: at most about" in printed
     assert "open, poisson, 64 connections, 1.00 s after 1.00 s" in printed
 
 

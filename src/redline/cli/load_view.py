@@ -319,8 +319,8 @@ def _levels(result: LoadResult) -> str:
 
 def _hides_times(result: LoadResult) -> bool:
     """Whether response times are not known as they were measured; those that lie in a gap of them are."""
-    hiding = (metric for metric, bound in result.bounds.items() if bound.finding != unstable_percentile.kind)
-    return any(numbers_of(metric) == "response times" for metric in hiding)
+    of_times = {bound.finding for metric, bound in result.bounds.items() if numbers_of(metric) == "response times"}
+    return any(point.bound for point in result.response) and of_times != {unstable_percentile.kind}
 
 
 def _is_bound(result: LoadResult, metric: Metric) -> bool:
