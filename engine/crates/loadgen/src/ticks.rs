@@ -7,7 +7,8 @@ pub const TICK_NS: u64 = 50_000_000;
 pub struct Ticks {
     /// Right answers by tick, of those that have ended.
     ended: Vec<u32>,
-    /// When the present tick ends; never while nothing is counted.
+    /// When the interval starts, and when the present tick ends; never while nothing is counted.
+    start_ns: u64,
     end_ns: u64,
     /// The interval's right answers before the present tick.
     before: u64,
@@ -16,13 +17,14 @@ pub struct Ticks {
 impl Ticks {
     /// No ticks, until the first call of [`Self::start`].
     pub fn off() -> Self {
-        Self { ended: Vec::new(), end_ns: u64::MAX, before: 0 }
+        Self { ended: Vec::new(), start_ns: u64::MAX, end_ns: u64::MAX, before: 0 }
     }
 
     /// Count the ticks of an interval that starts at this time, or none.
     pub fn start(&mut self, start_ns: Option<u64>) {
         self.ended.clear();
-        self.end_ns = start_ns.map_or(u64::MAX, |start_ns| start_ns.saturating_add(TICK_NS));
+        self.start_ns = start_ns.unwrap_or(u64::MAX);
+        self.end_ns = self.start_ns.saturating_add(TICK_NS);
         self.before = 0;
     }
 
@@ -43,14 +45,18 @@ impl Ticks {
         }
     }
 
-    /// The right answers by tick of the interval that ends now, after so many right answers; empty if none were counted.
+    /// The right answers by tick of the interval that ends at this time, after so many right answers; empty if none were
+    /// counted. Those that a worker read late, after a pause, are in the last.
     pub fn take(&mut self, end_ns: u64, completed: u64) -> Vec<u32> {
         if self.end_ns == u64::MAX {
             return Vec::new();
         }
         self.pass_ends(end_ns, completed);
-        if self.end_ns - end_ns < TICK_NS {
-            self.ended.push(u32::try_from(completed - self.before).unwrap_or(u32::MAX));
+        let ticks = usize::try_from((end_ns - self.start_ns).div_ceil(TICK_NS)).unwrap_or(usize::MAX);
+        self.ended.push(u32::try_from(completed - self.before).unwrap_or(u32::MAX));
+        let late = self.ended.split_off(ticks.min(self.ended.len()));
+        if let Some(last) = self.ended.last_mut() {
+            *last = late.iter().fold(*last, |sum, count| sum.saturating_add(*count));
         }
         std::mem::take(&mut self.ended)
     }
@@ -93,6 +99,12 @@ mod tests {
     #[test]
     fn the_last_tick_may_be_shorter() {
         assert_eq!(ticks_of(2 * TICK_NS + 1, &[2 * TICK_NS]), [0, 0, 1]);
+    }
+
+    #[test]
+    fn answers_that_are_read_late_are_in_the_last_tick() {
+        assert_eq!(ticks_of(2 * TICK_NS, &[0, 5 * TICK_NS, 5 * TICK_NS + 1]), [1, 2]);
+        assert_eq!(ticks_of(TICK_NS, &[7 * TICK_NS]), [1]);
     }
 
     #[test]
