@@ -59,6 +59,16 @@ def test_a_server_that_nobody_saw_answer_is_not_known() -> None:
         assert watched(port, looks=0).unknown == f"Redline could not see which process answers at 127.0.0.1:{port}"
 
 
+def test_looks_that_came_when_nothing_was_open_are_told_from_a_hidden_process() -> None:
+    port = free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", port):
+        server = watch(RunningElsewhere(Endpoint("127.0.0.1", port)))
+        server.look()
+        found = server.finish()
+    assert found.unknown == f"no connection to 127.0.0.1:{port} was open whenever Redline looked"
+    assert found.hint == "load it for longer, and leave the machine more time for Redline"
+
+
 def test_who_begins_to_answer_during_the_load_is_named() -> None:
     port = free_port("127.0.0.1")
     with owned("shared", "127.0.0.1", port):

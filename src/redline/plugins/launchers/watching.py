@@ -115,6 +115,7 @@ class AttachedWatch:
         self._hint = owner.hint
         self._known = set(owner.pids)
         self._looks, self._seen, self._due_s = 0, 0, 0.0
+        self._was_open = False
         self._strangers: frozenset[int] = frozenset()
         self._clients, self._others = _Counted(), _Counted()
 
@@ -134,6 +135,7 @@ class AttachedWatch:
             established = connections()
             held = self._held()
             accepted = {tcp.inode for tcp in established if tcp.local == self._at and tcp.inode}
+            self._was_open |= any(tcp.local == self._at for tcp in established)
             listening = {listener.local.port for listener in listeners() if listener.inode in held}
             mine = [tcp for tcp in established if tcp.inode in held]
             self._clients.add((tcp for tcp in mine if tcp.local == self._at), begins=not self._looks)
@@ -187,5 +189,10 @@ class AttachedWatch:
         return f"{self._at} is answered by {procfs.name_of(self.pids[0])}, which passes on what it gets from {to}"
 
     def _unseen(self) -> str:
-        """Return a message if the processes never held a connection."""
-        return "" if self._seen else f"Redline could not see which process answers at {self._at}"
+        """Return a message if the processes never held a connection, or Redline looked when none was open."""
+        if self._seen:
+            return ""
+        if self._looks and not self._was_open:
+            self._hint = "load it for longer, and leave the machine more time for Redline"
+            return f"no connection to {self._at} was open whenever Redline looked"
+        return f"Redline could not see which process answers at {self._at}"
