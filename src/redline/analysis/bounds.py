@@ -10,7 +10,7 @@ from redline.findings.arrivals import bunched_sends
 from redline.findings.two_modes import gap_text, unstable_percentile
 from redline.model import Bound, Finding, Histogram, Metric, Percentile
 from redline.stats import QUANTILE_OF, enough_beyond
-from redline.stats.gaps import Gap, gap_at
+from redline.stats.gaps import Gap, gap_at, gaps_at
 
 
 class HasTimes(Protocol):
@@ -94,10 +94,12 @@ class Times:
         return tuple(self._points(touch))
 
     def _points(self, touch: Touch | None) -> Iterator[Percentile]:
-        for point in percentiles(self.response):
+        points = percentiles(self.response)
+        gaps = gaps_at(self.response, [point.q for point in points if 0 < point.q < 1])
+        for point in points:
             left = self.left_at(point.q, touch)
-            gap = gap_at(self.response, point.q) if left is None and 0 < point.q < 1 else None
-            if gap is not None:
+            gap = gaps.get(point.q)
+            if left is None and gap is not None:
                 yield Percentile(q=point.q, ns=gap.high_ns, bound="at most", at_least_ns=gap.low_ns)
             elif left is None:
                 yield point

@@ -6,12 +6,13 @@ from redline.findings.rules import Observation, Rule
 from redline.model import Histogram, Metric, Traffic
 from redline.quantities import duration, percent
 from redline.stats import QUANTILE_OF
-from redline.stats.gaps import APART, Gap, gap_at
+from redline.stats.gaps import APART, Gap, gaps_at
 
 
 def gaps_of(times: Histogram) -> dict[Metric, Gap]:
     """The percentiles that lie in a gap of a distribution, with that gap."""
-    return {metric: gap for metric, q in QUANTILE_OF.items() if (gap := gap_at(times, q)) is not None}
+    gaps = gaps_at(times, [*QUANTILE_OF.values()])
+    return {metric: gaps[q] for metric, q in QUANTILE_OF.items() if q in gaps}
 
 
 def gap_text(metric: Metric, gap: Gap) -> str:

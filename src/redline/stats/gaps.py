@@ -1,6 +1,7 @@
 """Gaps in distributions of times: a percentile that lies in one is of either side by chance. Pure."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,20 +35,27 @@ class Gap:
 
 def gap_at(times: Histogram, q: float) -> Gap | None:
     """The gap in which the quantile `q` (0 to 1) lies, as far as its place is known; None if it is in none."""
+    return gaps_at(times, [q]).get(q)
+
+
+def gaps_at(times: Histogram, quantiles: Sequence[float]) -> dict[float, Gap]:
+    """The gaps in which quantiles (0 to 1) lie, without those that are in none."""
     values, counts = times.buckets()
     if len(values) < 2:
-        return None
+        return {}
     below = np.cumsum(counts)
     n = int(below[-1])
-    slack = max(_ERRORS * math.sqrt(q * (1 - q) / n), SLACK * min(q, 1 - q))
     # Every value is the last below a gap, which ends with the first value that is a factor away.
     ends = np.searchsorted(values, values * APART, side="left")
-    passed = np.where(ends > 0, below[np.maximum(ends - 1, 0)], 0)
+    passed = below[ends - 1]
     above, inside = n - passed, passed - below
     smaller = np.minimum(below, above)
-    is_gap = (smaller >= FEWEST_BESIDE) & (inside <= MOST_INSIDE * smaller)
-    is_gap &= (below >= (q - slack) * n) & (passed <= (q + slack) * n)
-    if not is_gap.any():
-        return None
-    best = int(np.argmin(np.where(is_gap, inside, n + 1)))
-    return Gap(int(values[best]), int(values[ends[best]]), float(above[best]) / n)
+    found = np.flatnonzero((smaller >= FEWEST_BESIDE) & (inside <= MOST_INSIDE * smaller))
+    gaps = {}
+    for q in quantiles if len(found) else ():
+        slack = max(_ERRORS * math.sqrt(q * (1 - q) / n), SLACK * min(q, 1 - q))
+        here = found[(below[found] >= (q - slack) * n) & (passed[found] <= (q + slack) * n)]
+        if len(here):
+            best = int(here[np.argmin(inside[here])])
+            gaps[q] = Gap(int(values[best]), int(values[ends[best]]), float(above[best]) / n)
+    return gaps
