@@ -8,7 +8,7 @@ import pytest
 from redline.findings import judge
 from redline.findings.accumulation import LEAST_BYTES, SHORTEST_S
 from redline.findings.rules import TREND_P
-from redline.model import Closed, CpuOwner, Grade, Load, Recording, Series
+from redline.model import Closed, CpuOwner, Failure, Grade, Load, Recording, Series
 from redline.stats.accumulation import accumulation
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_cell, simulated_recording
@@ -145,6 +145,14 @@ def test_what_is_not_watched_is_said_with_what_would_help() -> None:
     assert (finding.kind, finding.grade) == ("server-unwatched", Grade.NOTE)
     assert finding.message == "What the server itself uses is not watched: it is another user's."
     assert finding.advice == "To have it watched, run Redline as root."
+
+
+def test_a_load_that_failed_says_why_and_not_what_was_not_watched() -> None:
+    failure = Failure(stage="load", kind="engine", message="it answers nothing right", hint="see its log")
+    recording = watched().model_copy(
+        update={"server": None, "owner": CpuOwner(unknown="it is another user's"), "failure": failure}
+    )
+    assert "server-unwatched" not in {one.kind for one in judge(CELL, recording)}
 
 
 def test_whom_a_server_asked_is_named() -> None:

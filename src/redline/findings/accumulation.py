@@ -278,7 +278,7 @@ def _half_closed(line: Series | None, whose: str, counts: Counts) -> Iterator[Ob
 def owner(trial: Trial) -> Iterator[Observation]:
     """Why a server that runs already is not watched, with what would help; and whom it asked in turn."""
     known = trial.recording.owner
-    if known is None:
+    if known is None or trial.recording.failure is not None:  # what failed has a cause of its own
         return
     if known.unknown:
         message = f"What the server itself uses is not watched: {known.unknown.rstrip('.')}."
