@@ -1,4 +1,4 @@
-"""What a server keeps of each request is told from what fills up, and from what goes up and down."""
+"""A leak for each request is reported; a heap that fills up, or rises and falls, is not."""
 
 from collections.abc import Callable
 

@@ -12,8 +12,7 @@ from redline.analysis import (
     stream_report,
 )
 from redline.analysis.bounds import Times, load_bounds
-from redline.cli.contracts import LoadResult, RequestsSent
-from redline.cli.server_view import loaded_server, server_text
+from redline.cli.contracts import LoadedServer, LoadResult, RequestsSent
 from redline.errors import DriveError
 from redline.findings import Touched, judge, touched_by, warm_up
 from redline.findings.failed import telling
@@ -53,6 +52,7 @@ from redline.report.format import (
     point_words,
     quantile_name,
     rate,
+    size,
 )
 from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
@@ -161,6 +161,35 @@ def load_result(
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
         findings=findings,
     )
+
+
+def loaded_server(recording: Recording) -> LoadedServer | None:
+    """What was watched of the server and of proxies in front of it; None where nobody looked."""
+    trial, owner = Trial(recording), recording.owner
+    if recording.server is None and owner is None:
+        return None
+    most = {name: recording.most(name, "server") for name in ("rss_bytes", "threads", "descriptors")}
+    left = recording.find("close_wait", "server")
+    return LoadedServer(
+        processes=owner.processes if owner is not None else (),
+        cpu_per_request_ns=trial.cpu_per_request_ns,
+        **{name: None if value is None else round(value) for name, value in most.items()},
+        half_closed=None if left is None else round(left.values[-1]),
+        unknown=owner.unknown if owner is not None else "",
+    )
+
+
+def server_text(server: LoadedServer | None) -> str:
+    """`server  python3 (4711): 12.3 µs of CPU a request, up to 20.1 MiB, 19 threads, 22 descriptors`; or empty."""
+    if server is None or server.unknown:
+        return ""
+    cpu, memory = server.cpu_per_request_ns, server.rss_bytes
+    used = [f"{duration(cpu)} of CPU a request"] if cpu is not None else []
+    used += [f"up to {size(memory)}"] if memory is not None else []
+    counted = {"threads": server.threads, "open files and sockets": server.descriptors}
+    used += [f"{integer(number)} {name}" for name, number in counted.items() if number is not None]
+    who = f"{', '.join(server.processes)}: " if server.processes else ""
+    return f"server  {who}{', '.join(used)}" if used else ""
 
 
 def _requests_sent(traffic: Traffic, checked: int) -> RequestsSent:

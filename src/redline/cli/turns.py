@@ -21,7 +21,7 @@ def turn_of(
 ) -> Callable[[], AbstractContextManager[None]]:
     """What a measurement holds while it lasts: it is known to others, waits for them or refuses, as the flags say.
 
-    `command` is what others are told. What is measured `on` other hosts has no turn on this one. Raises UsageError.
+    Other measurements see `command`. A measurement `on` other hosts takes no turn on this one. Raises UsageError.
     """
     with naming("--wait"):
         wait_s = None if flags.wait is None else parse_duration(flags.wait) / 1e9
@@ -35,7 +35,7 @@ def turn_of(
 
 @contextmanager
 def in_turn(command: str, console: Console, turn: TurnOptions = AT_ONCE) -> Iterator[None]:
-    """Measure for a block, once it is its turn; the console is told of others. Raises UsageError."""
+    """Measure for a block, once it is its turn; other measurements are printed. Raises UsageError."""
     with ExitStack() as held:
         with OneLine(console) as line:
             said = set[str]()
