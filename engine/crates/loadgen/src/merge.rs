@@ -39,11 +39,20 @@ impl Measured {
 /// The position of an interval: its phase, and its number in the phase.
 type Position = (Phase, u64);
 
+/// The sums of an interval that not all members have reported.
+struct Pending {
+    interval: MemberInterval,
+    /// The member that the slice belongs to.
+    owner: usize,
+    /// How many members have reported it from its start to its end. One that extended an interval, or was cut at another
+    /// time, has not.
+    alike: usize,
+}
+
 /// The sums, and the intervals that not all members have reported.
 pub struct Merger {
     progress: Vec<MemberProgress>,
-    /// The slices of pending intervals, with the members that own them.
-    pending: BTreeMap<Position, (MemberInterval, usize)>,
+    pending: BTreeMap<Position, Pending>,
     emitted: u64,
     /// When the last emitted interval ended.
     end_ns: u64,
@@ -83,13 +92,14 @@ impl Merger {
         self.progress[member] = MemberProgress::UpTo(position);
         match self.pending.entry(position) {
             Entry::Vacant(entry) => {
-                entry.insert((interval, member));
+                entry.insert(Pending { interval, owner: member, alike: 1 });
                 None
             }
             Entry::Occupied(mut entry) => {
-                let (known, _) = entry.get_mut();
+                let Pending { interval: known, alike, .. } = entry.get_mut();
                 known.slice.add(&interval.slice);
                 ticks::add(&mut known.ticks, &interval.ticks);
+                *alike += usize::from((interval.start_ns, interval.end_ns) == (known.start_ns, known.end_ns));
                 known.end_ns = known.end_ns.max(interval.end_ns);
                 let mut spare = interval.slice;
                 spare.clear();
@@ -111,13 +121,17 @@ impl Merger {
     }
 
     /// The next interval that every member has reported or passed. It starts where the previous interval ended: intervals of
-    /// members that were cut at another time, or that extended an interval, start elsewhere.
+    /// members that were cut at another time, or that extended an interval, start elsewhere. Its ticks are known if no member's
+    /// does, because those of members are steps of the same times only then.
     pub fn next(&mut self) -> Option<Merged> {
         let entry = self.pending.first_entry()?;
         if self.progress.iter().any(|progress| *progress < MemberProgress::UpTo(*entry.key())) {
             return None;
         }
-        let (mut interval, owner) = entry.remove();
+        let Pending { mut interval, owner, alike } = entry.remove();
+        if alike < self.progress.len() || interval.start_ns != self.end_ns {
+            interval.ticks.clear();
+        }
         interval.start_ns = self.end_ns;
         interval.end_ns = interval.end_ns.max(self.end_ns + 1);
         self.end_ns = interval.end_ns;
@@ -157,6 +171,7 @@ mod tests {
         assert_eq!(*spare, Slice::default());
         let first = merger.next().unwrap();
         assert_eq!((first.index, first.interval.slice.counts.due, first.owner), (0, 7, 0));
+        assert_eq!(first.interval.ticks, [2, 2]);
         assert!(merger.next().is_none());
         merger.add(1, interval(Phase::Drain, 0, 100, 180, 2));
         let second = merger.next().unwrap();
@@ -226,5 +241,35 @@ mod tests {
             (second.interval.start_ns, second.interval.end_ns, second.interval.slice.counts.due),
             (100, 200, 11)
         );
+    }
+
+    /// The ticks of all intervals of these members, in order.
+    fn ticks_of(members: Vec<Vec<MemberInterval>>) -> Vec<Vec<u32>> {
+        let mut merger = Merger::new(members.len());
+        for (member, intervals) in members.into_iter().enumerate() {
+            for interval in intervals {
+                merger.add(member, interval);
+            }
+            merger.finish(member, MEASURED);
+        }
+        std::iter::from_fn(|| merger.next()).map(|merged| merged.interval.ticks).collect()
+    }
+
+    #[test]
+    fn ticks_are_of_all_members_or_not_known() {
+        let measured = |number, start_ns, end_ns| interval(Phase::Measure, number, start_ns, end_ns, 1);
+        let even = || vec![measured(0, 0, 100), measured(1, 100, 200), measured(2, 200, 300)];
+        assert_eq!(ticks_of(vec![even()]), [[1, 1], [1, 1], [1, 1]]);
+        assert_eq!(ticks_of(vec![even(), even()]), [[2, 2], [2, 2], [2, 2]]);
+        // One member extended an interval.
+        let extended = vec![measured(1, 0, 200), measured(2, 200, 300)];
+        assert_eq!(ticks_of(vec![even(), extended]), [vec![], vec![], vec![2, 2]]);
+        // Both did, at different times.
+        let (first, second) =
+            (vec![measured(1, 0, 200), measured(2, 200, 300)], vec![measured(0, 0, 100), measured(2, 100, 300)]);
+        assert_eq!(ticks_of(vec![first, second]), [vec![0; 0], vec![], vec![]]);
+        // One member was cut earlier.
+        let cut = vec![measured(0, 0, 100), measured(1, 100, 150)];
+        assert_eq!(ticks_of(vec![even(), cut]), [vec![2, 2], vec![], vec![]]);
     }
 }
