@@ -322,7 +322,7 @@ fn a_command_ends_its_warm_up_with_a_block() {
 
 #[test]
 fn what_is_wrong_with_it_is_named() {
-    let correct = duet(job(1), &[2]);
+    let correct = with(duet(job(1), &[2]), "/duet/last_is_first", json!(true));
     let cases = [
         ("/duet/targets", json!([]), "duet.targets"),
         ("/duet/targets/0/port", json!(0), "duet.targets[0].port"),
@@ -330,6 +330,7 @@ fn what_is_wrong_with_it_is_named() {
         ("/duet/slice_ns", json!(999_999), "duet.slice_ns"),
         ("/duet/guard_ns", json!(SLICE_NS), "duet.guard_ns"),
         ("/duet/pids", json!([[1]]), "duet.pids"),
+        ("/duet/parallel", json!(true), "duet.last_is_first"),
         ("/pids", json!([1]), "pids"),
         ("/count", json!(5), "count"),
         ("/load/closed", json!({"users": 2, "stages": [{"to": 4, "over_ns": 0}]}), "duet"),
