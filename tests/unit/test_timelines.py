@@ -18,9 +18,9 @@ from redline.analysis.timelines import (
 from redline.model import Durations, Failure, Finding, Grade, Histogram, Recording, Report, Series
 from redline.model.failures import FirstFailure
 from redline.model.runtime import Collection, CollectionSum, Pause, RuntimeFacts
-from redline.model.timeline import ROWS_PER_DECADE, TrialTimeline
+from redline.model.timeline import ROWS_PER_DECADE, TimedSteps, TrialTimeline
 from redline.report.render import RENDERERS
-from redline.report.sections.timelines import trial_items
+from redline.report.sections.timelines import panels, trial_items
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, WARMUP_NS, simulated_cell, simulated_recording, simulated_run
@@ -78,6 +78,54 @@ def test_merged_steps_lose_no_request_and_cross_no_phase(steps: int) -> None:
         expected = sum(getattr(interval.counts, count) for interval in kept)
         assert total(made.load.edges_s, made.load.values[name]) == pytest.approx(expected)
     assert sum(sum(column.counts) for column in made.heat) == sum(interval.response.count for interval in kept)
+
+
+def ticking(seconds: int) -> Recording:
+    """A load of so many intervals of a second, of 100 answers in each tick of 50 ms, but none in the fourth."""
+    traffic = RECORDING.traffic
+    assert traffic is not None
+    start = traffic.measure_start_ns
+    interval = next(interval for interval in traffic.intervals if interval.phase == "measure")
+    counts = tuple(0 if tick == 3 else 100 for tick in range(20))
+    intervals = [
+        interval.model_copy(
+            update={
+                "index": i,
+                "start_ns": start + i * SECOND,
+                "end_ns": start + (i + 1) * SECOND,
+                "counts": interval.counts.model_copy(update={"completed": sum(counts)}),
+                "ticks": counts,
+            }
+        )
+        for i in range(seconds)
+    ]
+    changed = traffic.model_copy(update={"intervals": tuple(intervals), "measure_end_ns": start + seconds * SECOND})
+    return RECORDING.model_copy(update={"traffic": changed})
+
+
+@pytest.mark.parametrize(("seconds", "wide"), [(4, 1), (60, 1), (61, 2), (150, 3)])
+def test_a_trial_that_stalled_has_its_rate_by_ticks(seconds: int, wide: int) -> None:
+    recording = ticking(seconds)
+    assert timeline(recording, MOST_STEPS, finding("transient")).ticks == TimedSteps.none()
+    made = timeline(recording, MOST_STEPS, finding("stalled")).ticks
+    first, *_, last = np.diff(made.edges_s)
+    assert (first, last) == pytest.approx((wide * 0.05, wide * 0.05))
+    assert made.edges_s[0] == RECORDING.traffic.measure_start_ns / 1e9  # type: ignore[union-attr]
+    assert total(made.edges_s, made.values["answered"]) == pytest.approx(1900 * seconds, rel=0.01)
+    answered = made.values["answered"]
+    if wide == 1:
+        assert answered[:5] == pytest.approx((2000.0, 2000.0, 2000.0, 0.0, 2000.0))
+
+
+def test_ticks_that_are_not_known_are_not_drawn() -> None:
+    assert timeline(RECORDING, MOST_STEPS, finding("stalled")).ticks == TimedSteps.none()
+
+
+def test_the_rate_by_ticks_is_a_line_of_the_first_panel() -> None:
+    made = timeline(ticking(4), MOST_STEPS, finding("stalled"))
+    rate, *_ = panels(made)
+    assert [line["name"] for line in rate["lines"]] == ["answered, by 50.0 ms", "offered", "answered"]
+    assert rate["lines"][0]["y"][3] == 0.0
 
 
 def test_a_row_of_the_heat_map_holds_the_times_that_its_edges_say() -> None:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from redline.findings import RULES, warm_up
+from redline.findings.courses import ticks
 from redline.model import Cell, Finding, Grade, Histogram, Interval, Recording, Series, Traffic
 from redline.model.timeline import ROWS_PER_DECADE, HeatColumn, TimedSteps, TimelineEvent, TrialTimeline
+from redline.model.traffic import TICK_NS
 from redline.stats import Trial, enough_beyond
 
 MOST_STEPS = 240
@@ -26,6 +28,8 @@ _PER_STEP = 3
 _SPANNED = 0.5
 """Share of a step that the samples in it have to span, if a counter's increase is to stand for all of it."""
 _MOST_EVENTS = 60
+_MOST_TICKS = 1200
+"""The most steps of the rate by ticks: those of a minute as they are, as a short stall shows in no wider step."""
 
 Edges = NDArray[np.int64]
 """Ends of steps in nanoseconds since the load began, ascending."""
@@ -82,6 +86,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
         measured_from_s=traffic.measure_start_ns / 1e9,
         ends_s=float(edges[-1]) / 1e9,
         load=_load(merged, edges),
+        ticks=_ticks(traffic) if any(finding.kind == "stalled" for finding in findings) else TimedSteps.none(),
         heat=tuple(_column(step.response) for step in merged),
         cpu=cpu,
         memory=sampled.gauges({"resident": "rss_bytes", "heap": "heap_capacity_bytes"}),
@@ -133,6 +138,21 @@ def _load(steps: Sequence[Interval], edges: Edges) -> TimedSteps:
     values |= {name: tuple(of_step.get(name) for of_step in times) for name in (*_QUANTILES, "max")}
     values["engine"] = tuple(step.engine_cpu_ns / step.lasts_ns for step in steps)
     return TimedSteps(edges_s=_seconds(edges), values={name: row for name, row in values.items() if _is_known(row)})
+
+
+def _ticks(traffic: Traffic) -> TimedSteps:
+    """The rate by ticks of the measurement; none if they are not all known."""
+    known = sum(len(interval.ticks) for interval in traffic.intervals)
+    fine = ticks(traffic, max(math.ceil(known / _MOST_TICKS), 1), TICK_NS)
+    if fine is None or not fine.requests:
+        return TimedSteps.none()
+    since_s = traffic.measure_start_ns / 1e9
+    edges_s = tuple(round(since_s + at_s, 6) for at_s in (*fine.starts_s, fine.ends_s[-1]))
+    rates = (
+        count / (end_s - start_s)
+        for count, start_s, end_s in zip(fine.requests, fine.starts_s, fine.ends_s, strict=True)
+    )
+    return TimedSteps(edges_s=edges_s, values={"answered": tuple(rates)})
 
 
 def _times(response: Histogram) -> dict[str, float]:

@@ -22,6 +22,11 @@ class TimedSteps(Frozen):
     edges_s: tuple[float, ...]
     values: dict[str, tuple[float | None, ...]]
 
+    @classmethod
+    def none(cls) -> "TimedSteps":
+        """No steps."""
+        return cls(edges_s=(), values={})
+
     def known(self, name: str) -> tuple[float, ...]:
         """The values that are known, in their order."""
         return tuple(value for value in self.values.get(name, ()) if value is not None)
@@ -64,6 +69,7 @@ class TrialTimeline(Frozen):
     measured_from_s: float
     ends_s: float
     load: TimedSteps = Field(description="offered, answered and errors; p50, p90, p99, p99.9 and max; engine (cores)")
+    ticks: TimedSteps = Field(description="answered, in steps of 50 ms or little more; only of a trial that stalled")
     heat: tuple[HeatColumn, ...] = Field(description="response times by step of `load`")
     cpu: TimedSteps = Field(description="server, collector and compiler, in cores; a server with its proxies")
     memory: TimedSteps = Field(description="resident, and heap: its capacity")

@@ -87,10 +87,14 @@ def panels(timeline: TrialTimeline) -> list[TimePanel]:
 
 def _panels(timeline: TrialTimeline) -> Iterator[TimePanel]:
     load = timeline.load
-    errors = load if any(load.known("errors")) else TimedSteps(edges_s=(), values={})
+    errors = load if any(load.known("errors")) else TimedSteps.none()
+    fine = _line(timeline.ticks, "answered", "--s2")
+    if fine:
+        fine["name"] = f"answered, by {_tick(timeline)}"
     yield _panel(
         "Rate",
         "rate",
+        fine,
         _line(load, "offered", "--ceiling", dash=True),
         _line(load, "answered", "--s0"),
         _line(errors, "errors", "--slower"),
@@ -223,6 +227,11 @@ def _counted(noun: str, events: tuple[TimelineEvent, ...], in_all: int) -> Itera
         longest = fmt.duration(max(event.lasts_ns for event in events))
         shown = f", of which the longest {len(events)} are shown" if in_all > len(events) else ""
         yield f"{fmt.count(in_all or len(events), noun)} while it was measured{shown}, the longest {longest}"
+
+
+def _tick(timeline: TrialTimeline) -> str:
+    first, second = timeline.ticks.edges_s[:2]
+    return _seconds(round(second - first, 3))
 
 
 def _seconds(seconds: float) -> str:
