@@ -212,6 +212,22 @@ def test_a_probe_has_all_percentiles_and_a_terminal_those_that_it_has_room_for()
     assert len(brief.columns) == len(brief.rows[0])
 
 
+@pytest.mark.parametrize("brief", [True, False])
+def test_the_table_says_when_each_probe_began_if_that_is_known(brief: bool) -> None:
+    """In order of the rate, as the rows are: only this column shows that a server changed on the way."""
+    untimed = [probe.model_copy(update={"began_s": None}) for probe in limits.whole().cells[0].probes]
+    assert "at" not in [column.title for column in probes_table(untimed, brief=brief).columns]
+    timed = [untimed[0]] + [
+        probe.model_copy(update={"began_s": 5.6 * number}) for number, probe in enumerate(untimed[1:], 1)
+    ]
+    table = probes_table(timed, brief=brief)
+    assert table.columns[0].title == "at"
+    expected = sorted(timed, key=lambda probe: probe.rate_per_s)
+    texts = ["—" if probe.began_s is None else f"{probe.began_s:.0f} s" for probe in expected]
+    assert [row[0] for row in table.rows] == texts
+    assert texts != sorted(texts)
+
+
 def test_every_probe_of_a_search_says_what_it_counts_for() -> None:
     for cell in limits.whole().cells:
         names = [answer.name for answer in cell.limits]
