@@ -31,7 +31,7 @@ def blocks(page: Path) -> list[str]:
 
 def takes_long(code: str) -> bool:
     """Whether a block compares or searches."""
-    return re.search(r"\b(ab|limit|run)\(", code) is not None
+    return re.search(r"(?<!asyncio\.)\b(ab|limit|run)\(", code) is not None
 
 
 def taking(code: str) -> object:
@@ -46,6 +46,15 @@ def _servers(tmp_path: Path, oracle: Path, monkeypatch: pytest.MonkeyPatch) -> N
         script = tmp_path / name
         script.write_text(f'#!/bin/sh\nexec {oracle} null "$@"\n')
         script.chmod(0o755)
+
+
+@pytest.mark.parametrize("code", [code for page in (FUNCTIONS, PLUGIN) for code in blocks(page)])
+def test_a_load_whose_p99_is_used_has_requests_enough_for_it(code: str) -> None:
+    """Twice as many as p99 needs, since those of a random schedule are more or fewer than its rate says."""
+    for given in re.findall(r"\bload[(,](.*?rate=.*?)\)", code) if "p99" in code else []:
+        rate = float(re.findall(r"rate=([\d.]+)", given)[0])
+        seconds = float((re.findall(r'duration="([\d.]+)s"', given) or ["10"])[0])
+        assert rate * seconds >= 2000, given
 
 
 @pytest.mark.parametrize("code", [*map(taking, blocks(FUNCTIONS))])
