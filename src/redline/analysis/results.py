@@ -69,6 +69,7 @@ class TrialResult:
     timeline: tuple[Moment, ...]
     server_share: float | None
     engine_share: float | None
+    setup_ns: int
 
     @property
     def used(self) -> bool:
@@ -402,6 +403,7 @@ def _judged(cell: Cell, trial: Trial) -> TrialResult:
         timeline=() if "throughput" in in_time else tuple(_moments(trial, timed="response times" not in in_time)),
         server_share=server_share(trial) if lasted else None,
         engine_share=engine_share(trial, traffic) if traffic and lasted else None,
+        setup_ns=recording.setup_ns,
     )
 
 
