@@ -11,7 +11,7 @@ from scipy import stats
 
 from redline.model import Histogram, Metric
 from redline.stats import Quantiles, Ratios, estimate
-from redline.stats.samples import DRAWS, resamples
+from redline.stats.samples import DRAWS, Merged, resamples
 from tests.fakes.trials import World
 
 SEEDS = 300
@@ -32,6 +32,23 @@ def test_weights_count_trials_as_often(histograms: list[Histogram], data: st.Dat
     repeated = [h for h, times in zip(histograms, weights, strict=True) for _ in range(times)]
     found = Quantiles(tuple(histograms), 0.9).at(np.array([weights], dtype=float))
     assert found.tolist() == [Histogram.merged(repeated).quantile_ns(0.9)]
+
+
+@given(trials, st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0]), max_size=7))
+def test_several_quantiles_are_resampled_as_each_by_itself(histograms: list[Histogram], qs: list[float]) -> None:
+    for sample, q in zip(Quantiles.several(Merged(histograms), qs), qs, strict=True):
+        alone = Quantiles(histograms, q)
+        assert sample.q == q
+        assert sample.value == alone.value
+        assert not 0 < q < 1 or estimate(sample, Metric.P50) == estimate(alone, Metric.P50)
+        assert len(histograms) < 2 or np.array_equal(sample.resampled, alone.resampled)
+
+
+def test_several_quantiles_of_many_trials_are_searched_in_groups() -> None:
+    histograms = [Histogram.of(np.random.default_rng(seed).lognormal(13, 0.5, 200)) for seed in range(9)]
+    qs = (0.1, 0.5, 0.75, 0.9, 0.95)
+    for sample, q in zip(Quantiles.several(Merged(histograms), qs), qs, strict=True):
+        assert np.array_equal(sample.resampled, Quantiles(histograms, q).resampled)
 
 
 def test_a_merged_p99_is_not_the_mean_of_p99s() -> None:

@@ -190,6 +190,17 @@ def test_counts_up_to_a_value_are_those_of_its_slot(values: list[int], at: int) 
     assert HistogramTable([]).counts_up_to(at).shape == (0,)
 
 
+@pytest.mark.parametrize("lengths", [(10, 10), (10, 23, 11), (3, 40), (2, 2), (1, 5)])
+def test_batches_of_merged_trials_are_those_of_each_trial(lengths: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    parts = [[Histogram.of(rng.lognormal(13, 0.5, int(rng.integers(0, 40)))) for _ in range(n)] for n in lengths]
+    merged = Merged([Histogram.merged(own) for own in parts], parts)
+    assert merged.batches == min(10, *lengths)
+    expected = [batch_sums([part.count for part in own], merged.batches) for own in parts]
+    assert np.array_equal(merged.batch_totals, expected)
+    assert Merged([Histogram.of([1])]).batches == 0
+
+
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=40), st.data())
 def test_batches_lose_nothing_and_are_of_equal_length(values: list[float], data: st.DataObject) -> None:
     batches = data.draw(st.integers(1, len(values)))

@@ -66,10 +66,9 @@ def grid(count: int) -> tuple[float, ...]:
 def _of_trials(merged: Merged, hosts: tuple[str, ...]) -> tuple[BandedPercentile, ...]:
     """The percentiles as the report estimates them; the shortest time has no interval."""
     points = []
-    for q in grid(sum(part.count for part in merged.histograms)):
-        sample = Quantiles(merged, q)
+    for sample in Quantiles.several(merged, grid(sum(part.count for part in merged.histograms))):
         sample.hosts = hosts
-        points.append(_point(q, sample.value, estimate(sample, Metric.P50) if q else None))
+        points.append(_point(sample.q, sample.value, estimate(sample, Metric.P50) if sample.q else None))
     return tuple(points)
 
 

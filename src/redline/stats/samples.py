@@ -26,6 +26,8 @@ ENUMERATED_UP_TO = 7
 """With n trials there are C(2n-1, n) different resamples: 1,716 for 7. Up to this n all of them are used."""
 
 DRAWS = 9_999
+_ROWS_AT_ONCE = 20_000
+"""Rows of resamples whose quantiles are searched together: more would take much memory, and no less time."""
 SEED = 20_150_101
 
 
@@ -148,10 +150,28 @@ class Merged:
         """The parts of all trials, one trial after the other."""
         return HistogramTable([part for parts in self.parts for part in parts])
 
-    def by_batch(self, counts: NDArray[np.int64], batches: int) -> Floats:
-        """Sum the counts of the `intervals` by trial and batch."""
-        ends = np.cumsum([len(parts) for parts in self.parts])
-        return np.array([batch_sums(rows, batches) for rows in np.split(counts, ends[:-1])])
+    @cached_property
+    def batches(self) -> int:
+        """The number of batches of each trial; 0 without parts."""
+        return min([BATCHES, *map(len, self.parts)]) if self.parts else 0
+
+    @cached_property
+    def _batch_starts(self) -> NDArray[np.int64]:
+        """The first of the `intervals` of each batch, trial by trial."""
+        lengths = np.array([len(parts) for parts in self.parts])
+        own = np.arange(self.batches) * lengths[:, np.newaxis] // self.batches
+        starts: NDArray[np.int64] = (own + (np.cumsum(lengths) - lengths)[:, np.newaxis]).ravel()
+        return starts
+
+    def by_batch(self, counts: NDArray[np.int64]) -> Floats:
+        """The sums of the counts of the `intervals` by trial and batch, as `batch_sums` cuts each trial."""
+        sums = np.add.reduceat(counts, self._batch_starts).astype(np.float64)
+        return sums.reshape(len(self.parts), self.batches)
+
+    @cached_property
+    def batch_totals(self) -> Floats:
+        """The requests of each batch, by trial."""
+        return self.by_batch(self.intervals.counts)
 
     def release(self) -> None:
         """Free the decoded data."""
@@ -169,15 +189,42 @@ class Quantiles(Sample):
         self.resolution = PRECISION
 
     def at(self, weights: Floats) -> Floats:
-        """The quantile of the weighted sum of the histograms, in ns, by bisection in all rows at once."""
+        """The quantile of the weighted sum of the histograms, in ns."""
+        return self._search(weights, *self._rows(weights))
+
+    def _rows(self, weights: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+        """The rank of the quantile in every weighted sum, and the buckets that enclose it."""
+        rank = ranks(np.full(len(weights), self.q), weights @ self.merged.table[1][-1])
+        return rank, *self._bounds(weights, rank)
+
+    def _search(self, weights: Floats, rank: Floats, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
+        """The values at these ranks of the weighted sums, by bisection in all rows at once."""
         values, cumulative = self.merged.table
-        rank = ranks(np.full(len(weights), self.q), weights @ cumulative[-1])
-        low, high = self._bounds(weights, rank)
         while np.any(low < high):
             middle = (low + high) // 2
             enough = np.einsum("rn,rn->r", weights, cumulative.take(middle, axis=0)) >= rank
             low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
         return values[low]
+
+    @classmethod
+    def several(cls, merged: Merged, qs: Sequence[float]) -> "list[Quantiles]":
+        """The samples of several quantiles, whose resamples are searched together, in far fewer calls."""
+        samples = [cls(merged, q) for q in qs]
+        if len(merged.histograms) < 2:
+            return samples
+        weights = resamples(len(merged.histograms)).weights
+        size = max(_ROWS_AT_ONCE // len(weights), 1)
+        for first in range(0, len(samples), size):
+            samples[first]._resample_with(samples[first + 1 : first + size], weights)  # noqa: SLF001 - of our own class
+        return samples
+
+    def _resample_with(self, others: "Sequence[Quantiles]", weights: Floats) -> None:
+        together = (self, *others)
+        rows = [sample._rows(weights) for sample in together]  # noqa: SLF001 - of our own class
+        columns = (np.concatenate(column) for column in zip(*rows, strict=True))
+        found = self._search(np.tile(weights, (len(together), 1)), *columns)
+        for sample, own in zip(together, np.split(found, len(together)), strict=True):
+            sample.resampled = own
 
     @cached_property
     def value(self) -> float:
@@ -217,13 +264,11 @@ class Quantiles(Sample):
         A rank's worth is the step of the log response time from one request to the next around the quantile.
         """
         held = self._held_ranks
-        batches = min([BATCHES, *map(len, self.merged.parts)])
-        if held is None or not self.merged.parts or batches < 2:
+        if held is None or self.merged.batches < 2:
             return None
         low, high = np.log(self._at_ranks(held))
         intervals = self.merged.intervals
-        below = self.merged.by_batch(intervals.counts_up_to(self.value), batches)
-        total = self.merged.by_batch(intervals.counts, batches)
+        below, total = self.merged.by_batch(intervals.counts_up_to(self.value)), self.merged.batch_totals
         if total.sum() == 0:
             return None
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
