@@ -140,6 +140,11 @@ class Merged:
         return highest_of(slots).astype(np.float64), np.cumsum(counts.T, axis=0).astype(np.float64)
 
     @cached_property
+    def columns(self) -> list[Floats]:
+        """The cumulative counts of each trial."""
+        return [np.ascontiguousarray(column) for column in self.table[1].T]
+
+    @cached_property
     def total(self) -> Floats:
         """The cumulative counts of all trials together."""
         total: Floats = self.table[1].sum(axis=1)
@@ -175,7 +180,7 @@ class Merged:
 
     def release(self) -> None:
         """Free the decoded data."""
-        for name in ("table", "total", "intervals"):
+        for name in ("table", "columns", "total", "intervals"):
             self.__dict__.pop(name, None)
 
 
@@ -243,9 +248,11 @@ class Quantiles(Sample):
     @cached_property
     def _own(self) -> NDArray[np.int64]:
         """The bucket of every trial's quantile; 0 for a trial without requests."""
-        cumulative = self.merged.table[1]
-        own: NDArray[np.int64] = np.count_nonzero(cumulative < ranks(np.array(self.q), cumulative[-1]), axis=0)
-        return own
+        wanted = ranks(np.array(self.q), self.merged.table[1][-1])
+        return np.array(
+            [np.searchsorted(column, rank) for column, rank in zip(self.merged.columns, wanted, strict=True)],
+            dtype=np.int64,
+        )
 
     def _bounds(self, weights: Floats, rank: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The buckets that enclose the quantile of every row: a mixture's quantile lies between those of its parts."""
