@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.duets import REDLINE, stolen
+from bench.duets import REDLINE, ratio_of, stolen
 from bench.rig import CHECKOUT, engine_version, machine
 from redline.stats.distributions import t_quantile
 
@@ -37,7 +37,7 @@ def duet(seed: int) -> float:
     folder = CHECKOUT / "catalogue" / "rust" / "target" / "release"
     commands = [f"{folder / name} --port {{port}} --routes 128 --threads 1" for name in ("hyper", "axum")]
     found = answer("ab", *commands, "--path", "/path0", "--for", f"{SECONDS}s", "--seed", str(seed), "--json")
-    return half_width(found["ratio"])
+    return half_width(found)
 
 
 def interleaved(seed: int) -> float:
@@ -46,8 +46,7 @@ def interleaved(seed: int) -> float:
         suite = Path(folder) / "suite.yaml"
         suite.write_text(SUITE.format(trials=TRIALS, seed=seed))
         found = answer("run", str(suite), "-o", f"{folder}/run", "--json")
-    (ratio,) = (each["ratio"] for each in found["comparisons"] if each["metric"] == "cpu-per-request")
-    return half_width(ratio)
+    return half_width(found)
 
 
 def answer(*command: str) -> dict[str, Any]:
@@ -57,8 +56,10 @@ def answer(*command: str) -> dict[str, Any]:
     return found
 
 
-def half_width(ratio: dict[str, float]) -> float:
-    """Half the width of a ratio's interval, on logarithms."""
+def half_width(report: dict[str, Any]) -> float:
+    """Half the width of the interval of the CPU time per request, on logarithms."""
+    ratio = ratio_of(report, "cpu-per-request")
+    assert ratio is not None, report["comparisons"]
     return (math.log(ratio["high"]) - math.log(ratio["low"])) / 2
 
 
