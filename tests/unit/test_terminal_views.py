@@ -73,6 +73,26 @@ def test_a_load_has_its_numbers_and_its_findings() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("load", "late_ns", "service_ns", "alike"),
+    [
+        ("closed, 64 users, 10s", 1, 1_240_000, True),
+        ("closed, 64 users, 10s", 1_001, 1_240_000, False),
+        ("closed, 64 users, 10s", 1, 1_239_000, True),
+        ("closed, 64 users, 10s", 1, 1_230_000, False),
+        ("open, 100/s, 10s", 1, 1_240_000, False),
+    ],
+)
+def test_a_closed_load_whose_users_are_never_late_has_one_column_of_times(
+    load: str, late_ns: int, service_ns: int, alike: bool
+) -> None:
+    p50, end = Percentile(q=0.5, ns=1_240_000), Percentile(q=1.0, ns=9_000_000)
+    service = (p50.model_copy(update={"ns": service_ns}), end)
+    changes = {"load": load, "response": (p50, end), "service": service, "lateness": (Percentile(q=1.0, ns=late_ns),)}
+    head = shown(load_section(loaded(valid=True).model_copy(update=changes)))[1]
+    assert head.split() == (["response"] if alike else ["response", "service", "engine", "lateness"])
+
+
 def test_a_load_has_a_histogram_its_status_codes_and_its_answer_last() -> None:
     recording = simulated_recording(simulated_cell(), GOOD)
     assert recording.traffic is not None
