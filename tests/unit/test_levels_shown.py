@@ -107,5 +107,5 @@ def test_a_load_has_its_mean_its_transfer_rate_and_its_status_codes() -> None:
     assert recording.traffic is not None
     assert result.mean is not None
     assert result.mean.value == pytest.approx(recording.traffic.response.mean_ns)
-    lines = console_lines([load_section(result)], 80)
+    lines = console_lines([load_section(result, recording.traffic.response)], 80)
     assert any(line.startswith(f"mean response time {duration(result.mean.value)}") for line in lines)

@@ -14,6 +14,7 @@ from redline.cli.recent import RecentLoad
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import show
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
+from redline.model.report import WarmUp
 from redline.report.document import Section
 from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Point, Quantile, SelftestResult
 from redline.stats.objectives import LoadTotals
@@ -63,13 +64,13 @@ def test_a_load_has_its_numbers_and_its_findings() -> None:
     lines = shown(load_section(loaded(valid=True)))
     assert lines == [
         "http://127.0.0.1:8080/  closed, 64 users, 10s",
+        "throughput  100 /s, p50 1.24 ms",
         "     response  service  engine lateness",
         "p50   1.24 ms  1.24 ms          1.24 ms",
         "max   9.00 ms                   9.00 ms",
         "outcomes  1,000 ok, 12 timeout; 2 sent again",
         "warn: 12 of 1,012 requests failed.",
         "  → Read the server's log.",
-        "throughput  100 /s, p50 1.24 ms",
     ]
 
 
@@ -89,26 +90,51 @@ def test_a_closed_load_whose_users_are_never_late_has_one_column_of_times(
     p50, end = Percentile(q=0.5, ns=1_240_000), Percentile(q=1.0, ns=9_000_000)
     service = (p50.model_copy(update={"ns": service_ns}), end)
     changes = {"load": load, "response": (p50, end), "service": service, "lateness": (Percentile(q=1.0, ns=late_ns),)}
-    head = shown(load_section(loaded(valid=True).model_copy(update=changes)))[1]
+    head = shown(load_section(loaded(valid=True).model_copy(update=changes)))[2]
     assert head.split() == (["response"] if alike else ["response", "service", "engine", "lateness"])
 
 
-def test_a_load_has_a_histogram_its_status_codes_and_its_answer_last() -> None:
+def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> None:
     recording = simulated_recording(simulated_cell(), GOOD)
     assert recording.traffic is not None
-    result = load_result("http://127.0.0.1:8080/", simulated_cell(), recording)
+    warm_up = WarmUp(kind="flat", steady_from_ns=0, measured_from_ns=10**9)
+    result = load_result("http://127.0.0.1:8080/", simulated_cell(), recording).model_copy(update={"warm_up": warm_up})
     for width in (60, 80, 120):
         lines = shown(load_section(result, recording.traffic.response), width=width)
         assert max(map(len, lines)) <= width
-        heads = ["response up to", "response  service", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"]
-        heads += ["status codes  200 ", "outcomes  ", "throughput  "]
+        heads = [
+            "throughput  ",
+            "response up to",
+            "response  service",
+            "p50",
+            "p75",
+            "p90",
+            "p95",
+            "p99",
+            "p99.9",
+            "max",
+        ]
+        heads += ["mean response time", "status codes  200 ", "outcomes  ", "warm-up  "]
         places = [next(at for at, line in enumerate(lines) if line.lstrip().startswith(head)) for head in heads]
         assert places == sorted(places)
-        assert places[-1] == len(lines) - 1
+        assert places[0] == 1
+        brief = shown(load_section(result), width=width)
+        assert [line for line in lines if line in brief] == brief
+        assert not [line for line in brief if line.lstrip().startswith(("response up to", "mean", "status", "warm-up"))]
     bounds = tuple(point.model_copy(update={"bound": "at most"}) for point in result.response)
     for hidden in (result.model_copy(update={"response": bounds}), result.model_copy(update={"response": ()})):
         lines = shown(load_section(hidden, recording.traffic.response))
         assert not any(line.startswith("response up to") for line in lines)
+
+
+def test_status_codes_and_warm_up_are_shown_where_they_say_something() -> None:
+    recording = simulated_recording(simulated_cell(), GOOD)
+    result = load_result("http://127.0.0.1:8080/", simulated_cell(), recording)
+    warm_up = WarmUp(kind="never steady", measured_from_ns=10**9)
+    several = result.model_copy(update={"answers": {"200": 990, "5xx": 10}, "warm_up": warm_up})
+    lines = shown(load_section(several))
+    assert "status codes  200 990, 5xx 10" in lines
+    assert lines[-1].startswith("warm-up  never steady, measured from ")
 
 
 def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
@@ -116,7 +142,7 @@ def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
     objectives = parse_objectives("p99 < 50ms, p50 < 400us, errors < 2%, p99.9 < 1s")
     results = evaluate_all(objectives, LoadTotals(counts, counts.completed, response, Histogram(), Histogram(), 0, 1.0))
     lines = shown(load_section(loaded(valid=True).model_copy(update={"objectives": results})))
-    assert lines[-5:] == [
+    assert lines[1:6] == [
         "throughput  100 /s, p50 1.24 ms",
         "✓ p99 435 µs < 50 ms",
         "✗ p50 435 µs, not < 400 us",
@@ -129,22 +155,22 @@ def test_an_invalid_load_has_no_numbers() -> None:
     cell = simulated_cell()
     lines = shown(load_section(load_result("http://a/", cell, simulated_recording(cell, WRONG))))
     assert not [line for line in lines if line.startswith(("p50", "transfer rate", "mean"))]
-    assert lines[-1] == "throughput  not known, p50 not known, p99 not known"
+    assert lines[1] == "throughput  not known, p50 not known, p99 not known"
     assert any(line.startswith("invalid: 1 of ") for line in lines)
 
 
 def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is() -> None:
     cell = simulated_cell()
 
-    def last(behaviour: Behaviour) -> str:
-        return shown(load_section(load_result("http://a/", cell, simulated_recording(cell, behaviour))))[-1]
+    def answer(behaviour: Behaviour) -> str:
+        return shown(load_section(load_result("http://a/", cell, simulated_recording(cell, behaviour))))[1]
 
     cut = replace(GOOD, ended="interrupted", measured=0.2)
-    assert last(cut).startswith("throughput  20.0 k/s (interrupted), p50 2")
-    assert last(replace(WRONG, ended="interrupted", measured=0.2)).startswith(
+    assert answer(cut).startswith("throughput  20.0 k/s (interrupted), p50 2")
+    assert answer(replace(WRONG, ended="interrupted", measured=0.2)).startswith(
         "throughput  not known (interrupted), p50 n"
     )
-    assert last(replace(cut, ended="deadline")) == "throughput  not known, p50 not known, p99 not known"
+    assert answer(replace(cut, ended="deadline")) == "throughput  not known, p50 not known, p99 not known"
 
 
 def test_a_load_without_a_right_answer_has_no_speed() -> None:

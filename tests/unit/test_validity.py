@@ -174,7 +174,7 @@ def test_a_load_prints_what_is_sure_with_the_service_time_beside_the_hint() -> N
     assert "throughput  5.00 k/s, p50 at most 184 µs (at least 178 µs), p99 at most 452 µs (at least 438 µs)" in text
     assert "outcomes  5,000 ok" in text
     assert "read the service time" in text
-    heads, *rows = text.splitlines()[1:]
+    heads, *rows = text.splitlines()[2:]
     assert heads.split() == ["response", "service", "engine", "lateness"]
     p99 = next(row for row in rows if row.split()[0] == "p99")
     assert p99.split()[:5] == ["p99", "≤", "452", "µs", "438"]

@@ -220,4 +220,7 @@ class ProgressFlags(Flags):
     stand_last = True
 
     quiet: bool = switch("-q --quiet", "Print the result and errors alone, and no progress.")
-    verbose: bool = switch("-v --verbose", "Say what is started, asked and ended, with pids, ports and times.")
+    verbose: bool = switch(
+        "-v --verbose",
+        "Say what is started, asked and ended, with pids, ports and times; of a load all that was measured.",
+    )

@@ -1,6 +1,6 @@
 """Show a load: its speed so far, its published result, and the result as a section."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from redline.analysis import (
     LoadedRequests,
@@ -243,57 +243,63 @@ def _single(value: float, unit: str) -> Estimate:
 
 
 def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
-    """The histogram of response `times`, percentiles, outcomes and findings; throughput and objectives come last.
+    """The throughput and the objectives, then percentiles, what else there is to say, and findings.
 
     What findings hide has its bound, or why it is not known, in its place. An interrupted load is shown as far as it
-    was measured: being short is no reason to hide it.
+    was measured: being short is no reason to hide it. With `times`, the response times, all is shown: their histogram,
+    the mean, the transfer rate, and the status codes and the warm-up where they are as one expects, too.
     """
-    is_whole = bool(result.response) and not _hides_times(result)
-    others = map(other_time, result.other_times)
-    answers = f"status codes  {by_status(result.answers)}" if result.answers else ""
-    levels = _levels(result)
-    several = f"connections  in turn to {', '.join(result.addresses)}" if len(result.addresses) > 1 else ""
-    streams = streams_text(result.streams) if result.streams else ""
-    users = ""
-    if result.users is not None and result.users_waiting is not None:
-        waited, there = significant(result.users_waiting, 2), f"{result.users:.6g}"
-        users = f"users  {waited} of {there} waited for an answer, on average"
-    tunnels = f"connections  through the proxy {result.proxy}" if result.proxy else ""
-    lines = (
-        levels,
-        streams,
-        *others,
-        agreed(result.tls) if result.tls else "",
-        several,
-        tunnels,
-        *encodings(result.encoded),
-        answers,
-        users,
-        _reached(result),
-        server_text(result.server),
-    )
-    outcomes = f"outcomes  {outcomes_text(result.counts, is_open=result.load.startswith('open'))}"
-    sent = sent_text(result.sent) if result.sent else ""
-    warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
+    whole, all_times = times is not None, times if result.response and not _hides_times(result) else None
     findings = (
         Item(line((f"{finding.grade}: {finding.message}", finding.grade)), (line((f"→ {finding.advice}", "dim")),))
         for finding in sorted(result.findings, key=lambda finding: -finding.grade.weight)
     )
-    told = " ".join(finding.message for finding in result.findings)
-    why = [f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told]
-    if result.asked_again:
-        why.append(f"asked once more, {result.asked_again}")
     blocks = filled(
-        histogram_table(times) if is_whole and times is not None else None,
+        Prose((line((f"throughput  {_throughput(result)}", "strong")), *map(objective_line, result.objectives))),
+        histogram_table(all_times) if all_times is not None else None,
         _percentiles(result),
         *_by_request(result),
         *journey_tables(result.journeys),
-        Prose.of((*lines, sent, outcomes, *why, warm)),
+        Prose.of(tuple(_said(result, whole=whole))),
         Items(tuple(findings)),
-        Prose((line((f"throughput  {_throughput(result)}", "strong")),)),
-        Prose(tuple(map(objective_line, result.objectives))),
     )
     return Section(result.url, tuple(blocks), result.load)
+
+
+def _said(result: LoadResult, *, whole: bool) -> Iterator[str]:
+    """Lines of what else there is to say; some of them only for a `whole` view."""
+    if whole:
+        yield _levels(result)
+    if result.streams:
+        yield streams_text(result.streams)
+    yield from map(other_time, result.other_times)
+    yield from _connections(result)
+    yield from encodings(result.encoded)
+    if result.answers and (whole or len(result.answers) > 1):
+        yield f"status codes  {by_status(result.answers)}"
+    if result.users is not None and result.users_waiting is not None:
+        waited, there = significant(result.users_waiting, 2), f"{result.users:.6g}"
+        yield f"users  {waited} of {there} waited for an answer, on average"
+    yield _reached(result)
+    yield server_text(result.server)
+    if result.sent:
+        yield sent_text(result.sent)
+    yield f"outcomes  {outcomes_text(result.counts, is_open=result.load.startswith('open'))}"
+    told = " ".join(finding.message for finding in result.findings)
+    yield from (f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told)
+    if result.asked_again:
+        yield f"asked once more, {result.asked_again}"
+    if result.warm_up and (whole or result.warm_up.kind != "flat"):
+        yield f"warm-up  {trial_text(result.warm_up)}"
+
+
+def _connections(result: LoadResult) -> Iterator[str]:
+    if result.tls:
+        yield agreed(result.tls)
+    if len(result.addresses) > 1:
+        yield f"connections  in turn to {', '.join(result.addresses)}"
+    if result.proxy:
+        yield f"connections  through the proxy {result.proxy}"
 
 
 def _by_request(result: LoadResult) -> Iterable[Block]:

@@ -63,7 +63,7 @@ def execute(flags: LoadFlags) -> None:
         write_json(result)
     elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
-        times = recording.traffic.response if recording.traffic else None
+        times = recording.traffic.response if recording.traffic and flags.verbose else None
         show([*spectrum, *([like_section(like)] if like else []), load_section(result, times)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
