@@ -20,7 +20,7 @@ from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
-from redline.analysis.results import CellResult, TrialResult, cell_results
+from redline.analysis.results import CellResult, cell_results
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.analysis.unrecorded import unrecorded
 from redline.findings import host_mode
@@ -159,7 +159,7 @@ def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
         starts=starts_of(run),
         seconds=sum(duet.took_ns for duet in run.duets) / 1e9,
         launch_seconds=sum(duet.launch_ns for duet in run.duets) / 1e9,
-        setup_seconds=sum(made.setup_ns for made in (*_trials(results), *run.profiled, *run.duets)) / 1e9,
+        setup_seconds=sum(_setups_ns(run, results)) / 1e9,
         interrupted=not suite.alone
         and not aborted_by
         and manifest.same is None
@@ -169,8 +169,11 @@ def _run_report(run: Run, results: Mapping[str, CellResult]) -> RunReport:
     )
 
 
-def _trials(results: Mapping[str, CellResult]) -> Iterator[TrialResult]:
-    return (trial for cell in results.values() for trial in cell.trials)
+def _setups_ns(run: Run, results: Mapping[str, CellResult]) -> Iterator[int]:
+    """The times of commands around starts; those of trials without reading their recordings again."""
+    yield from (trial.setup_ns for cell in results.values() for trial in cell.trials)
+    yield from (made.setup_ns for made in run.profiled)
+    yield from (duet.setup_ns for duet in run.duets)
 
 
 def starts_of(run: Run) -> int:

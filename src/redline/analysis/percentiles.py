@@ -15,11 +15,14 @@ from redline.model import (
     StreamReport,
     StreamTraffic,
 )
+from redline.model.hdr import PRECISION
 from redline.model.traffic import Requests, earlier_first_byte, merged_requests
 from redline.stats import enough_beyond
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
+_AT_ONCE_NS = 1_000
+"""A request that is sent at most this late was sent when it was due."""
 
 
 def percentiles(times: Histogram | Signed) -> tuple[Percentile, ...]:
@@ -31,6 +34,20 @@ def percentiles(times: Histogram | Signed) -> tuple[Percentile, ...]:
     values = times.quantiles_ns(shares)
     points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, values, strict=True)]
     return (*points, Percentile(q=1.0, ns=times.max_ns))
+
+
+def are_sent_at_once(
+    response: Sequence[Percentile], service: Sequence[Percentile], lateness: Sequence[Percentile]
+) -> bool:
+    """Whether no request was sent late, so that service times are response times but for a slot of their histograms."""
+    return (
+        all(point.ns <= _AT_ONCE_NS for point in lateness)
+        and [point.q for point in response] == [point.q for point in service]
+        and all(
+            abs(our.ns - their.ns) <= max(_AT_ONCE_NS, 2 * PRECISION * our.ns)
+            for our, their in zip(response, service, strict=True)
+        )
+    )
 
 
 def _nines() -> Iterator[float]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from redline.analysis import (
     LoadedRequests,
+    are_sent_at_once,
     journey_report,
     load_objectives,
     other_times,
@@ -31,12 +32,10 @@ from redline.model import (
     Metric,
     Numbers,
     Objective,
-    Percentile,
     Recording,
     Traffic,
     numbers_of,
 )
-from redline.model.hdr import PRECISION
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
 from redline.peers.like import Like
@@ -67,8 +66,6 @@ from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
 
 _TIMES: tuple[Numbers, ...] = ("response times", "service times")
-_AT_ONCE_NS = 1_000
-"""A request that is sent at most this late was sent when it was due."""
 _METHOD = "one trial: no interval"
 _SAID = (0.5, 0.99)
 """The response times that are said beside the throughput."""
@@ -381,25 +378,14 @@ def _throughput(result: LoadResult) -> str:
 
 def _percentiles(result: LoadResult) -> Table:
     times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
-    if result.load.startswith("closed"):
-        # Users who send at once are never late, so the service time is the response time.
-        late = any(point.ns > _AT_ONCE_NS for point in result.lateness)
-        same = _are_same(result.response, result.service)
-        times = {name: points for name, points in times.items() if name == "response" or late or not same}
+    if result.load.startswith("closed") and are_sent_at_once(result.response, result.service, result.lateness):
+        times = {"response": result.response}
     times |= {time.name: time.points for time in result.other_times if time.name != "handshake"}
     if result.streams is not None:
         times |= {"first event": result.streams.first_event, "between events": result.streams.gaps}
     known = [{point.q: point_sign(point) for point in points} for points in times.values()]
     rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in sorted(set().union(*known)))
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
-
-
-def _are_same(ours: Sequence[Percentile], theirs: Sequence[Percentile]) -> bool:
-    """Whether percentiles differ by no more than what a request waits at once, or than the slots of a histogram."""
-    pairs = zip(ours, theirs, strict=False)
-    return [point.q for point in ours] == [point.q for point in theirs] and all(
-        abs(our.ns - their.ns) <= max(_AT_ONCE_NS, 2 * PRECISION * our.ns) for our, their in pairs
-    )
 
 
 def outcomes_text(counts: Counts, *, is_open: bool = True) -> str:
