@@ -15,7 +15,7 @@ from redline.cli.contracts import LoadResult
 from redline.model import FindingKind, Report
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import BUILD, Lab
-from tests.e2e.test_provoked_network import alone
+from tests.e2e.test_provoked_network import alone, loaded_alone
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
 
@@ -83,7 +83,14 @@ def test_a_short_load_of_a_server_that_nobody_vouches_for_is_reported(redline: R
 @pytest.mark.parametrize(("habit", "lacks"), [("crowded", True), ("healthy", False)])
 def test_ports_that_others_hold_are_reported(redline: Redline, habit: str, lacks: bool) -> None:
     flags = ("-c", "8", "-d", "600ms", "--warmup", "50ms")
-    assert ("exhausted" in alone(redline, habit, *flags, ports="40000 40015")) is lacks
+    assert ("exhausted" in alone(redline, habit, *flags, ports="40000 40017")) is lacks
+
+
+def test_a_machine_without_a_free_port_is_told_from_a_server_that_does_not_listen(redline: Redline) -> None:
+    done = loaded_alone(redline, "crowded", "-c", "8", "-d", "600ms", "--warmup", "50ms", ports="40000 40012")
+    assert done.returncode == 1
+    assert "Cannot assign requested address" in done.stderr
+    assert "net.ipv4.ip_local_port_range" in done.stderr
 
 
 def test_a_measurement_that_is_cut_is_reported(redline: Redline) -> None:

@@ -39,6 +39,12 @@ servers:
 
 def alone(redline: Redline, habit: str, *flags: str, ports: str = "32768 60999") -> set[str]:
     """The kinds of findings of a load on a server with this habit, in a network without anybody else."""
+    done = loaded_alone(redline, habit, *flags, ports=ports)
+    return {finding.kind for finding in LoadResult.model_validate_json(done.stdout).findings}
+
+
+def loaded_alone(redline: Redline, habit: str, *flags: str, ports: str) -> "subprocess.CompletedProcess[str]":
+    """The load of `alone`, as it ended."""
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not installed")
     command = [str(REDLINE), "load", f"http://127.0.0.1:{PORT}/", "--json", *flags]
@@ -58,7 +64,7 @@ def alone(redline: Redline, habit: str, *flags: str, ports: str = "32768 60999")
     if not done.stdout and any(word in done.stderr for word in ("unshare:", "ip:", "RTNETLINK", "ip_local_port_range")):
         pytest.skip(f"no network of one's own here: {done.stderr.strip()}")
     assert "Traceback" not in done.stderr, done.stderr
-    return {finding.kind for finding in LoadResult.model_validate_json(done.stdout).findings}
+    return done
 
 
 def test_a_clean_network_is_left_alone(redline: Redline) -> None:

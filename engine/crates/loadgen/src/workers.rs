@@ -143,6 +143,10 @@ pub fn not_connected(job: &Job, target: &Peers, why: Option<&OpenError>) -> Opti
         Shape::Open { .. } => true,
     };
     let hint = match why {
+        Some(why) if why.is_exhaustion() => {
+            "this machine has no port, descriptor or memory left for it: see who holds connections (`ss -tan`), \
+             net.ipv4.ip_local_port_range and `ulimit -n`; ports of closed connections rest for a minute"
+        }
         Some(OpenError::Tls(why)) if why.contains("the server's certificate") => {
             "check the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
         }
