@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from redline.analysis.changes import FEWEST_RUNS, noise, steps
@@ -87,6 +87,7 @@ def test_one_wild_run_does_not_hide_a_step() -> None:
 
 
 @settings(max_examples=30)
+@example([900.0] * 4, 445)  # 1.9% [1.0, 2.7]: it may matter
 @given(st.lists(st.sampled_from([900.0, 1000.0, 1100.0]), min_size=0, max_size=12), st.integers(0, 1000))
 def test_changes_cut_the_runs_and_matter(speeds: list[float], seed: int) -> None:
     made = steps(level_series(speeds, seed, trials=3), Metric.THROUGHPUT, 0.02)
@@ -96,7 +97,7 @@ def test_changes_cut_the_runs_and_matter(speeds: list[float], seed: int) -> None
     for one in made:
         assert one.since < one.at < one.until <= len(speeds)
         assert one.verdict in (Verdict.FASTER, Verdict.SLOWER)
-        assert max(one.ratio.value, 1 / one.ratio.value) > 1.02
+        assert not one.ratio.is_within(0.02)
 
 
 def test_trials_of_several_runs_are_pooled() -> None:
