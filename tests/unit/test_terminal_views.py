@@ -23,6 +23,7 @@ from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import simulated_cell, simulated_recording
 
 WRONG = replace(GOOD, outcomes={"malformed": 1})
+ALL_TIMES = ("response", "service", "engine", "lateness")
 TIMES = (Quantile(q=0.5, ns=21_000), Quantile(q=1, ns=90_000))
 
 
@@ -90,8 +91,9 @@ def test_a_closed_load_whose_users_are_never_late_has_one_column_of_times(
     p50, end = Percentile(q=0.5, ns=1_240_000), Percentile(q=1.0, ns=9_000_000)
     service = (p50.model_copy(update={"ns": service_ns}), end)
     changes = {"load": load, "response": (p50, end), "service": service, "lateness": (Percentile(q=1.0, ns=late_ns),)}
-    head = shown(load_section(loaded(valid=True).model_copy(update=changes)))[2]
-    assert head.split() == (["response"] if alike else ["response", "service", "engine", "lateness"])
+    result = loaded(valid=True).model_copy(update=changes)
+    assert shown(load_section(result))[2].split() == (["response"] if alike else [*ALL_TIMES])
+    assert [line for line in shown(load_section(result, Histogram.of([1_240_000]))) if line.split() == [*ALL_TIMES]]
 
 
 def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> None:

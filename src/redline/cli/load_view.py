@@ -244,7 +244,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
 
     What findings hide has its bound, or why it is not known, in its place. An interrupted load is shown as far as it
     was measured: being short is no reason to hide it. With `times`, the response times, all is shown: their histogram,
-    the mean, the transfer rate, and the status codes and the warm-up where they are as one expects, too.
+    the mean, the transfer rate, and what is as one expects: status codes, the warm-up, service times and lateness.
     """
     whole, all_times = times is not None, times if result.response and not _hides_times(result) else None
     findings = (
@@ -254,7 +254,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
     blocks = filled(
         Prose((line((f"throughput  {_throughput(result)}", "strong")), *map(objective_line, result.objectives))),
         histogram_table(all_times) if all_times is not None else None,
-        _percentiles(result),
+        _percentiles(result, whole=whole),
         *_by_request(result),
         *journey_tables(result.journeys),
         Prose.of(tuple(_said(result, whole=whole))),
@@ -376,9 +376,10 @@ def _throughput(result: LoadResult) -> str:
     return ", ".join((f"{per_s}{so_far}", *shown))
 
 
-def _percentiles(result: LoadResult) -> Table:
+def _percentiles(result: LoadResult, *, whole: bool) -> Table:
     times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
-    if result.load.startswith("closed") and are_sent_at_once(result.response, result.service, result.lateness):
+    is_closed = result.load.startswith("closed")
+    if is_closed and not whole and are_sent_at_once(result.response, result.service, result.lateness):
         times = {"response": result.response}
     times |= {time.name: time.points for time in result.other_times if time.name != "handshake"}
     if result.streams is not None:
