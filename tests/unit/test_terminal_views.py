@@ -137,6 +137,10 @@ def test_status_codes_and_warm_up_are_shown_where_they_say_something() -> None:
     lines = shown(load_section(several))
     assert "status codes  200 990, 5xx 10" in lines
     assert lines[-1].startswith("warm-up  never steady, measured from ")
+    wrong = Counts(outcomes=Outcomes(unexpected_status=990))
+    assert "status codes  5xx 990" in shown(
+        load_section(result.model_copy(update={"answers": {"5xx": 990}, "counts": wrong}))
+    )
 
 
 def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:

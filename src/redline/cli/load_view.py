@@ -272,7 +272,7 @@ def _said(result: LoadResult, *, whole: bool) -> Iterator[str]:
     yield from map(other_time, result.other_times)
     yield from _connections(result)
     yield from encodings(result.encoded)
-    if result.answers and (whole or len(result.answers) > 1):
+    if result.answers and (whole or len(result.answers) > 1 or result.counts.outcomes.unexpected_status):
         yield f"status codes  {by_status(result.answers)}"
     if result.users is not None and result.users_waiting is not None:
         waited, there = significant(result.users_waiting, 2), f"{result.users:.6g}"
