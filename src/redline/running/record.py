@@ -310,6 +310,10 @@ _TUNNEL_HINTS = {
 }
 _ANOTHER_STATUS = re.compile(r": status (?P<status>[2-5]\d\d) (?:to (?P<target>\S+) )?in place of ")
 _EXHAUSTED = ("connect: Cannot assign requested address", "connect: Too many open files")
+_EXHAUSTED_HINT = (
+    "this machine has no port or descriptor left for a connection: see who holds connections (`ss -tan`), "
+    "net.ipv4.ip_local_port_range and `ulimit -n`"
+)
 _CERTIFICATE = "the server's certificate"
 _SIGNED_OUT = frozenset(("401", "403"))
 _SIGN_IN = (
@@ -331,6 +335,8 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     if isinstance(cell.variant.entry, AttachedServer):
         message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
         hint = f"nothing was timed; {_advice(cell, cell.variant.entry, wrong)}"
+    if any(text in wrong for text in _EXHAUSTED):
+        hint = f"nothing was timed; {_EXHAUSTED_HINT}"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
 
 
@@ -343,11 +349,6 @@ def _advice(cell: Cell, attached: AttachedServer, wrong: str) -> str:
     if _CERTIFICATE in wrong:
         mends = "give it or its authority: --cacert FILE" if "trusted" in wrong else "let the server show another"
         return f"{mends}, or accept any certificate: -k (`tls: {{insecure: true}}` in a file)"
-    if any(text in wrong for text in _EXHAUSTED):
-        return (
-            "this machine has no port or descriptor left for a connection: see who holds connections (`ss -tan`), "
-            "net.ipv4.ip_local_port_range and `ulimit -n`"
-        )
     other, seen = _ANOTHER_STATUS.search(wrong), "see the whole exchange with `curl -v`"
     return _about_status(cell, other, seen) if other is not None else seen
 
