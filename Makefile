@@ -80,10 +80,11 @@ compile-engine-tests: build
 # With epoll, `make test` runs what drives sockets most; test-all runs everything. Most tests wait for a load to end, so
 # more of them run at a time than there are cores.
 EPOLL_TESTS = answers pipelines pools streams
+CARGO_TEST = ../scripts/patiently cargo test --locked --quiet --no-fail-fast
 test-engine: export RUST_TEST_THREADS = 4
 test-engine: build ## The engine's own tests
-	cd engine && $(CLIPPY) cargo test --locked --quiet
-	cd engine && $(CLIPPY) REDLINE_TEST_BACKEND=epoll cargo test --locked --quiet --package redline-engine --test engine -- $(EPOLL_TESTS)
+	cd engine && $(CLIPPY) $(CARGO_TEST) --
+	cd engine && $(CLIPPY) REDLINE_TEST_BACKEND=epoll $(CARGO_TEST) --package redline-engine --test engine -- $(EPOLL_TESTS)
 
 test-sanitizers: build ## The engine's tests under AddressSanitizer: its own code and that of nghttp2
 	scripts/sanitize

@@ -1,4 +1,4 @@
-"""`scripts/patiently` on hosts that take CPU time and on hosts that do not, by a fake awk and a fake pytest."""
+"""`scripts/patiently` on hosts that take CPU time and on hosts that do not, by a fake awk, pytest and cargo."""
 
 import os
 import subprocess
@@ -59,3 +59,61 @@ def test_what_failed_runs_again_by_itself(tmp_path: Path, arguments: tuple[str, 
 @pytest.mark.parametrize("code", [2, 5, 130])
 def test_what_is_no_failed_test_is_not_run_again(tmp_path: Path, code: int) -> None:
     assert run(tmp_path, [code, 0], stolen=30)[:2] == (code, ["these"])
+
+
+LIBTEST = """
+running 3 tests
+failures:
+
+---- pools::are_bounded stdout ----
+    left: 1
+   0: core::panicking::panic_fmt
+
+failures:
+    pools::are_bounded
+    crates/wire/src/lib.rs - parse (line 12)
+
+test result: FAILED. 1 passed; 2 failed
+"""
+
+
+def run_cargo(folder: Path, outputs: list[tuple[str, int]], *, threads: str, stolen: int = 0) -> tuple[int, list[str]]:
+    """The exit code and the arguments of all calls of a cargo with these outputs and exit codes in turn."""
+    calls, stat = folder / "calls", folder / "stat"
+    for number, (output, code) in enumerate(outputs, 1):
+        script(folder / f"call{number}", f"cat <<'END'\n{output}\nEND\nexit {code}")
+    script(folder / "awk", f"if [ -e {stat} ]; then echo {7 + stolen} 1100; else touch {stat}; echo 7 1000; fi")
+    nth = f"{folder}/call$(wc -l < {calls})"
+    script(folder / "cargo", f'(IFS="|"; echo "$*" >> {calls})\nexec {nth}')
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "RUST_TEST_THREADS": threads}
+    command = [PATIENTLY, "cargo", "test", "--", "pools"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    return done.returncode, calls.read_text().splitlines()
+
+
+@pytest.mark.parametrize("second", [0, 101])
+@pytest.mark.parametrize(("threads", "stolen"), [("4", 0), ("1", 30)])
+def test_failed_tests_of_cargo_run_again_by_name(tmp_path: Path, threads: str, stolen: int, second: int) -> None:
+    code, calls = run_cargo(tmp_path, [(LIBTEST, 101), ("", second)], threads=threads, stolen=stolen)
+    names = "crates/wire/src/lib.rs - parse (line 12)|pools::are_bounded"
+    assert (code, calls) == (second, ["test|--|pools", f"test|--|pools|--exact|--test-threads=1|{names}"])
+
+
+def test_a_failure_of_cargo_with_one_thread_on_a_quiet_host_is_final(tmp_path: Path) -> None:
+    assert run_cargo(tmp_path, [(LIBTEST, 101), ("", 0)], threads="1") == (101, ["test|--|pools"])
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "error[E0425]: cannot find value `x` in this scope",
+        f"{LIBTEST}\nCaused by:\n  process didn't exit successfully: `engine` (signal: 11, SIGSEGV)",
+    ],
+    ids=["does not compile", "ended by a signal"],
+)
+def test_what_is_no_failed_test_of_cargo_is_not_run_again(tmp_path: Path, output: str) -> None:
+    assert run_cargo(tmp_path, [(output, 101), ("", 0)], threads="4") == (101, ["test|--|pools"])
+
+
+def test_cargo_that_succeeds_is_run_once(tmp_path: Path) -> None:
+    assert run_cargo(tmp_path, [("test result: ok. 3 passed", 0)], threads="4") == (0, ["test|--|pools"])
