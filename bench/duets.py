@@ -95,7 +95,7 @@ class Found:
 def ratio_of(report: dict[str, Any], metric: str, *, control: bool = False) -> dict[str, Any] | None:
     """The ratio of the only comparison by this metric in a report, or of A with itself; None if it is not known."""
     (found,) = (each for each in report["comparisons"] if each["metric"] == metric)
-    ratio: dict[str, Any] | None = found["duet"]["control"] if control else found["ratio"]
+    ratio: dict[str, Any] | None = (found.get("duet") or {}).get("control") if control else found.get("ratio")
     return ratio
 
 

@@ -38,7 +38,8 @@ def test_runs_that_say_nothing_or_fail_are_counted_apart() -> None:
     found.add(printed(1.1))
     found.add(None)
     found.add({"comparisons": [{"metric": "cpu-per-request", "ratio": None, "duet": {"control": None}}]})
-    assert (len(found.ratios), found.unknown, found.failed) == (1, 1, 1)
+    found.add({"comparisons": [{"metric": "cpu-per-request", "ratio": None, "refused": "too few requests"}]})
+    assert (len(found.ratios), found.unknown, found.failed) == (1, 2, 1)
 
 
 @pytest.mark.parametrize(
