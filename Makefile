@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build dist docs test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests test-engine test-sanitizers test-lab fuzz bench clean
+.PHONY: help run build dist docs test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests test-engine test-sanitizers test-lab fuzz bench budgets clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -109,6 +109,9 @@ fuzz: ## Fuzz the readers of network bytes for a few seconds; `scripts/fuzz 3600
 bench: build ## Redline against its peers: half an hour; needs a machine that does nothing else
 	$(PY) -m bench.cost
 	PATH="$${REDLINE_PEERS:+$$REDLINE_PEERS:}$$PATH" .venv/bin/redline selftest --peers
+
+budgets: build ## What the parts cost, each beside its bound: some minutes
+	$(PY) -m bench.budgets
 
 clean: ## Remove everything that was built; runs stay
 	rm -rf .venv .tools .cache dist engine/target engine/fuzz/target

@@ -90,7 +90,7 @@ def _variety(manifest: Manifest, load: str, drawn: np.random.Generator) -> Itera
 
 
 def judge(folder: Path) -> dict[str, float]:
-    """Read, judge and render the run. CPU seconds by stage, and `peak_mb` at the end."""
+    """Read, judge and render the run. CPU seconds by stage, and `page_bytes` and `peak_mb` at the end."""
     spent = {}
     began = time.process_time()
 
@@ -108,9 +108,12 @@ def judge(folder: Path) -> dict[str, float]:
     report = build_report(run)
     done("judge")
     for name, render in RENDERERS.items():
-        render(report)
+        size = len(render(report))
         done(name)
+        if name == "html":
+            page_bytes = size
     spent["total"] = time.process_time()
+    spent["page_bytes"] = page_bytes
     spent["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return spent
 
@@ -134,9 +137,9 @@ def main() -> None:
             command = [sys.executable, "-m", "bench.judging", "--judge", str(folder)]
             costs = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         if not heads:
-            heads = ["cells x trials", "trials", "stored MB", *(f"{one} s" for one in list(costs)[:-1]), "peak MB"]
+            heads = ["cells x trials", "trials", "stored MB", *(f"{one} s" for one in list(costs)[:-2]), "peak MB"]
             print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-        figures = [f"{seconds:.2f}" for seconds in list(costs.values())[:-1]]
+        figures = [f"{seconds:.2f}" for seconds in list(costs.values())[:-2]]
         cells = [name, str(trials), f"{stored / 1e6:.0f}", *figures, f"{costs['peak_mb']:.0f}"]
         print(f"| {' | '.join(cells)} |", flush=True)
 

@@ -86,7 +86,7 @@ def run_cargo(folder: Path, outputs: list[tuple[str, int]], *, threads: str, sto
     nth = f"{folder}/call$(wc -l < {calls})"
     script(folder / "cargo", f'(IFS="|"; echo "$*" >> {calls})\nexec {nth}')
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "RUST_TEST_THREADS": threads}
-    command = [PATIENTLY, "cargo", "test", "--", "pools"]
+    command = [str(PATIENTLY), "cargo", "test", "--", "pools"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
     return done.returncode, calls.read_text().splitlines()
 
