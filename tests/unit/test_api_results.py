@@ -1,5 +1,6 @@
 """The results of the functions: a number is there, or an error says why not."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from redline.model.limits import LimitReport
 from tests.fakes import limits, reports
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.published import published
+from tests.fakes.stored import kept
 
 
 def of(report: Report) -> RunResult:
@@ -223,6 +225,25 @@ def test_a_result_reads_as_in_a_terminal_and_is_saved_by_its_ending(tmp_path: Pa
         assert result.save(tmp_path / name).read_bytes().lower().startswith(begins)
     assert Report.model_validate_json((tmp_path / "a.json").read_bytes()) == published(result.report)
     assert result.save(str(tmp_path / "bare"), form="csv").is_file()
+
+
+def test_kept_recordings_are_saved_in_their_formats(tmp_path: Path) -> None:
+    run = compared_run({"home": Cost(1.0)})
+    store = kept(tmp_path / "run", run)
+    result = RunResult(build_report(run), store.folder)
+    assert result.save(tmp_path / "a.hlog").read_bytes().startswith(b"#")
+    (line, *_) = result.save(tmp_path / "a.ndjson").read_text().splitlines()
+    assert json.loads(line)["phase"] == "measure"
+    folder = result.save(tmp_path / "files", form="hgrm")
+    assert {file.suffix for file in folder.iterdir()} == {".hgrm"}
+    assert all(b"#[Mean" in file.read_bytes() for file in folder.iterdir())
+    plots = result.save(tmp_path / "plots", form="svg")
+    assert all(file.read_bytes().rstrip().endswith(b"</svg>") for file in plots.iterdir())
+    without = RunResult(result.report, None)
+    with pytest.raises(UsageError, match="hlog is made of recordings, which were not kept"):
+        without.save(tmp_path / "b.hlog")
+    with pytest.raises(StoreError, match="has no profile"):
+        result.save(tmp_path / "c", form="collapsed")
 
 
 def test_a_result_that_cannot_be_saved_says_why(tmp_path: Path) -> None:

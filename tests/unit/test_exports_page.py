@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 from redline.analysis.intervals import IntervalRow
-from redline.cli.command_line import REPORT_FORMATS
 from redline.plugins.drivers.intervals import MOST_INTERVALS
 from redline.plugins.profilers.texts import MOST_THREADS
 from redline.plugins.telemetry import meter
 from redline.plugins.telemetry.openmetrics import exposition
 from redline.plugins.telemetry.pushing import EVERY_S
+from redline.report.formats import FORMATS, Needs
 from tests.unit.test_meter import loaded
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "exports.md").read_text()
@@ -24,8 +24,13 @@ def first_column(section: str, heads: str) -> list[str]:
 
 
 def test_every_format_stands_in_the_table() -> None:
-    named = first_column("# Exports: formats that other tools read", "| format | what | for |")
-    assert sorted(named) == sorted(REPORT_FORMATS)
+    made_of = {Needs.REPORT: "report", Needs.RECORDINGS: "recordings"}
+    for form in FORMATS.values():
+        files = f"a file for each {form.holds}" if form.holds else "one"
+        row = f"| `{form.name}` | {form.what} | {form.readers} | {made_of[form.needs]} | {files} |"
+        assert row.replace("(exports.md#", "(#") in PAGE.splitlines()
+    named = first_column("# Exports: formats that other tools read", "| format | what | for | made of | files |")
+    assert named == [*FORMATS]
 
 
 def test_no_other_format_is_named_in_the_docs_or_on_the_page() -> None:
@@ -34,7 +39,7 @@ def test_no_other_format_is_named_in_the_docs_or_on_the_page() -> None:
     files += root.glob("src/redline/**/*.j2")
     command = re.compile(r"redline report\b[^\n`]*?--format\s+([a-z][\w-]*)")
     named = {name for file in files for name in command.findall(file.read_text(encoding="utf-8"))}
-    assert named - {"chat"} <= {*REPORT_FORMATS}, "chat: that of a package, in the guide to formats of your own"
+    assert named - {"chat"} <= {*FORMATS}, "chat: that of a package, in the guide to formats of your own"
     assert len(named) > 10
 
 

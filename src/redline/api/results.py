@@ -25,12 +25,21 @@ from redline.model import (
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
 from redline.quantities import did_you_mean
 from redline.report.document import Section
+from redline.report.formats import FORMATS, Needs, ResultFormat
 from redline.report.outcomes import outcomes
-from redline.report.render import RENDERERS, summary, terminal
-from redline.running.renderers import renderer_of
+from redline.report.render import summary, terminal
+from redline.running.formats import (
+    Made,
+    RecordedIn,
+    made_of_recordings,
+    made_of_report,
+    renderer_of,
+    write_files,
+)
+from redline.storage.runs import RunStore
 
 _COLUMNS = 100
-_FORMATS = {".html": "html", ".json": "json", ".csv": "csv", ".md": "md", ".xml": "junit"}
+_ENDINGS = {form.ending: form for form in FORMATS.values() if form.ending}
 R = TypeVar("R", bound=AnyReport)
 C = TypeVar("C", CellReport, CellLimit)
 
@@ -59,21 +68,33 @@ class BaseResult(ABC, Generic[R]):
         return console.export_html(inline_styles=True, code_format='<pre style="line-height: 1.3">{code}</pre>')
 
     def save(self, file: str | Path, form: str | None = None) -> Path:
-        """Write the report, by the ending of the file: .html, .json, .csv, .md, or .xml for JUnit. Gives its path.
+        """Write the result, by the ending of the file: .html, .json, .csv, .md, .hlog, .ndjson, or .xml for JUnit.
 
-        `form` names another format of `redline report`, unless that needs recordings; also one of another package.
-        Raises UsageError, StoreError, and RedlineError where a package's format fails.
+        `form` names another format of `redline report`, also one of another package. Formats with several files go into
+        a directory of that name. Gives the path. Raises UsageError, also where a format needs recordings that were not
+        kept, StoreError, and RedlineError where a package's format fails.
         """
         path = Path(file)
-        chosen = form or _FORMATS.get(path.suffix.lower())
-        if chosen is None:
-            endings = ", ".join(_FORMATS)
-            hint = f"end it with one of {endings}, or give form=…, one of {', '.join(RENDERERS)}"
+        known = FORMATS.get(form) if form else _ENDINGS.get(path.suffix.lower())
+        if form is None and known is None:
+            hint = f"end it with one of {', '.join(_ENDINGS)}, or give form=…, one of {', '.join(FORMATS)}"
             raise UsageError(f"{path}: its ending names no format", hint=hint)
-        content = renderer_of(chosen)(self.report)
+        made = self._made(known) if known else renderer_of(form or "")(self.report)
+        if isinstance(made, Mapping):
+            write_files(made, path)
+            return path
         with as_store_error(path):
-            write_atomically(path, content)
+            write_atomically(path, made if isinstance(made, bytes) else b"".join(made))
         return path
+
+    def _made(self, form: ResultFormat) -> Made:
+        if form.needs is Needs.REPORT:
+            return made_of_report(form, self.report, "the result")
+        if self.folder is None:
+            message = f"{form.name} is made of recordings, which were not kept"
+            raise UsageError(message, hint="keep them: give the call keep=DIR")
+        store = RunStore(self.folder)
+        return made_of_recordings(form, RecordedIn(store, store.run))
 
     @property
     @abstractmethod

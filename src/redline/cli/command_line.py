@@ -10,28 +10,11 @@ from typing import Literal, TypeAlias
 
 from redline import defaults
 from redline.cli.declaring import FLAGS, Flags, ProgressFlags, app, argument, command, flag, optional, repeated, switch
+from redline.report.formats import FORMATS
 
 __all__ = ["FLAGS", "app"]  # which this module fills, beside the classes of flags
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
-REPORT_FORMATS = (
-    "html",
-    "csv",
-    "json",
-    "md",
-    "junit",
-    "bmf",
-    "benchmark",
-    "annotations",
-    "hgrm",
-    "hlog",
-    "intervals-csv",
-    "intervals-ndjson",
-    "collapsed",
-    "speedscope",
-    "svg",
-    "png",
-)
 TlsVersionFlag: TypeAlias = Literal["1.2", "1.3"]
 AddressesFlag: TypeAlias = Literal["first", "all"]
 SlugForm: TypeAlias = Literal["short", "full"]
@@ -410,9 +393,9 @@ class ReportFlags(Flags):
     )
     form: str | None = flag(
         "--format -f",
-        f"{'|'.join(REPORT_FORMATS)}|…",
+        f"{'|'.join(FORMATS)}|…",
         "Render it to stdout, in full; or its distributions, intervals, profiles and plots, for other tools.",
-        completed=REPORT_FORMATS,
+        completed=(*FORMATS,),
     )
     output: Path | None = flag(
         "-o --output", "DIR", "hgrm, collapsed, speedscope, svg, png: write all of them to files there."

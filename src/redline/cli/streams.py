@@ -54,6 +54,13 @@ class VisibleStream:
         return getattr(self.behind, name)
 
 
+def write_bytes(content: bytes) -> None:
+    """Write a picture to stdout as it is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.flush()
+
+
 def write_document(content: bytes) -> None:
     """Write a report to stdout as UTF-8, whatever the locale."""
     sys.stdout.flush()

@@ -4,11 +4,8 @@ from redline.analysis import build_report
 from redline.analysis.limit_report import limit_report
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.render import RENDERERS
+from redline.report.formats import FORMATS
 from redline.storage.runs import RunStore
-
-VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
-"""The file of each view, and its format."""
 
 
 def run_report(store: RunStore) -> Report:
@@ -39,5 +36,6 @@ def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
 
 def write_views(store: RunStore, report: AnyReport) -> None:
     """Write every view of a report. Raises StoreError."""
-    for name, form in VIEWS.items():
-        store.write(name, RENDERERS[form](report))
+    for form in FORMATS.values():
+        if form.view:
+            store.write(form.view, form.load()(report))

@@ -1,72 +1,92 @@
 """`redline report`: show a stored run, search or load, or a results.json, again."""
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from redline.analysis.intervals import run_rows
 from redline.analysis.other_results import lines_of
 from redline.cli import places
 from redline.cli.command_line import ReportFlags
 from redline.cli.flags import form_of
-from redline.cli.recorded_files import (
-    FILES,
-    INTERVALS,
-    PICTURES,
-    RECORDED,
-    rows_of_search,
-    write_intervals,
-    write_log,
-    write_plots,
-    write_recorded,
-)
 from redline.cli.show import show
-from redline.cli.streams import write_document
+from redline.cli.streams import write_bytes, write_document
 from redline.errors import NotStoredError, StoreError, UsageError
 from redline.model import Report, Run
 from redline.model.limits import AnyReport, LimitReport
 from redline.peers.outputs.formats import read_results
-from redline.report.render import csvfile, summary
+from redline.report.formats import FORMATS, Needs, ResultFormat
+from redline.report.render import summary
 from redline.report.sections.other_results import other_sections
-from redline.running.renderers import renderer_of
+from redline.running.formats import (
+    Made,
+    RecordedIn,
+    made_of_recordings,
+    made_of_report,
+    only_document,
+    renderer_of,
+    write_files,
+)
 from redline.running.views import report_of
 from redline.storage.reports import NotJsonError, read_report
 from redline.storage.runs import RunStore, capacity_store
 
-_WITH_SLUGS = ("csv", "hgrm", "hlog")
-
 
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
-    form = form_of(flags)
-    if flags.output is not None and form not in FILES:
-        raise UsageError(
-            f"-o DIR is for --format {', '.join(FILES)}",
-            hint="redirect others to a file: redline report RUN -f csv >FILE",
-        )
-    if flags.slug == "full" and form not in _WITH_SLUGS:
-        raise UsageError(
-            "--slug full is for --format csv, hgrm and hlog",
-            hint="the JSON has both: `slug` and `full_slug` of each cell",
-        )
-    if form in RECORDED:
-        _write_recorded(flags, form)
+    name = form_of(flags)
+    form = FORMATS.get(name or "")
+    _check_options(flags, form)
+    if form is not None and form.needs is Needs.RECORDINGS:
+        _write(form, made_of_recordings(form, _recordings(flags, form)), flags)
         return
-    render = None if form in (None, *PICTURES) else renderer_of(form, (*RECORDED, *PICTURES))
+    render = renderer_of(name) if name and form is None else None
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
         try:
             report = read_report(flags.run)
         except NotStoredError as error:
-            _show_other(flags.run, form, error)
+            _show_other(flags.run, name, error)
             return
     else:
         report = report_in(flags.run)
-    if flags.slug == "full":
-        write_document(csvfile.render(_fully_named(flags.run, report)))
-    elif form in PICTURES:
-        write_plots(report, flags.run, form, flags.output)
-    elif render is None:
+    if render is not None:
+        write_document(render(report))
+    elif form is None:
         show(summary(report))
     else:
-        write_document(render(report))
+        named = _fully_named(flags.run, report) if flags.slug == "full" else report
+        _write(form, made_of_report(form, named, str(flags.run)), flags)
+
+
+def _check_options(flags: ReportFlags, form: ResultFormat | None) -> None:
+    """Raise UsageError for options that are not for a format."""
+    if flags.output is not None and (form is None or not form.holds):
+        raise UsageError(
+            f"-o DIR is for --format {', '.join(each.name for each in FORMATS.values() if each.holds)}",
+            hint="redirect others to a file: redline report RUN -f csv >FILE",
+        )
+    if flags.slug == "full" and (form is None or not form.has_slugs):
+        *names, last = (each.name for each in FORMATS.values() if each.has_slugs)
+        raise UsageError(
+            f"--slug full is for --format {', '.join(names)} and {last}",
+            hint="the JSON has both: `slug` and `full_slug` of each cell",
+        )
+
+
+def _recordings(flags: ReportFlags, form: ResultFormat) -> RecordedIn:
+    """The directory with the recordings. Raises UsageError for a file."""
+    if flags.run.is_file():
+        hint = f"name the directory of the run: redline report DIR --format {form.name}"
+        raise UsageError(f"{flags.run} has no recordings to make {form.name} from", hint=hint)
+    return RecordedIn(RunStore(flags.run), lambda: read_run(flags.run), full_slugs=flags.slug == "full")
+
+
+def _write(form: ResultFormat, made: Made, flags: ReportFlags) -> None:
+    """Write what was made to the files of a directory, or to stdout."""
+    if flags.output is not None and isinstance(made, Mapping):
+        sys.stderr.write(f"{write_files(made, flags.output)}\n")
+        return
+    for content in only_document(form, made, flags.run):
+        (write_bytes if form.is_binary else write_document)(content)
 
 
 def _fully_named(path: Path, report: AnyReport) -> Report:
@@ -81,22 +101,6 @@ def _fully_named(path: Path, report: AnyReport) -> Report:
             hint="name the directory of the run, if it was kept: redline report DIR --format csv --slug full",
         )
     return report.with_full_slugs()
-
-
-def _write_recorded(flags: ReportFlags, form: str) -> None:
-    """Write what the recordings of a directory hold, in a format of them. Raises UsageError where there are none."""
-    if flags.run.is_file():
-        hint = f"name the directory of the run: redline report DIR --format {form}"
-        raise UsageError(f"{flags.run} has no recordings to make {form} from", hint=hint)
-    store = RunStore(flags.run)
-    if form in INTERVALS:
-        is_search = store.kind == "search"
-        rows = rows_of_search(store) if is_search else run_rows(read_run(flags.run))
-        write_intervals(rows, flags.run, form)
-    elif form == "hlog":
-        write_log(read_run(flags.run), flags.run, full=flags.slug == "full")
-    else:
-        write_recorded(read_run(flags.run), flags.run, form, flags.output, full=flags.slug == "full")
 
 
 def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:

@@ -1,0 +1,161 @@
+"""The table of formats in which results are written: by `redline report`, `--json`, a session's views, and from Python.
+
+It imports nothing heavy: `--help` and shell completion list the names, and what writes a format is loaded with it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from typing import Any
+
+
+class Needs(StrEnum):
+    """What a format is made of."""
+
+    REPORT = "report"
+    RECORDINGS = "recordings"
+
+
+@dataclass(frozen=True)
+class ResultFormat:
+    """A format that Redline writes.
+
+    `maker` names the function that makes it. Of a report it takes the report, of recordings a `RecordedIn`
+    (`running/formats.py`). It returns the document as bytes, or piece by piece; or, where `holds` says what a single
+    file holds, all files by their names. Without a folder only the files with the ending `alone` are written.
+    """
+
+    name: str
+    maker: str
+    what: str
+    readers: str
+    needs: Needs = Needs.REPORT
+    ending: str = ""
+    """The ending of a file that people save in this format, if it is this format's alone."""
+    view: str = ""
+    """The file of each session's directory that is in this format."""
+    holds: str = ""
+    alone: str = ""
+    has_slugs: bool = False
+    """Whether its names of cells can be the full slugs."""
+    is_binary: bool = False
+
+    def load(self) -> Any:
+        """Import what makes it."""
+        module, _, name = self.maker.partition(":")
+        return getattr(import_module(module), name)
+
+
+_RENDER, _RECORDED = "redline.report.render", "redline.running.recorded_files"
+_OF_REPORTS = (
+    ResultFormat(
+        "html",
+        f"{_RENDER}:as_html",
+        "the report",
+        "people",
+        ending=".html",
+        view="report.html",
+    ),
+    ResultFormat(
+        "csv",
+        f"{_RENDER}:as_csv",
+        "estimates, verdicts, findings",
+        "[spreadsheets](results.md)",
+        ending=".csv",
+        view="results.csv",
+        has_slugs=True,
+    ),
+    ResultFormat(
+        "json",
+        f"{_RENDER}:as_json",
+        "the report",
+        "[programs](results.md)",
+        ending=".json",
+        view="results.json",
+    ),
+    ResultFormat("md", f"{_RENDER}:as_markdown", "the report", "a comment on a pull request", ending=".md"),
+    ResultFormat(
+        "junit",
+        f"{_RENDER}:as_junit",
+        "a case for each comparison, objective and missing result",
+        "[CI servers](results.md#junit)",
+        ending=".xml",
+    ),
+    ResultFormat("bmf", f"{_RENDER}.benchmarks:bmf", "the estimates", "[Bencher](results.md#numbers-over-time)"),
+    ResultFormat(
+        "benchmark",
+        f"{_RENDER}.benchmarks:smaller_is_better",
+        "the estimates",
+        "[github-action-benchmark](results.md#numbers-over-time)",
+    ),
+    ResultFormat(
+        "annotations", f"{_RENDER}:as_annotations", "the cases of `junit` as notices and warnings", "GitHub Actions"
+    ),
+)
+_OF_RECORDINGS = (
+    ResultFormat(
+        "hgrm",
+        f"{_RECORDED}:hgrm",
+        "every distribution",
+        "[the tools of HdrHistogram](results.md#hdrhistogram)",
+        Needs.RECORDINGS,
+        holds="distribution",
+        alone=".response.hgrm",
+        has_slugs=True,
+    ),
+    ResultFormat(
+        "hlog",
+        f"{_RECORDED}:hlog",
+        "every distribution",
+        "[the tools of HdrHistogram](results.md#hdrhistogram)",
+        Needs.RECORDINGS,
+        ending=".hlog",
+        has_slugs=True,
+    ),
+    ResultFormat(
+        "intervals-csv",
+        f"{_RECORDED}:intervals_csv",
+        "a row for each interval of every trial",
+        "[data frames, plots of your own](exports.md#intervals)",
+        Needs.RECORDINGS,
+    ),
+    ResultFormat(
+        "intervals-ndjson",
+        f"{_RECORDED}:intervals_ndjson",
+        "a row for each interval of every trial",
+        "[databases](exports.md#intervals)",
+        Needs.RECORDINGS,
+        ending=".ndjson",
+    ),
+    ResultFormat(
+        "collapsed",
+        f"{_RECORDED}:collapsed_stacks",
+        "every profile",
+        "[flamegraph.pl, inferno](exports.md#profiles)",
+        Needs.RECORDINGS,
+        holds="profile",
+    ),
+    ResultFormat(
+        "speedscope",
+        f"{_RECORDED}:speedscope_files",
+        "every profile",
+        "[speedscope](exports.md#profiles)",
+        Needs.RECORDINGS,
+        holds="profile",
+    ),
+)
+_PICTURES = (
+    ResultFormat(
+        "svg", f"{_RENDER}.svg:svg_files", "the plots of the page", "[papers, wikis](exports.md#plots)", holds="plot"
+    ),
+    ResultFormat(
+        "png",
+        f"{_RECORDED}:png_files",
+        "the plots of the page",
+        "[slides](exports.md#plots)",
+        holds="plot",
+        is_binary=True,
+    ),
+)
+FORMATS: Mapping[str, ResultFormat] = {form.name: form for form in (*_OF_REPORTS, *_OF_RECORDINGS, *_PICTURES)}

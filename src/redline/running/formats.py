@@ -1,0 +1,112 @@
+"""Results in a format: of the table in `report/formats.py`, or of an installed package.
+
+A package brings a renderer by an entry point of the group `redline.renderers`: docs/guide/own-formats.md.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from redline.errors import RedlineError, StoreError, UsageError
+from redline.files import as_store_error, write_atomically
+from redline.model import Run
+from redline.model.limits import AnyReport
+from redline.plugins.entry_points import Extension, extension
+from redline.ports import Renderer
+from redline.report.format import count
+from redline.report.formats import FORMATS, Needs, ResultFormat
+from redline.storage.runs import RunStore
+
+GROUP = "redline.renderers"
+PAGE = "docs/guide/own-formats.md"
+Made: TypeAlias = bytes | Iterable[bytes] | Mapping[str, bytes]
+"""A document, its pieces, or several files by their names."""
+
+
+@dataclass(frozen=True)
+class RecordedIn:
+    """The directory of a session, and how its recordings are read. `full_slugs`: cells are named by all settings."""
+
+    store: RunStore
+    run: Callable[[], Run]
+    full_slugs: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The directory, as messages name it."""
+        return self.store.folder
+
+
+def made_of_report(form: ResultFormat, report: AnyReport, source: str) -> Made:
+    """A report in a format of the table; `source` is what messages call it. Raises StoreError where it has no plots."""
+    made: Made = form.load()(report)
+    if isinstance(made, Mapping) and not made:
+        raise StoreError(f"{source} has no valid result to draw", hint=f"see why: redline report {source}")
+    return made
+
+
+def made_of_recordings(form: ResultFormat, recorded: RecordedIn) -> Made:
+    """Recordings in a format of the table. Raises StoreError where they have nothing for it."""
+    made: Made = form.load()(recorded)
+    return made
+
+
+def renderer_of(name: str) -> Renderer:
+    """The renderer of a format that is made of a report; a built-in one first.
+
+    Raises UsageError for a format that nobody brings, or several. A renderer of a package raises RedlineError where it
+    fails, with the place in its code.
+    """
+    form = FORMATS.get(name)
+    if form is not None and form.needs is Needs.REPORT and not form.holds:
+        builtin: Renderer = form.load()
+        return builtin
+    found = extension(GROUP, name, "format", PAGE, FORMATS)
+    return lambda report: _rendered(found, report)
+
+
+def _rendered(renderer: Extension, report: AnyReport) -> bytes:
+    """What a renderer of a package makes of a report. Raises RedlineError."""
+    try:
+        content = renderer.point.load()(report)
+    except RedlineError:
+        raise
+    except Exception as error:
+        raise RedlineError(f"{renderer} failed: {renderer.reason(error)}", hint=renderer.hint) from error
+    if not isinstance(content, bytes):
+        message = f"{renderer} gave no text: it is {type(content).__name__}, not bytes"
+        raise RedlineError(message, hint=renderer.hint)
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        raise RedlineError(f"{renderer} gave no text: {error}", hint=renderer.hint) from None
+    return content
+
+
+def only_document(form: ResultFormat, made: Made, source: Path) -> Iterable[bytes]:
+    """The pieces of the only document that was made of a source. Raises UsageError where there are several files."""
+    if isinstance(made, bytes):
+        return (made,)
+    if not isinstance(made, Mapping):
+        return made
+    files = [content for name, content in made.items() if name.endswith(form.alone)]
+    if len(files) == 1:
+        return files
+    alone = " of response times" if form.alone else ""
+    other = next((each.name for each in FORMATS.values() if each.what == form.what and not each.holds), "")
+    whole = f"; or all to one log: --format {other}" if other else ""
+    raise UsageError(
+        f"{source} has {len(files)} {form.holds}s{alone}, and a {form.name} file holds a single {form.holds}",
+        hint=f"write them to files: redline report {source} --format {form.name} -o DIR{whole}",
+    )
+
+
+def write_files(files: Mapping[str, bytes], folder: Path) -> str:
+    """Write files into a folder, which is made. Returns what to say of it. Raises StoreError."""
+    with as_store_error(folder, begun=False):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            with as_store_error(folder / name, begun=False):
+                write_atomically(folder / name, content)
+    return f"{count(len(files), 'file')} in {folder}"
