@@ -89,16 +89,22 @@ def engine() -> Figures:
         yield name, "valgrind is not installed"
         return
     with running(build_oracle(), "null") as oracle:
-        few, many = (_instructions(valgrind, oracle.endpoint, count) for count in (FEW, MANY))
-    yield name, (many - few) / (MANY - FEW)
+        costs = [[_instructions(valgrind, oracle.endpoint, count) for count in (FEW, MANY)] for _ in range(ROUNDS)]
+    # The fewest: how many answers a worker finds when it wakes depends on what else runs.
+    yield name, min((many - few) / (MANY - FEW) for few, many in costs)
 
 
 def _instructions(valgrind: str, endpoint: Endpoint, count: int) -> int:
-    load = Load(name="counted", shape=Closed(users=1), duration_ns=60_000_000_000, count=count)
-    cell = Cell(variant=null_variant(), scenario=SIMPLE_GET, load=load, warmup_ns=0, timeout_ns=5_000_000_000)
+    cell = Cell(
+        variant=null_variant(),
+        scenario=SIMPLE_GET,
+        load=Load(name="counted", shape=Closed(users=16), duration_ns=60_000_000_000, count=count),
+        warmup_ns=0,
+        timeout_ns=5_000_000_000,
+    )
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        options = ("--tool=callgrind", "--callgrind-out-file=/dev/null", str(engine_binary()), "--backend", "epoll")
+        options = ("--tool=callgrind", "--callgrind-out-file=/dev/null", str(engine_binary()))
         EngineDriver(Path(valgrind), *options).drive(
             Drive(cell=cell, endpoint=endpoint, seed=1, cpus=(), workers=1, log=log)
         )
