@@ -334,12 +334,15 @@ fn replay(order: &[usize], gap_ms: u64, connections: u32) -> Value {
     json!({"open": {"arrivals": {"replayed": {"due_ns": offsets, "requests": order}}, "connections": connections}})
 }
 
+/// When each request came on each connection, and its path.
+type Arrivals = HashMap<usize, Vec<(Instant, String)>>;
+
 #[test]
 fn a_replay_sends_the_recorded_request_no_earlier_than_its_time() {
     let order = [2, 0, 1, 1, 2, 0, 0, 2, 1, 2];
     let gap = Duration::from_millis(20);
     for workers in [1, 2] {
-        let arrivals: Arc<Mutex<HashMap<usize, Vec<(Instant, String)>>>> = Arc::default();
+        let arrivals = Arc::<Mutex<Arrivals>>::default();
         let kept = Arc::clone(&arrivals);
         let server = Server::start(move |mut peer, connection| {
             while let Some(request) = peer.whole_request()? {
