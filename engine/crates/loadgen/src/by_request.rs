@@ -2,8 +2,9 @@
 
 use redline_traffic::{Outcome, RequestTally, StreamNews};
 
-use crate::client::{EndedRequest, StreamProgress};
+use crate::client::StreamProgress;
 use crate::job::Job;
+use crate::request::EndedRequest;
 
 /// The measurements of a worker by request, for a job of several requests.
 pub enum ByRequest {

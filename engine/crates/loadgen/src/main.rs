@@ -22,6 +22,7 @@ mod once;
 mod peers;
 mod processes;
 mod protocol;
+mod request;
 mod server_clocks;
 mod shards;
 mod sources;

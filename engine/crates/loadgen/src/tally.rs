@@ -10,9 +10,10 @@ use redline_traffic::{Histogram, JourneyTally, Outcome, Phase, RequestTally, Sli
 
 use crate::by_journey::{self, ByJourney, Mark};
 use crate::by_request::{ByRequest, Entry, StreamEntry};
-use crate::client::{EndedRequest, StreamProgress};
+use crate::client::StreamProgress;
 use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
+use crate::request::EndedRequest;
 use crate::sys::time::thread_cpu_ns;
 use crate::ticks::{TICK_NS, Ticks};
 

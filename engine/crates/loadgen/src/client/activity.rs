@@ -1,12 +1,12 @@
 //! What happened to the requests and connections of a worker, as its client records it.
 
+use std::{fmt, io};
+
 use redline_traffic::{Outcome, StreamNews};
 use redline_wire::{Answer, Record};
 
-use crate::demand::DueRequest;
 use crate::first_failures::FirstFailures;
-
-use super::OpenError;
+use crate::request::{DueRequest, EndedRequest};
 
 /// What happened on the connections, for the worker to count.
 #[derive(Default)]
@@ -38,43 +38,6 @@ pub enum ClientEvent {
     NotOpened(OpenFailure),
 }
 
-/// A request that has ended.
-pub struct EndedRequest {
-    pub due: DueRequest,
-    /// The index of the request in the job.
-    pub request: u32,
-    /// When it was last written, if it was.
-    pub written_ns: Option<u64>,
-    /// When the first byte of its answer came, when the answer was complete.
-    pub first_ns: Option<u64>,
-    pub outcome: Outcome,
-    /// The status of its answer, when the answer was complete.
-    pub status: Option<u16>,
-    /// The gRPC status, if this is a gRPC answer.
-    pub grpc_status: Option<u32>,
-    /// Bytes of the body of its answer, when the answer was complete.
-    pub body_bytes: u64,
-    /// Whether it is a right answer with `errors` that are looked for.
-    pub has_errors: bool,
-}
-
-impl EndedRequest {
-    /// A request without a complete answer.
-    pub fn unanswered(due: DueRequest, request: u32, written_ns: Option<u64>, outcome: Outcome) -> Self {
-        Self {
-            due,
-            request,
-            written_ns,
-            first_ns: None,
-            outcome,
-            status: None,
-            grpc_status: None,
-            body_bytes: 0,
-            has_errors: false,
-        }
-    }
-}
-
 /// The server's clock in an answer. Offsets are in nanoseconds.
 #[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub struct ClockReading {
@@ -98,6 +61,51 @@ pub struct OpenFailure {
     pub why: OpenError,
     /// Whether no other connection is open either.
     pub none_open: bool,
+}
+
+/// Why a connection could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    Connect(io::Error),
+    /// The proxy was reached, and there is no tunnel through it.
+    Proxy(String),
+    /// The TCP connection was open, and the handshake failed.
+    Tls(String),
+}
+
+impl OpenError {
+    /// The outcome of requests that fail for this reason.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Connect(_) | Self::Proxy(_) => Outcome::Connect,
+            Self::Tls(_) => Outcome::Tls,
+        }
+    }
+
+    /// Whether this machine had no port, descriptor or memory for the connection.
+    pub fn is_exhaustion(&self) -> bool {
+        let exhausted = [
+            libc::EADDRNOTAVAIL,
+            libc::EMFILE,
+            libc::ENFILE,
+            libc::ENOBUFS,
+            libc::ENOMEM,
+            // epoll: /proc/sys/fs/epoll/max_user_watches.
+            libc::ENOSPC,
+        ];
+        let code = if let Self::Connect(error) = self { error.raw_os_error() } else { None };
+        code.is_some_and(|code| exhausted.contains(&code))
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) => error.fmt(f),
+            Self::Proxy(why) => why.fmt(f),
+            Self::Tls(why) => write!(f, "the TLS handshake failed: {why}"),
+        }
+    }
 }
 
 /// A TLS handshake that succeeded.

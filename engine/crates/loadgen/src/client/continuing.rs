@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Activity, Client};
-use crate::demand::NEVER;
 use crate::ids::{PendingId, TapeId};
-use crate::io::Io;
+use crate::request::NEVER;
 
 /// The longest that is kept of answers before the body is sent; of longer ones the body waits for its time.
 const MOST_SEEN: usize = 64 * 1024;
@@ -104,23 +102,6 @@ impl Waits {
     /// The first wait is over.
     pub fn remove_first(&mut self) {
         self.timers.pop();
-    }
-}
-
-impl<I: Io> Client<I> {
-    /// Send the bodies that have waited long enough for an answer 100, and forget the waits that are over.
-    pub(super) fn end_waits(&mut self, now_ns: u64, activity: &mut Activity) {
-        while let Some((number, pending, until_ns)) = self.requests.waits().first() {
-            let connection = self.requests.connection_of(pending);
-            let is_held = self.pool.connection(connection).held() == Some(number);
-            if is_held && until_ns > now_ns {
-                break;
-            }
-            self.requests.waits_mut().remove_first();
-            if is_held && self.pool.connection_mut(connection).release() {
-                self.write(connection, now_ns, activity);
-            }
-        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! The bytes of an incomplete answer that are shown if it fails.
 
-use super::connection::Connection;
-
 /// How many bytes a failure shows, and how many of them precede the position where the answer is wrong.
 const SHOWN: usize = 128;
 const BEFORE: u64 = 96;
@@ -61,17 +59,17 @@ fn place(at: u64, from: u64) -> usize {
     usize::try_from(at.saturating_sub(from)).unwrap_or(usize::MAX - SHOWN)
 }
 
-/// The reason: the peer ended the connection too early.
-pub fn ended_early(carrier: &Connection) -> String {
-    match carrier.glimpsed() {
+/// The reason: the peer ended the connection too early, after these bytes of an answer.
+pub fn ended_early(glimpsed: u64) -> String {
+    match glimpsed {
         0 => "the connection ended before the answer".to_owned(),
         bytes => format!("the connection ended after {bytes} bytes of the answer"),
     }
 }
 
-/// The reason: an answer is not complete at this time.
-pub fn unanswered(carrier: &Connection, time: &str) -> String {
-    match carrier.glimpsed() {
+/// The reason: of an answer only these bytes have come at this time.
+pub fn unanswered(glimpsed: u64, time: &str) -> String {
+    match glimpsed {
         0 => format!("no answer {time}"),
         bytes => format!("no whole answer {time}, but {bytes} bytes of it"),
     }

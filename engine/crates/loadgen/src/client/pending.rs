@@ -3,8 +3,8 @@
 //! An array with two linked lists: by age, where the oldest is in front because all have the same timeout; and by connection,
 //! in the order in which they were put on it. Every operation is O(1), and memory is reused.
 
-use crate::demand::DueRequest;
 use crate::ids::{ConnectionId, PendingId};
+use crate::request::DueRequest;
 
 const NONE: PendingId = PendingId(u32::MAX);
 
@@ -182,8 +182,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{PendingQueue, PendingRequests};
-    use crate::demand::DueRequest;
     use crate::ids::{ConnectionId, PendingId};
+    use crate::request::DueRequest;
 
     proptest! {
         /// The order by age and by connection, compared with lists that are searched.

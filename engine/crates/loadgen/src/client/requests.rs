@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use redline_traffic::{Outcome, StreamNews};
 use redline_wire::{Answer, ReadOptions, StreamSoFar, Verdict};
 
-use super::activity::{Activity, ClientEvent, ClockReading, EndedRequest, StreamProgress};
+use super::activity::{Activity, ClientEvent, ClockReading, StreamProgress};
 use super::connection::Connection;
 use super::continuing::Waits;
 use super::pending::{PendingRequest, PendingRequests};
 use super::scenario::{Scenario, Unwritable};
 use super::streams::{StreamEnd, Streams};
-use crate::demand::DueRequest;
 use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, PendingId};
+use crate::request::{DueRequest, EndedRequest};
 use crate::sys::time::unix_ns;
 
 /// How often a request may be written without an answer before it fails, not counting requests that the server announced not to

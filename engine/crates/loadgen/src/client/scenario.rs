@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use redline_pacing::uniform_between;
-use redline_wire::{Answer, Fields, ReadOptions, Unfit, Values, Verdict};
+use redline_wire::{Answer, Fields, ReadOptions, Unfit, Verdict};
 
 use super::connection::Connection;
 use super::continuing::{HeldBody, Waits};
+use super::draws::Draws;
 use super::outbox::Tape;
 use super::visitors::{VisitorValues, Visitors};
-use crate::demand::DueRequest;
 use crate::ids::{GlobalWorkerId, PendingId, TapeId};
 use crate::job::{Job, Stream};
-
-/// Separates the draws for placeholders from other draws with the same seed.
-const SALT: u64 = 0x7069_636b_0000_0000;
+use crate::request::DueRequest;
 
 pub struct Scenario {
     job: Arc<Job>,
@@ -73,15 +70,11 @@ impl Scenario {
             }
         });
         let scripts = scripts.collect();
-        let first = u64::from(worker.0);
-        let step = u64::from(job.shard.all_workers);
-        let lowest = job.records.is_some();
-        let draws = Draws { seed: job.seed, seq: first, next: first, step, drawn: 0, lowest };
         Self {
             job: Arc::clone(job),
             tapes,
             scripts,
-            draws,
+            draws: Draws::new(job, worker),
             visitors: Visitors::of(job, worker),
             fields: Fields::new(),
             waits: Waits::default(),
@@ -299,49 +292,4 @@ fn open(
         *place = field;
     }
     http2.open(&few[..count], body, options, token)
-}
-
-/// The values of placeholders, which depend only on the seed and the number of a request.
-pub struct Draws {
-    seed: u64,
-    /// The numbers of the present request and the next, among all requests of the job.
-    seq: u64,
-    next: u64,
-    step: u64,
-    /// How many values were drawn for the present request.
-    drawn: u64,
-    /// Whether all values are the lowest, as in a check.
-    lowest: bool,
-}
-
-impl Draws {
-    /// The number of the next request.
-    fn number(&mut self) -> u64 {
-        let number = self.next;
-        self.next += self.step;
-        number
-    }
-
-    fn begin(&mut self, seq: u64) {
-        self.seq = seq;
-        self.drawn = 0;
-    }
-}
-
-impl Values for Draws {
-    fn seq(&mut self) -> u64 {
-        self.seq
-    }
-
-    fn between(&mut self, a: i64, b: i64) -> i64 {
-        if self.lowest {
-            return a;
-        }
-        self.drawn += 1;
-        uniform_between(self.seed, self.seq, SALT + self.drawn, a, b)
-    }
-
-    fn pick(&mut self, n: usize) -> usize {
-        self.between(0, n as i64 - 1) as usize
-    }
 }

@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 use redline_traffic::StreamNews;
 use redline_wire::StreamSoFar;
 
-use crate::demand::NEVER;
 use crate::ids::PendingId;
 use crate::job::Stream;
+use crate::request::NEVER;
 
 /// A stream that has begun.
 #[derive(Clone, Copy)]

@@ -7,10 +7,10 @@ use redline_traffic::Outcome;
 use redline_visitor::{Dropped, Jar, Site};
 use redline_wire::{Answer, GivenValue, Values, values_in};
 
-use super::scenario::Draws;
-use crate::demand::{DueRequest, StepKind};
+use super::draws::Draws;
 use crate::ids::GlobalWorkerId;
 use crate::job::{Job, Journey, RowUse};
+use crate::request::{DueRequest, StepKind};
 use crate::sys::time::{now_ns, unix_ns};
 
 /// How many dropped cookies of a user are remembered, to be named.

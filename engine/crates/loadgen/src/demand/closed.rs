@@ -5,7 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use redline_pacing::{Change, Crowd, Move, Pace, Think};
 
-use super::{DueEvent, DueRequest, NEVER};
+use super::DueEvent;
+use crate::request::{DueRequest, NEVER};
 
 /// The users of one worker.
 #[derive(Clone)]

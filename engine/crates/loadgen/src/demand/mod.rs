@@ -14,50 +14,7 @@ use walking::{Begins, Journeys};
 pub use walks::{AfterStep, NOBODY, WalkRules, Walks};
 
 use crate::by_journey::Mark;
-use crate::client::EndedRequest;
-
-/// Later than any time.
-pub const NEVER: u64 = u64::MAX;
-
-/// A request that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DueRequest {
-    /// When it was due, in nanoseconds of the monotonic clock.
-    pub due_ns: u64,
-    /// In a closed load and in journeys, the number of its user among the users of this worker; in a replay, its number among
-    /// all requests.
-    pub user: u32,
-    /// How often it was written without an answer, not counting what its server announced not to process.
-    pub tries: u8,
-    /// How a step of a journey came to be due.
-    pub kind: StepKind,
-    /// The number of the step of a journey.
-    pub step: u16,
-    /// Its number among all requests of the job, set when it is first written.
-    pub seq: u64,
-    /// When it was last written, if it was.
-    pub written_ns: Option<u64>,
-}
-
-/// How a step came to be due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StepKind {
-    /// It follows another step, or is of no journey.
-    #[default]
-    Next,
-    /// It begins a journey.
-    First,
-    /// It begins `once`, which is taken again.
-    Again,
-    /// It is sent again, after `once` was.
-    Repeated,
-}
-
-impl DueRequest {
-    pub fn new(due_ns: u64, user: u32) -> Self {
-        Self { due_ns, user, tries: 0, kind: StepKind::Next, step: 0, seq: 0, written_ns: None }
-    }
-}
+use crate::request::{DueRequest, EndedRequest, NEVER};
 
 /// The next event of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

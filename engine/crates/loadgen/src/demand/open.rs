@@ -5,7 +5,7 @@
 
 use redline_pacing::Schedule;
 
-use super::{DueRequest, NEVER};
+use crate::request::{DueRequest, NEVER};
 
 pub struct Open {
     ahead: Cursor,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use redline_pacing::{Arrivals, Crowd, Pace, Profile, Schedule, Stage, Think};
 
-use super::{Demand, DueEvent, DueRequest, NEVER, Users};
+use super::{Demand, DueEvent, Users};
+use crate::request::{DueRequest, NEVER};
 
 fn schedule(rate_per_s: f64, arrivals: &Arrivals, seed: u64) -> Schedule {
     Schedule::new(&Profile::constant(rate_per_s), arrivals, seed, 0, 1).unwrap()

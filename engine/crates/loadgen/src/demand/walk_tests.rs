@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use redline_pacing::{Arrivals, Crowd, Profile, Schedule, Think};
 use redline_traffic::{JourneyEnd, Outcome};
 
-use super::{AfterStep, Demand, DueEvent, DueRequest, NEVER, StepKind, Users, WalkRules, Walks};
-use crate::client::EndedRequest;
+use super::{AfterStep, Demand, DueEvent, Users, WalkRules, Walks};
 use crate::job::{Journey, Step};
+use crate::request::{DueRequest, EndedRequest, NEVER, StepKind};
 
 /// A journey of so many steps without conditions, which think for this long before each but the first.
 fn journey(once: u16, steps: u16, think_ns: u64) -> Journey {

@@ -1,10 +1,10 @@
 //! A load of journeys: when they begin as in any load, and their steps in between.
 
+use super::DueEvent;
 use super::closed::Closed;
 use super::open::Open;
 use super::walks::{AfterStep, Walks};
-use super::{DueEvent, DueRequest, NEVER};
-use crate::client::EndedRequest;
+use crate::request::{DueRequest, EndedRequest, NEVER};
 
 /// What decides when journeys begin.
 // A byte tells which it is, as for all that is due.

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use redline_traffic::{JourneyEnd, Outcome};
 
-use super::{DueRequest, NEVER, StepKind};
 use crate::by_journey::Mark;
-use crate::client::EndedRequest;
 use crate::job::{Journey, RowUse};
+use crate::request::{DueRequest, EndedRequest, NEVER, StepKind};
 
 /// The user of a journey of an open load that has none.
 pub const NOBODY: u32 = u32::MAX;

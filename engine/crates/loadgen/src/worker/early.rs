@@ -5,7 +5,7 @@
 //! its sockets until then. It may do so for a small share of the time. Time in which something else has its core while it polls
 //! counts as polled, so where the core is not free, it polls less.
 
-use crate::demand::NEVER;
+use crate::request::NEVER;
 
 /// All workers of a load poll for one part in so many of the time of one core.
 const PARTS: u64 = 10;

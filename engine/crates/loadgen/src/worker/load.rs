@@ -6,10 +6,11 @@ use redline_pacing::{Weights, random_bits};
 use redline_traffic::{JourneyEnd, JourneyTally, Outcome, RequestTally};
 
 use crate::by_journey::{Entry, Mark};
-use crate::client::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure};
-use crate::demand::{AfterStep, Demand, DueEvent, DueRequest, NOBODY, StepKind, Walks};
+use crate::client::{Activity, ClientEvent, ClockReading, OpenFailure};
+use crate::demand::{AfterStep, Demand, DueEvent, NOBODY, Walks};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::job::{Job, Journey};
+use crate::request::{DueRequest, EndedRequest, StepKind};
 use crate::tally::{Tally, Window};
 
 /// Separates the draws of requests that were never written from other draws with the same seed.

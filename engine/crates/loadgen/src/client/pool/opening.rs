@@ -1,13 +1,12 @@
 //! Opening connections: the socket, and the TLS and HTTP/2 handshakes before the first request.
 
-use std::fmt;
 use std::io::{self, ErrorKind};
 
-use redline_traffic::{Outcome, TlsInfo};
+use redline_traffic::TlsInfo;
 
 use super::Pool;
 use super::states::ConnectionState;
-use crate::client::activity::{Activity, ClientEvent, Handshake};
+use crate::client::activity::{Activity, ClientEvent, Handshake, OpenError};
 use crate::client::connection::Layers;
 use crate::client::tunnel::Reply;
 use crate::ids::ConnectionId;
@@ -36,51 +35,6 @@ impl ConnectResult {
         self.open += other.open;
         self.error = other.error.or(self.error.take());
         self.tls = self.tls.take().or(other.tls);
-    }
-}
-
-/// Why a connection could not be opened.
-#[derive(Debug)]
-pub enum OpenError {
-    Connect(io::Error),
-    /// The proxy was reached, and there is no tunnel through it.
-    Proxy(String),
-    /// The TCP connection was open, and the handshake failed.
-    Tls(String),
-}
-
-impl OpenError {
-    /// The outcome of requests that fail for this reason.
-    pub fn outcome(&self) -> Outcome {
-        match self {
-            Self::Connect(_) | Self::Proxy(_) => Outcome::Connect,
-            Self::Tls(_) => Outcome::Tls,
-        }
-    }
-
-    /// Whether this machine had no port, descriptor or memory for the connection.
-    pub fn is_exhaustion(&self) -> bool {
-        let exhausted = [
-            libc::EADDRNOTAVAIL,
-            libc::EMFILE,
-            libc::ENFILE,
-            libc::ENOBUFS,
-            libc::ENOMEM,
-            // epoll: /proc/sys/fs/epoll/max_user_watches.
-            libc::ENOSPC,
-        ];
-        let code = if let Self::Connect(error) = self { error.raw_os_error() } else { None };
-        code.is_some_and(|code| exhausted.contains(&code))
-    }
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connect(error) => error.fmt(f),
-            Self::Proxy(why) => why.fmt(f),
-            Self::Tls(why) => write!(f, "the TLS handshake failed: {why}"),
-        }
     }
 }
 

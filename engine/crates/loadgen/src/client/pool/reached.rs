@@ -5,7 +5,6 @@
 use redline_traffic::Reach;
 
 use super::Pool;
-use crate::client::Client;
 use crate::client::connection::Connection;
 use crate::io::Io;
 
@@ -34,12 +33,5 @@ impl<I: Io> Pool<I> {
     /// How far the connections ever came.
     pub fn reach(&self) -> Reach {
         self.reached.iter().zip(&self.connections).map(|(past, now)| past.and(now)).fold(Reach::default(), Reach::and)
-    }
-}
-
-impl<I: Io> Client<I> {
-    /// How far the connections ever came.
-    pub fn reach(&self) -> Reach {
-        self.pool.reach()
     }
 }
