@@ -21,6 +21,7 @@ from redline.report.render.svg.forest_picture import draw_forest
 from redline.report.scales import Scale, scale_from_zero, time_scale
 from redline.report.sections.forest import forest
 from redline.report.sections.plots import payload
+from redline.running import recorded_files
 from redline.running.views import search_report
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
@@ -221,6 +222,14 @@ def test_png_is_made_of_every_plot_or_refused_with_a_reason(tmp_path: Path, monk
     assert isinstance(refused, UsageError)
     assert "no font" in refused.message
     assert not (tmp_path / "none").exists()
+
+
+def test_the_png_of_a_single_plot_goes_to_stdout_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(tmp_path / "run", simulated_run({"rust.hyper": GOOD}, trials=2))
+    picture = b"\x89PNG\r\n\x1a\n\xff"
+    monkeypatch.setattr(recorded_files, "svg_files", lambda _: {"a.svg": b"<svg/>"})
+    monkeypatch.setattr(recorded_files, "png_maker", lambda: lambda _: picture)
+    assert redline(tmp_path / "run", "--format", "png").stdout_bytes == picture
 
 
 def test_a_long_name_of_a_plot_fits_a_file_system() -> None:
