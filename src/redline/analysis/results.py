@@ -1,7 +1,7 @@
 """Judge a run's recordings by cell: which trials are usable, and what is doubtful."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -9,7 +9,7 @@ from math import inf
 from redline.analysis.bounds import Times, bound_by, bound_of_gap, load_bounds
 from redline.analysis.impossible import IMPOSSIBLE, holds_what_cannot_be
 from redline.analysis.memory import memory_report
-from redline.analysis.timelines import Detail, detail_for, trial_timeline
+from redline.analysis.timelines import Detail, trial_timeline
 from redline.analysis.watched import watched_series
 from redline.findings import (
     Touch,
@@ -29,6 +29,7 @@ from redline.findings import (
 from redline.findings.machine import engine_share, server_share
 from redline.findings.two_modes import gaps_of
 from redline.model import (
+    RESPONSE_TIMES,
     Bound,
     Cell,
     Estimate,
@@ -99,6 +100,7 @@ class CellResult:
     watched: tuple[WatchedSeries, ...] = ()
     timelines: tuple[TrialTimeline, ...] = ()
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
+    _estimates: dict[Metric, Estimate] = field(default_factory=dict, compare=False, repr=False)
     _merged: dict[tuple[int, ...], Merged] = field(default_factory=dict, compare=False, repr=False)
     _bounds: dict[Metric, Bound | None] = field(default_factory=dict, compare=False, repr=False)
     _reaches: dict[Metric, tuple[float, float] | None] = field(default_factory=dict, compare=False, repr=False)
@@ -224,14 +226,23 @@ class CellResult:
         return self._samples[metric]
 
     def estimate(self, metric: Metric) -> Estimate:
-        """The estimate over these trials."""
-        return estimate(self.sample(metric), metric)
+        """The estimate over these trials; computed once."""
+        if metric not in self._estimates:
+            self._estimates[metric] = estimate(self.sample(metric), metric)
+        return self._estimates[metric]
 
     def level(self, metric: Metric) -> Estimate | None:
         """The estimate; None unless it is known, with enough requests for a percentile."""
         trials = self.having(metric)
         requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
         return self.estimate(metric) if trials and not too_few_for(metric, requests) else None
+
+    def compute_ahead(self) -> None:
+        """Compute what comparisons read of decoded histograms, while they are decoded."""
+        self.reach(self.cell.load.primary_metric)
+        for metric in RESPONSE_TIMES:
+            if self.having(metric):
+                _ = self.sample(metric).by_trial
 
     def release(self) -> None:
         """Free its decoded histograms, which are large; values computed from them stay."""
@@ -249,31 +260,23 @@ def too_few_for(metric: Metric, requests: int) -> str:
 
 def judge_run(run: Run) -> dict[str, CellResult]:
     """Every cell of the plan by its id, in the plan's order, including cells without recordings."""
-    results = dict(cell_results(run))
-    return {cell_id: results[cell_id] for cell_id in run.manifest.plan.cells}
-
-
-def cell_results(run: Run, *, timed: bool = False) -> Iterator[tuple[str, CellResult]]:
-    """Every cell of the plan with its id, ceilings first, including cells without recordings; if `timed`, timelines.
-
-    Only one cell's recordings are in memory at a time, since a large run does not fit. A cell's decoded histograms are
-    freed when the next cell is requested, so take its estimates before.
-    """
-    plan = run.manifest.plan
-    planned = Counter(step.cell_id for step in run.wanted if isinstance(step, PlannedTrial))
-    places = run.by_cell()
+    plan, planned, places = run.manifest.plan, planned_trials(run), run.by_cell()
     ceilings: dict[tuple[str, str], float] = {}
-    detail = detail_for(len(run.recordings), len(plan.cells)) if timed else Detail()
+    results = {}
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
-        trials = [_trial_of(run.recordings[place]) for place in places[cell_id]]
         key = cell.scenario.name, cell.load.name
-        result = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key), detail)
-        rate = _rate_per_s(result)
-        if cell.role == "ceiling" and rate:
+        recordings = (run.recordings[place] for place in places[cell_id])
+        results[cell_id] = result = judged_cell(cell, recordings, planned[cell_id], ceilings.get(key), Detail())
+        if cell.role == "ceiling" and (rate := rate_per_s(result)):
             ceilings[key] = rate
-        result.reach(cell.load.primary_metric)  # while its histograms are decoded
-        yield cell_id, result
+        result.compute_ahead()
         result.release()
+    return {cell_id: results[cell_id] for cell_id in plan.cells}
+
+
+def planned_trials(run: Run) -> Counter[str]:
+    """How many trials of each cell are wanted, by its id."""
+    return Counter(step.cell_id for step in run.wanted if isinstance(step, PlannedTrial))
 
 
 def subjects_by_name(results: Mapping[str, CellResult]) -> dict[tuple[str, str, str], CellResult]:
@@ -314,10 +317,14 @@ class GrowingRun:
         return results
 
 
-def _judge_cell(
-    cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None, detail: Detail
+def judged_cell(
+    cell: Cell, recordings: Iterable[Recording], planned: int, ceiling_per_s: float | None, detail: Detail
 ) -> CellResult:
-    judged = [_judge_trial(cell, trial) for trial in trials]
+    """A cell by the recordings of its trials, whose histograms stay decoded until it is released.
+
+    `ceiling_per_s` is the rate of the ceiling in its scenario and load, if one was measured.
+    """
+    judged = [_judge_trial(cell, _trial_of(recording)) for recording in recordings]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     result = CellResult(
@@ -452,7 +459,7 @@ def _moments(trial: Trial, *, timed: bool) -> Iterator[Moment]:
             )
 
 
-def _rate_per_s(cell: CellResult) -> float | None:
+def rate_per_s(cell: CellResult) -> float | None:
     """Right answers per second over its used trials."""
     traffics = [trial.traffic for trial in cell.used if trial.traffic]
     seconds = sum(traffic.seconds for traffic in traffics)
