@@ -51,7 +51,7 @@ from redline.model import (
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.gaps import Gap
-from redline.stats.samples import Merged
+from redline.stats.samples import Floats, Merged
 from redline.stats.trials import MeasuredTraffic
 
 
@@ -243,6 +243,41 @@ class CellResult:
         for metric in RESPONSE_TIMES:
             if self.having(metric):
                 _ = self.sample(metric).by_trial
+
+    @property
+    def known_bounds(self) -> dict[Metric, Bound | None]:
+        """The bounds that were computed so far."""
+        return dict(self._bounds)
+
+    @property
+    def known_reaches(self) -> dict[Metric, tuple[float, float] | None]:
+        """The reaches that were computed so far."""
+        return dict(self._reaches)
+
+    @property
+    def known_by_trial(self) -> dict[Metric, tuple[float, ...]]:
+        """The response times of every trial by itself, in the metrics that were computed so far."""
+        return {
+            metric: tuple(sample.by_trial.tolist())
+            for metric, sample in self._samples.items()
+            if "by_trial" in vars(sample)
+        }
+
+    def know(
+        self,
+        gaps: Mapping[Metric, Gap],
+        bounds: Mapping[Metric, Bound | None],
+        reaches: Mapping[Metric, tuple[float, float] | None],
+        estimates: Mapping[Metric, Estimate],
+        by_trial: Mapping[Metric, Floats],
+    ) -> None:
+        """Take over what was computed before from the same trials, which is then not computed again."""
+        self.__dict__["gaps"] = gaps
+        self._bounds.update(bounds)
+        self._reaches.update(reaches)
+        self._estimates.update(estimates)
+        for metric, values in by_trial.items():
+            self.sample(metric).by_trial = values
 
     def release(self) -> None:
         """Free its decoded histograms, which are large; values computed from them stay."""

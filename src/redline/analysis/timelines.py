@@ -83,6 +83,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     own = facts if not recording.hosts else None
     return TrialTimeline(
         position=recording.position,
+        intervals=len(intervals),
         measured_from_s=traffic.measure_start_ns / 1e9,
         ends_s=float(edges[-1]) / 1e9,
         load=_load(merged, edges),

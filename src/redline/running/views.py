@@ -5,6 +5,7 @@ from redline.analysis.limit_report import limit_report
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.render import RENDERERS
+from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
 
 VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
@@ -13,7 +14,7 @@ VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 
 def run_report(store: RunStore) -> Report:
     """Judge a stored run, comparison or load. Raises StoreError."""
-    return build_report(store.run(), str(store.folder))
+    return build_report(store.run(), str(store.folder), judging_of(store))
 
 
 def search_report(store: RunStore) -> LimitReport:
@@ -32,7 +33,7 @@ def report_of(store: RunStore) -> AnyReport:
 
 def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
     """Judge a stored run, and write its views. Its advice names the directory if `is_kept`. Raises StoreError."""
-    report = build_report(store.run(), str(store.folder) if is_kept else None)
+    report = build_report(store.run(), str(store.folder) if is_kept else None, judging_of(store))
     write_views(store, report)
     return report
 

@@ -30,6 +30,7 @@ _TWENTY_DIGITS, _DIGITS = b"0" * 20, bytes(ord("0") if chr(byte).isdecimal() els
 
 Patterns by themselves, since `re` looks for the beginning of one faster than for those of several.
 """
+_AGAIN_BY_RESUME = "move it away, and --resume makes it again"
 _LARGEST = 1 << 63
 """Nanoseconds up to the year 2262, and more than any counter reaches."""
 
@@ -70,18 +71,33 @@ def _larger(value: object, place: str) -> str:
 def read_stored(
     file: Path,
     kind: type[T],
-    without_it: str = "move it away, and --resume makes it again",
+    without_it: str = _AGAIN_BY_RESUME,
     todays: Callable[[Raw], Raw] | None = None,
 ) -> T:
     """Read a file of a run directory. Raises StoreError, naming the file, if it cannot be read.
 
     `without_it` is a hint for a damaged file. `todays` makes today's form of what an earlier version stored.
     """
+    return stored_in(content_of(file), file, kind, without_it, todays)
+
+
+def content_of(file: Path) -> bytes:
+    """The bytes of a file of a run directory. Raises StoreError, naming the file, if it cannot be read."""
     try:
-        content = read_regular(file, MOST_BYTES)
+        return read_regular(file, MOST_BYTES)
     except OSError as error:
         hint = "see whether it is there, who may read it, and the disk"
         raise StoreError(f"{file} cannot be read: {error.strerror}", hint=hint) from error
+
+
+def stored_in(
+    content: bytes,
+    file: Path,
+    kind: type[T],
+    without_it: str = _AGAIN_BY_RESUME,
+    todays: Callable[[Raw], Raw] | None = None,
+) -> T:
+    """What these bytes of a file hold, as `read_stored` reads it."""
     if large := too_large(content):
         raise StoreError(f"{file}: {large}", hint=f"it is damaged: {without_it}")
     try:
@@ -101,10 +117,13 @@ def read_stored(
     raise StoreError(f"{file}: {where}: {what}", hint=f"it is damaged or of a later version; if damaged, {without_it}")
 
 
-def trial_of(file: Path, planned: PlannedTrial) -> Recording:
-    """The recording of a planned trial; with a failure in place of all that it holds where that cannot be used."""
+def trial_of(file: Path, planned: PlannedTrial, content: bytes | None = None) -> Recording:
+    """The recording of a planned trial; with a failure in place of all that it holds where that cannot be used.
+
+    `content` are the bytes of the file, if they are at hand.
+    """
     try:
-        recording = read_stored(file, Recording)
+        recording = stored_in(content_of(file) if content is None else content, file, Recording)
     except StoreError as error:
         return _lost_trial(planned, error.message, error.hint)
     if (recording.position, recording.cell_id) != (planned.position, planned.cell_id):
