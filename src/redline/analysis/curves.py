@@ -19,7 +19,7 @@ from redline.model import (
 )
 from redline.stats import Quantiles, enough_beyond, estimate
 from redline.stats.duets import StartRatio, over_starts
-from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, share_differences, times_between
+from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
 from redline.stats.samples import Merged
 
 _COARSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -103,31 +103,35 @@ def shares_compared(
             continue
         ids = comparison.cell_id, comparison.baseline_id
         ours, theirs = _in_rounds(results, *ids) if alone else _in_starts(duets, *ids)
+        Histogram.decode_all((*ours, *theirs))
         whole = [(our, their) for our, their in zip(ours, theirs, strict=True) if our.count and their.count]
         times = times_between([part for pair in whole for part in pair], _TIMES)
-        if not times:
-            continue
-        shares = share_differences([our for our, _ in whole], [their for _, their in whole], times)
-        lows, highs = shares.interval or ([None] * len(times),) * 2
-        columns = (times, shares.ours, shares.theirs, shares.differences, lows, highs)
-        yield SharesCompared(
-            cell_id=ids[0],
-            baseline_id=ids[1],
-            n=len(whole),
-            in_duets=not alone,
-            method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
-            unsettled="" if alone else duets[ids].unsettled,
-            points=tuple(
-                AnsweredBy(
-                    ns=ns,
-                    cell=_rounded(our),
-                    baseline=_rounded(their),
-                    difference=_rounded(difference),
-                    low=None if low is None else _rounded(low),
-                    high=None if high is None else _rounded(high),
-                )
-                for ns, our, their, difference, low, high in zip(*columns, strict=True)
-            ),
+        if times:
+            shares = share_differences([our for our, _ in whole], [their for _, their in whole], times)
+            yield SharesCompared(
+                cell_id=ids[0],
+                baseline_id=ids[1],
+                n=len(whole),
+                in_duets=not alone,
+                method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
+                unsettled="" if alone else duets[ids].unsettled,
+                points=tuple(_points(times, shares)),
+            )
+        if alone:  # a baseline's stay decoded, for the next of its comparisons
+            results[ids[0]].release()
+
+
+def _points(times: Sequence[int], shares: ShareDifferences) -> Iterator[AnsweredBy]:
+    lows, highs = shares.interval or ([None] * len(times),) * 2
+    columns = (times, shares.ours, shares.theirs, shares.differences, lows, highs)
+    for ns, our, their, difference, low, high in zip(*columns, strict=True):
+        yield AnsweredBy(
+            ns=ns,
+            cell=_rounded(our),
+            baseline=_rounded(their),
+            difference=_rounded(difference),
+            low=None if low is None else _rounded(low),
+            high=None if high is None else _rounded(high),
         )
 
 

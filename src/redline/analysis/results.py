@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
+import numpy as np
+from pydantic import ConfigDict
+
 from redline.analysis.bounds import Times, bound_by, bound_of_gap, load_bounds
 from redline.analysis.impossible import IMPOSSIBLE, holds_what_cannot_be
 from redline.analysis.memory import memory_report
@@ -51,7 +54,7 @@ from redline.model import (
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.gaps import Gap
-from redline.stats.samples import Floats, Merged
+from redline.stats.samples import Merged, Quantiles
 from redline.stats.trials import MeasuredTraffic
 
 
@@ -228,7 +231,10 @@ class CellResult:
     def estimate(self, metric: Metric) -> Estimate:
         """The estimate over these trials; computed once."""
         if metric not in self._estimates:
-            self._estimates[metric] = estimate(self.sample(metric), metric)
+            sample = self.sample(metric)
+            if isinstance(sample, Quantiles) and sample.q in sample.merged.samples:
+                Quantiles.several(sample.merged, [*QUANTILE_OF.values()])
+            self._estimates[metric] = estimate(sample, metric)
         return self._estimates[metric]
 
     def level(self, metric: Metric) -> Estimate | None:
@@ -245,39 +251,36 @@ class CellResult:
                 _ = self.sample(metric).by_trial
 
     @property
-    def known_bounds(self) -> dict[Metric, Bound | None]:
-        """The bounds that were computed so far."""
-        return dict(self._bounds)
+    def known(self) -> "Known":
+        """What was computed of it so far."""
+        made = [trial.numbers.traffic for trial in self.trials]
+        return Known(
+            counts=tuple(traffic.response.count if traffic else None for traffic in made),
+            gaps=dict(self.gaps),
+            bounds=self._bounds,
+            reaches=self._reaches,
+            estimates=self._estimates,
+            by_trial={
+                metric: tuple(sample.by_trial.tolist())
+                for metric, sample in self._samples.items()
+                if isinstance(sample, Quantiles) and "by_trial" in vars(sample)
+            },
+        )
 
-    @property
-    def known_reaches(self) -> dict[Metric, tuple[float, float] | None]:
-        """The reaches that were computed so far."""
-        return dict(self._reaches)
+    def know(self, known: "Known") -> None:
+        """Take over what was computed before of the same trials, which is then not computed again.
 
-    @property
-    def known_by_trial(self) -> dict[Metric, tuple[float, ...]]:
-        """The response times of every trial by itself, in the metrics that were computed so far."""
-        return {
-            metric: tuple(sample.by_trial.tolist())
-            for metric, sample in self._samples.items()
-            if "by_trial" in vars(sample)
-        }
-
-    def know(
-        self,
-        gaps: Mapping[Metric, Gap],
-        bounds: Mapping[Metric, Bound | None],
-        reaches: Mapping[Metric, tuple[float, float] | None],
-        estimates: Mapping[Metric, Estimate],
-        by_trial: Mapping[Metric, Floats],
-    ) -> None:
-        """Take over what was computed before from the same trials, which is then not computed again."""
-        self.__dict__["gaps"] = gaps
-        self._bounds.update(bounds)
-        self._reaches.update(reaches)
-        self._estimates.update(estimates)
-        for metric, values in by_trial.items():
-            self.sample(metric).by_trial = values
+        Raises ValueError for what is of other trials.
+        """
+        for trial, count in zip(self.trials, known.counts, strict=True):
+            if trial.numbers.traffic and count is not None:
+                trial.numbers.traffic.response.know_count(count)
+        self.__dict__["gaps"] = known.gaps
+        self._bounds.update(known.bounds)
+        self._reaches.update(known.reaches)
+        self._estimates.update(known.estimates)
+        for metric, values in known.by_trial.items():
+            self.sample(metric).by_trial = np.array(values)
 
     def release(self) -> None:
         """Free its decoded histograms, which are large; values computed from them stay."""
@@ -291,6 +294,23 @@ def too_few_for(metric: Metric, requests: int) -> str:
     """`99 requests are too few for p99`; empty where there are enough."""
     q = QUANTILE_OF.get(metric)
     return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was computed of a cell: the number of response times of each trial, percentiles in gaps, bounds, estimates.
+
+    `by_trial` are the percentiles of every trial by itself.
+    """
+
+    counts: tuple[int | None, ...]
+    gaps: dict[Metric, Gap]
+    bounds: dict[Metric, Bound | None]
+    reaches: dict[Metric, tuple[float, float] | None]
+    estimates: dict[Metric, Estimate]
+    by_trial: dict[Metric, tuple[float, ...]]
+
+    __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
 
 
 def judge_run(run: Run) -> dict[str, CellResult]:

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-import numpy as np
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from redline.analysis.cells import with_courses
 from redline.analysis.judging import CellTask, JudgedCell
-from redline.analysis.results import CellResult, TrialResult
-from redline.model import Bound, CellReport, Finding, MemoryReport, Metric, WatchedSeries
+from redline.analysis.results import CellResult, Known, TrialResult
+from redline.model import CellReport, Finding, MemoryReport, WatchedSeries
 from redline.model.timeline import TrialTimeline
-from redline.stats.gaps import Gap
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,8 @@ class _Stored:
     memory: MemoryReport | None
     watched: tuple[WatchedSeries, ...]
     timelines: tuple[TrialTimeline, ...]
-    gaps: dict[Metric, Gap]
-    bounds: dict[Metric, Bound | None]
-    reaches: dict[Metric, tuple[float, float] | None]
-    by_trial: dict[Metric, tuple[float, ...]]
+    known: Known
     report: CellReport
-
-    __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
 
 
 def encoded(task: CellTask, judged: JudgedCell) -> EncodedCell:
@@ -63,10 +56,7 @@ def encoded(task: CellTask, judged: JudgedCell) -> EncodedCell:
         memory=result.memory,
         watched=result.watched,
         timelines=result.timelines,
-        gaps=dict(result.gaps),
-        bounds=result.known_bounds,
-        reaches=result.known_reaches,
-        by_trial=result.known_by_trial,
+        known=result.known,
         report=judged.report.without_courses(),
     )
     content = _adapter().dump_json(stored)
@@ -76,9 +66,12 @@ def encoded(task: CellTask, judged: JudgedCell) -> EncodedCell:
 def decoded(content: bytes, task: CellTask) -> JudgedCell | None:
     """The cell of this task; None for bytes that `encoded` did not make."""
     try:
-        stored = _adapter().validate_json(content)
-    except ValidationError:
+        return _cell_of(_adapter().validate_json(content), task)
+    except ValueError:
         return None
+
+
+def _cell_of(stored: _Stored, task: CellTask) -> JudgedCell:
     result = CellResult(
         cell=task.cell,
         planned=task.planned,
@@ -89,13 +82,7 @@ def decoded(content: bytes, task: CellTask) -> JudgedCell | None:
         watched=stored.watched,
         timelines=stored.timelines,
     )
-    result.know(
-        gaps=stored.gaps,
-        bounds=stored.bounds,
-        reaches=stored.reaches,
-        estimates=stored.report.estimates,
-        by_trial={metric: np.array(values) for metric, values in stored.by_trial.items()},
-    )
+    result.know(stored.known)
     return JudgedCell(result, with_courses(stored.report, result))
 
 

@@ -98,7 +98,8 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
             return None
         scores = scores - theirs
     trials, batches = scores.shape
-    residuals = scores - scores.mean(axis=0) - scores.mean(axis=1, keepdims=True) + scores.mean()
+    by_batch, by_trial = np.add.reduce(scores, axis=0) / trials, np.add.reduce(scores, axis=1, keepdims=True) / batches
+    residuals = scores - by_batch - by_trial + np.add.reduce(scores, axis=None) / scores.size
     freedom = (trials - 1) * (batches - 1)
     return Spread(float((residuals**2).sum()) / freedom * trials * batches, freedom)
 

@@ -26,7 +26,7 @@ from redline.model import (
 )
 from redline.model.hosts import one_way_bound_ns
 from redline.model.traffic import Requests
-from redline.stats.samples import BATCHES, Floats, Merged, Quantiles, Ratios, Sample, batch_sums
+from redline.stats.samples import BATCHES, Floats, Merged, Ratios, Sample, batch_sums
 
 QUANTILE_OF = {
     Metric.P50: 0.5,
@@ -283,7 +283,7 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
     if metric is Metric.MEMORY:
         most = _array([trial.most_memory_bytes or 0.0 for trial in trials])
         return Ratios(most, np.ones(len(trials)), resolution=PAGE_BYTES / max(float(most.mean()), PAGE_BYTES))
-    return Quantiles(merged or merged_of(trials), QUANTILE_OF[metric])
+    return (merged or merged_of(trials)).sample(QUANTILE_OF[metric])
 
 
 def _traffics(trials: Sequence[TrialNumbers]) -> list[MeasuredTraffic]:
