@@ -1,9 +1,10 @@
 """What each metric reads from the recordings of trials."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from redline.model.hosts import one_way_bound_ns
 from redline.model.traffic import Requests
 from redline.stats.samples import BATCHES, Floats, Merged, Ratios, Sample, batch_sums
 
+T = TypeVar("T")
 QUANTILE_OF = {
     Metric.P50: 0.5,
     Metric.P75: 0.75,
@@ -62,6 +64,7 @@ class Trial:
         self.recording = recording
         self.traffic = traffic = recording.traffic
         self._increases: dict[tuple[str, Subject], float | None] = {}
+        self._made: dict[Hashable, Any] = {}
         if traffic is not None:
             responses = [interval.response for interval in traffic.intervals]
             Histogram.decode_all([traffic.response, traffic.service, traffic.lateness, *responses])
@@ -72,6 +75,13 @@ class Trial:
         if key not in self._increases:
             self._increases[key] = self.recording.increase(name, subject)
         return self._increases[key]
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What is made of the recording under this name: made at most once."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
