@@ -1,8 +1,8 @@
 """What it costs to judge a run: to read its recordings, to judge them, and to render the report.
 
 `python -m bench.judging` makes synthetic runs of several sizes, as `redline run` stores them, and prints a section for
-results.md. Each size is judged by a process of its own, so that its peak of memory is its own, and then again by another, which
-finds what the first one kept.
+results.md. Each size is judged by a process of its own, so that its peak of memory is its own, and then again by
+another, which finds what the first one kept.
 """
 
 import argparse

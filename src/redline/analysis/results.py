@@ -51,6 +51,7 @@ from redline.model import (
     WatchedSeries,
     numbers_of,
 )
+from redline.model.base import lean
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.gaps import Gap
@@ -462,7 +463,7 @@ def _judged(cell: Cell, trial: Trial) -> TrialResult:
             failure=f"{failure.stage}: {failure.message}" if failure else "",
             log_tail=failure.log_tail if failure else "",
         ),
-        timeline=() if "throughput" in in_time else tuple(_moments(trial, timed="response times" not in in_time)),
+        timeline=() if "throughput" in in_time else lean(_moments(trial, timed="response times" not in in_time)),
         server_share=server_share(trial) if lasted else None,
         engine_share=engine_share(trial, traffic) if traffic and lasted else None,
         setup_ns=recording.setup_ns,

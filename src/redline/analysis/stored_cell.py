@@ -11,6 +11,7 @@ from redline.analysis.cells import with_courses
 from redline.analysis.judging import CellTask, JudgedCell
 from redline.analysis.results import CellResult, Known, TrialResult
 from redline.model import CellReport, Finding, MemoryReport, WatchedSeries
+from redline.model.base import lean
 from redline.model.timeline import TrialTimeline
 
 
@@ -72,6 +73,8 @@ def decoded(content: bytes, task: CellTask) -> JudgedCell | None:
 
 
 def _cell_of(stored: _Stored, task: CellTask) -> JudgedCell:
+    for trial in stored.trials:
+        lean(trial.timeline)
     result = CellResult(
         cell=task.cell,
         planned=task.planned,

@@ -1,13 +1,16 @@
 """The base of all model classes: frozen, strict about unknown keys, with a JSON form."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
 from redline.visible import visible
+
+
+F = TypeVar("F", bound="Frozen")
 
 
 class Frozen(BaseModel):
@@ -38,6 +41,16 @@ class Frozen(BaseModel):
             separators = (",", ":") if indent is None else None
             content = _visible(self.model_dump(mode="json", **options))
             return json.dumps(content, indent=indent, separators=separators, ensure_ascii=False)
+
+
+def lean(values: Iterable[F]) -> tuple[F, ...]:
+    """The same values, of which neighbours with the same fields share the set of their names: half of the memory."""
+    made, shared = tuple(values), set[str]()
+    for value in made:
+        if value.model_fields_set != shared:
+            shared = value.model_fields_set
+        object.__setattr__(value, "__pydantic_fields_set__", shared)
+    return made
 
 
 def _visible(content: Any) -> Any:
