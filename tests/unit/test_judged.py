@@ -194,6 +194,15 @@ def test_a_damaged_recording_is_said_and_its_cell_is_not_kept(store: RunStore, r
     assert run.recordings[3].cell_id not in {file.stem for file in (store.folder / judged.FOLDER).iterdir()}
 
 
+def test_who_only_looks_reads_what_was_kept_and_keeps_nothing(store: RunStore, tasks: list[str]) -> None:
+    assert run_report(store, keeps=False) == alone(store)
+    assert not (store.folder / judged.FOLDER).exists()
+    run_report(store)
+    tasks.clear()
+    assert run_report(store, keeps=False) == alone(store)
+    assert tasks == []
+
+
 def test_few_trials_leave_nothing_behind(tmp_path: Path) -> None:
     store = kept(tmp_path / "run", simulated_run(BEHAVIOURS, trials=2))
     run_report(store)

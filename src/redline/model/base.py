@@ -9,7 +9,6 @@ from pydantic_core import PydanticSerializationError
 
 from redline.visible import visible
 
-
 F = TypeVar("F", bound="Frozen")
 
 

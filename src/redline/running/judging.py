@@ -5,8 +5,9 @@ import gc
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
@@ -26,14 +27,14 @@ _MOST_PROCESSES = 8
 _PR_SET_PDEATHSIG = 1
 
 
-def judging_of(store: RunStore) -> Judging:
-    """The judging of a stored run. Its cells are those that `judge_in_turn` gives."""
+def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
+    """The judging of a stored run, which keeps what it judges unless told not to. Its cells are as by `judge_in_turn`."""
 
     def judging(run: Run, tasks: Sequence[CellTask]) -> Iterator[JudgedCell]:
         trials = sum(len(task.places) for task in tasks)
         if trials < KEPT_FROM:
             return judge_in_turn(run, tasks)
-        work = _Work(tasks, store)
+        work = _Work(tasks, store, keeps=keeps)
         processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
         # A lock that another thread holds would stay locked in a copy of this process.
         is_shared = trials >= SHARED_FROM and processes > 1 and threading.active_count() == 1
@@ -45,8 +46,8 @@ def judging_of(store: RunStore) -> Judging:
 class _Work:
     """The tasks of a run, and what was judged of them before."""
 
-    def __init__(self, tasks: Sequence[CellTask], store: RunStore) -> None:
-        self._tasks, self._files = tasks, store.recording_files()
+    def __init__(self, tasks: Sequence[CellTask], store: RunStore, *, keeps: bool) -> None:
+        self._tasks, self._files, self._keeps = tasks, store.recording_files(), keeps
         self._judged = JudgedStore(store.folder)
 
     def judged(self, task: CellTask) -> JudgedCell:
@@ -75,7 +76,7 @@ class _Work:
         try:
             with ProcessPoolExecutor(processes, get_context("fork"), _begin, (self, os.getpid())) as pool:
                 try:
-                    for content in pool.map(_content, range(len(self._tasks))):
+                    for content in _in_order(pool, len(self._tasks), 4 * processes):
                         task = left.pop(0)
                         yield (decoded(content, task) if content is not None else None) or self.judged(task)
                 finally:
@@ -110,8 +111,20 @@ class _Work:
             made = encoded(task, judged)
         except ValueError:
             return judged, None
-        self._judged.keep(task, key, made)
+        if self._keeps:
+            self._judged.keep(task, key, made)
         return judged, made
+
+
+def _in_order(pool: ProcessPoolExecutor, tasks: int, ahead: int) -> Iterator[bytes | None]:
+    """The cells of all tasks in their order, of which at most so many wait to be taken."""
+    begun = deque[Future[bytes | None]]()
+    for at in range(tasks):
+        begun.append(pool.submit(_content, at))
+        if len(begun) > ahead:
+            yield begun.popleft().result()
+    while begun:
+        yield begun.popleft().result()
 
 
 _work: _Work

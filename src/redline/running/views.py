@@ -12,9 +12,9 @@ VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 """The file of each view, and its format."""
 
 
-def run_report(store: RunStore) -> Report:
-    """Judge a stored run, comparison or load. Raises StoreError."""
-    return build_report(store.run(), str(store.folder), judging_of(store))
+def run_report(store: RunStore, *, keeps: bool = True) -> Report:
+    """Judge a stored run, comparison or load, and keep judged cells unless told not to. Raises StoreError."""
+    return build_report(store.run(), str(store.folder), judging_of(store, keeps=keeps))
 
 
 def search_report(store: RunStore) -> LimitReport:
@@ -26,9 +26,9 @@ def search_report(store: RunStore) -> LimitReport:
     return limit_report(manifest, made, unread)
 
 
-def report_of(store: RunStore) -> AnyReport:
-    """Judge what is stored in a directory of any kind. Raises StoreError."""
-    return search_report(store) if store.kind == "search" else run_report(store)
+def report_of(store: RunStore, *, keeps: bool = True) -> AnyReport:
+    """Judge what is stored in a directory of any kind, and keep judged cells unless told not to. Raises StoreError."""
+    return search_report(store) if store.kind == "search" else run_report(store, keeps=keeps)
 
 
 def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
