@@ -28,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
-    """The judging of a stored run, which keeps what it judges unless told not to. Its cells are as by `judge_in_turn`."""
+    """The judging of a stored run: cells as `judge_in_turn` gives them, which are kept unless told not to."""
 
     def judging(run: Run, tasks: Sequence[CellTask]) -> Iterator[JudgedCell]:
         trials = sum(len(task.places) for task in tasks)
