@@ -121,7 +121,7 @@ def _cut(file: Path, to: float) -> None:
 
 def _turned(file: Path) -> None:
     head, body = file.read_bytes().split(b"\n", 1)
-    file.write_bytes(head + b"\n" + body.replace(b'"used":true', b'"used":null', 1))
+    file.write_bytes(head + b"\n" + body.replace(b'"position":', b'"position" :', 1))
 
 
 def _foreign(file: Path) -> None:
