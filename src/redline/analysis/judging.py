@@ -45,6 +45,7 @@ Judging = Callable[[Run, Sequence[CellTask]], Iterator[JudgedCell]]
 def judge_task(task: CellTask, recordings: Sequence[Recording]) -> JudgedCell:
     """Judge a cell by the recordings of its trials."""
     result = judged_cell(task.cell, recordings, task.planned, task.ceiling_per_s, task.detail)
+    result.know_id(task.cell_id)
     judged = JudgedCell(result, cell_report(result, task.suite, dict(task.settings), task.sliced))
     result.compute_ahead()
     result.release()

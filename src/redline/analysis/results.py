@@ -114,6 +114,10 @@ class CellResult:
         """The id of the cell: a hash of its content."""
         return self.cell.id
 
+    def know_id(self, cell_id: str) -> None:
+        """Take over the id of the cell, whose hash takes long."""
+        self.__dict__["id"] = cell_id
+
     @cached_property
     def used(self) -> tuple[TrialNumbers, ...]:
         """The trials that count for its numbers, in the run's order."""
@@ -255,6 +259,9 @@ class CellResult:
     def known(self) -> "Known":
         """What was computed of it so far."""
         made = [trial.numbers.traffic for trial in self.trials]
+        quantiles = {metric: own for metric, own in self._samples.items() if isinstance(own, Quantiles)}
+        main = self.cell.load.primary_metric
+        scores = vars(quantiles[main]).get("scores") if main in quantiles else None
         return Known(
             counts=tuple(traffic.response.count if traffic else None for traffic in made),
             gaps=dict(self.gaps),
@@ -263,9 +270,10 @@ class CellResult:
             estimates=self._estimates,
             by_trial={
                 metric: tuple(sample.by_trial.tolist())
-                for metric, sample in self._samples.items()
-                if isinstance(sample, Quantiles) and "by_trial" in vars(sample)
+                for metric, sample in quantiles.items()
+                if "by_trial" in vars(sample)
             },
+            scores={} if scores is None else {main: tuple(map(tuple, scores.tolist()))},
         )
 
     def know(self, known: "Known") -> None:
@@ -282,6 +290,8 @@ class CellResult:
         self._estimates.update(known.estimates)
         for metric, values in known.by_trial.items():
             self.sample(metric).by_trial = np.array(values)
+        for metric, scores in known.scores.items():
+            self.sample(metric).scores = np.array(scores)
 
     def release(self) -> None:
         """Free its decoded histograms, which are large; values computed from them stay."""
@@ -301,7 +311,7 @@ def too_few_for(metric: Metric, requests: int) -> str:
 class Known:
     """What was computed of a cell: the number of response times of each trial, percentiles in gaps, bounds, estimates.
 
-    `by_trial` are the percentiles of every trial by itself.
+    `by_trial` are the percentiles of every trial by itself, and `scores` those of the batches of the main percentile.
     """
 
     counts: tuple[int | None, ...]
@@ -310,6 +320,7 @@ class Known:
     reaches: dict[Metric, tuple[float, float] | None]
     estimates: dict[Metric, Estimate]
     by_trial: dict[Metric, tuple[float, ...]]
+    scores: dict[Metric, tuple[tuple[float, ...], ...]]
 
     __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
 

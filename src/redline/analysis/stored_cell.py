@@ -85,6 +85,7 @@ def _cell_of(stored: _Stored, task: CellTask) -> JudgedCell:
         watched=stored.watched,
         timelines=stored.timelines,
     )
+    result.know_id(task.cell_id)
     result.know(stored.known)
     return JudgedCell(result, with_courses(stored.report, result))
 
