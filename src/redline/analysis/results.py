@@ -1,7 +1,7 @@
 """Judge a run's recordings by cell: which trials are usable, and what is doubtful."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -9,27 +9,17 @@ from math import inf
 import numpy as np
 from pydantic import ConfigDict
 
-from redline.analysis.bounds import Times, bound_by, bound_of_gap, load_bounds
-from redline.analysis.impossible import IMPOSSIBLE, holds_what_cannot_be
+from redline.analysis.bounds import Times, bound_by, bound_of_gap
 from redline.analysis.memory import memory_report
 from redline.analysis.timelines import Detail, trial_timeline
+from redline.analysis.trials import TrialResult, judged_trial
 from redline.analysis.watched import watched_series
 from redline.findings import (
-    Touch,
-    Touched,
-    at_each_time,
-    ends_early,
     is_valid,
     judge_cell,
-    judge_trial,
     left_by_all,
     servers_doing,
-    touched_by,
-    until_cut,
-    usable,
-    warm_up,
 )
-from redline.findings.machine import engine_share, server_share
 from redline.findings.two_modes import gaps_of
 from redline.model import (
     RESPONSE_TIMES,
@@ -41,54 +31,17 @@ from redline.model import (
     Histogram,
     MemoryReport,
     Metric,
-    Moment,
     Numbers,
     PlannedTrial,
     Recording,
     Run,
-    Traffic,
-    TrialReport,
     WatchedSeries,
     numbers_of,
 )
-from redline.model.base import lean
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.gaps import Gap
 from redline.stats.samples import Merged, Quantiles
-from redline.stats.trials import MeasuredTraffic
-
-
-@dataclass(frozen=True)
-class TrialResult:
-    """The numbers of a trial, its findings, and its part of the report, without the recording.
-
-    `server_share` is the used share of the server's cores, and `engine_share` that of the engine's time; None if not
-    known.
-    """
-
-    numbers: TrialNumbers
-    findings: tuple[Finding, ...]
-    touched: Touched
-    report: TrialReport
-    timeline: tuple[Moment, ...]
-    server_share: float | None
-    engine_share: float | None
-    setup_ns: int
-
-    @property
-    def used(self) -> bool:
-        """Whether the trial counts for the cell's numbers."""
-        return self.report.used
-
-    def touch(self, metric: Metric) -> Touch | None:
-        """What its invalid findings leave of a metric; None if that is known."""
-        return _touch(self.touched, self.numbers.traffic, metric)
-
-    def release(self) -> None:
-        """Free its decoded histograms."""
-        if self.numbers.traffic:
-            self.numbers.traffic.compress()
 
 
 @dataclass(frozen=True)
@@ -370,7 +323,7 @@ class GrowingRun:
         for cell_id, cell in run.manifest.plan.cells.items():
             for place in places[cell_id]:
                 if positions[place] not in self._trials:
-                    _, trial = _judge_trial(cell, _trial_of(run.recordings[place]))
+                    _, trial = judged_trial(cell, run.recordings[place])
                     self._trials[positions[place]] = trial
                     trial.release()
             trials = tuple(self._trials[positions[place]] for place in places[cell_id])
@@ -391,7 +344,7 @@ def judged_cell(
 
     `ceiling_per_s` is the rate of the ceiling in its scenario and load, if one was measured.
     """
-    judged = [_judge_trial(cell, _trial_of(recording)) for recording in recordings]
+    judged = [judged_trial(cell, recording) for recording in recordings]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     result = CellResult(
@@ -420,110 +373,6 @@ def _timelines(
     for trial, result in pairs:
         if timeline := trial_timeline(cell, trial, result.findings, detail.steps):
             yield timeline
-
-
-def _trial_of(recording: Recording) -> Trial:
-    """The trial; a failed one, which says so, if its distributions cannot be decoded."""
-    try:
-        return Trial(recording)
-    except IMPOSSIBLE as error:
-        return _unusable(recording, error)
-
-
-def _unusable(recording: Recording, error: Exception) -> Trial:
-    return Trial(recording.unusable(f"the recording of trial {recording.position} {holds_what_cannot_be(error)}"))
-
-
-def _judge_trial(cell: Cell, trial: Trial) -> tuple[Trial, TrialResult]:
-    """The trial and its result; where its recording holds what cannot be, a failed trial, which says so."""
-    try:
-        return trial, _judged(cell, trial)
-    except IMPOSSIBLE as error:
-        unusable = _unusable(trial.recording, error)
-        return unusable, _judged(cell, unusable)
-
-
-def _judged(cell: Cell, trial: Trial) -> TrialResult:
-    findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
-    failure, numbers = recording.failure, trial.numbers
-    used, lasted = usable(recording, findings), traffic is not None and traffic.seconds > 0
-    touched, ended = touched_by(cell, findings), ends_early(findings)
-    own = touched_by(cell, until_cut(findings)) if ended else touched
-    in_time = touched_by(cell, at_each_time(findings))
-    known = {metric: value for metric, value in _by_trial(trial).items() if _touch(own, traffic, metric) is None}
-    p50, p99 = known.get(Metric.P50), known.get(Metric.P99)
-    return TrialResult(
-        numbers=numbers,
-        findings=findings,
-        touched=touched,
-        report=TrialReport(
-            position=recording.position,
-            round=recording.round,
-            used=used,
-            ended_early=ended,
-            rate_per_s=known.get(Metric.THROUGHPUT),
-            p50_ns=None if p50 is None else int(p50),
-            p99_ns=None if p99 is None else int(p99),
-            cpu_per_request_ns=known.get(Metric.CPU_PER_REQUEST),
-            bounds=_bounds_of(traffic, own, findings),
-            seconds=traffic.seconds if traffic and ended else None,
-            outcomes=traffic.counts.outcomes if traffic and ended else None,
-            warm_up=warm_up(cell, trial),
-            failures=traffic.failures if traffic else (),
-            aborted_by=traffic.aborted_by if traffic else "",
-            failure=f"{failure.stage}: {failure.message}" if failure else "",
-            log_tail=failure.log_tail if failure else "",
-        ),
-        timeline=() if "throughput" in in_time else lean(_moments(trial, timed="response times" not in in_time)),
-        server_share=server_share(trial) if lasted else None,
-        engine_share=engine_share(trial, traffic) if traffic and lasted else None,
-        setup_ns=recording.setup_ns,
-    )
-
-
-def _touch(touched: Touched, traffic: MeasuredTraffic | Traffic | None, metric: Metric) -> Touch | None:
-    """What findings leave of a metric of a trial; None if it is known."""
-    touch, is_time = touched.get(numbers_of(metric)), numbers_of(metric) == "response times"
-    if touch is None or traffic is None or not is_time:
-        return touch
-    return Times.of([traffic]).left_at(QUANTILE_OF.get(metric), touch)
-
-
-def _by_trial(trial: Trial) -> dict[Metric, float]:
-    """The numbers of a trial that reports have of every trial."""
-    traffic, made = trial.traffic, dict[Metric, float]()
-    if traffic and traffic.counts.completed:
-        made[Metric.THROUGHPUT] = traffic.rate_per_s
-    if traffic and traffic.response.count:
-        made[Metric.P50], made[Metric.P99] = traffic.response.quantiles_ns((0.5, 0.99))
-    if trial.cpu_per_request_ns is not None:
-        made[Metric.CPU_PER_REQUEST] = trial.cpu_per_request_ns
-    return made
-
-
-def _bounds_of(traffic: Traffic | None, touched: Touched, findings: Sequence[Finding]) -> dict[Metric, Bound]:
-    """What is known in place of the numbers of a trial that its findings hide."""
-    if traffic is None:
-        return {}
-    known = load_bounds(touched, Times.of([traffic], findings), traffic.rate_per_s, 0.0)
-    if touch := touched.get("CPU and memory"):
-        known[Metric.CPU_PER_REQUEST] = bound_by(touch, Metric.CPU_PER_REQUEST)
-    by_trial = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
-    return {metric: known[metric] for metric in by_trial if metric in known}
-
-
-def _moments(trial: Trial, *, timed: bool) -> Iterator[Moment]:
-    """Every interval with traffic, at its middle; unless it is `timed`, without response times."""
-    for interval, (p50, _, p99) in zip(trial.intervals, trial.interval_quantiles_ns, strict=True):
-        if interval.lasts_ns > 0 and (interval.counts.completed or p99):
-            yield Moment(
-                position=trial.recording.position,
-                phase=interval.phase,
-                at_s=(interval.start_ns + interval.lasts_ns / 2) / 1e9,
-                rate_per_s=interval.counts.completed / interval.lasts_ns * 1e9,
-                p50_ns=p50 if timed else 0,
-                p99_ns=p99 if timed else 0,
-            )
 
 
 def rate_per_s(cell: CellResult) -> float | None:

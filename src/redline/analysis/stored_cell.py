@@ -9,7 +9,8 @@ from pydantic import TypeAdapter
 
 from redline.analysis.cells import with_courses
 from redline.analysis.judging import CellTask, JudgedCell
-from redline.analysis.results import CellResult, Known, TrialResult
+from redline.analysis.results import CellResult, Known
+from redline.analysis.trials import TrialResult
 from redline.model import CellReport, Finding, MemoryReport, WatchedSeries
 from redline.model.base import lean
 from redline.model.timeline import TrialTimeline
