@@ -44,11 +44,11 @@ class Frozen(BaseModel):
 
 def lean(values: Iterable[F]) -> tuple[F, ...]:
     """The same values, of which neighbours with the same fields share the set of their names: half of the memory."""
-    made, shared = tuple(values), set[str]()
+    made, shared, share = tuple(values), set[str](), object.__setattr__
     for value in made:
-        if value.model_fields_set != shared:
-            shared = value.model_fields_set
-        object.__setattr__(value, "__pydantic_fields_set__", shared)
+        if value.__pydantic_fields_set__ != shared:
+            shared = value.__pydantic_fields_set__
+        share(value, "__pydantic_fields_set__", shared)
     return made
 
 
@@ -68,4 +68,8 @@ def omitted_if_default(default: Any, description: str | None = None, **more: Any
     Files from before the field existed thus have the same form as new files, and a cell that does not use the field
     keeps its id.
     """
-    return Field(default=default, description=description, exclude_if=lambda value: bool(value == default), **more)
+    if default == {}:  # pydantic would make a deep copy of it each time
+        more |= {"default_factory": dict, "json_schema_extra": {"default": {}}}
+    else:
+        more |= {"default": default}
+    return Field(description=description, exclude_if=lambda value: bool(value == default), **more)
