@@ -209,7 +209,7 @@ def flat(*slow: int, n: int = 50) -> SpeedCourse:
 
 
 def made_of(seen: SpeedCourse) -> list[tuple[float, float]]:
-    return [(stall.start_s, stall.end_s) for stall in standstills(seen, stalled(seen.speeds))]
+    return [(stall.start_s, stall.end_s) for stall in standstills(seen, stalled(seen))]
 
 
 def test_neighbouring_intervals_are_one_stall() -> None:

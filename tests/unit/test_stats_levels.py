@@ -178,6 +178,46 @@ def test_batches_show_how_much_a_quantile_varies_where_trials_do_not_differ(q: f
     assert np.mean(variances) == pytest.approx(np.var(logs, ddof=1), rel=0.5)
 
 
+def _trials_in_parts(trials: int) -> Merged:
+    rng = np.random.default_rng(trials)
+    parts = tuple(tuple(Histogram.of(rng.lognormal(13, 0.5, 300)) for _ in range(11)) for _ in range(trials))
+    return Merged(tuple(map(Histogram.merged, parts)), parts)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 5, 9])
+def test_quantiles_computed_together_are_those_of_each_by_itself(trials: int) -> None:
+    qs = (0.0, 0.5, 0.9, 0.99, 0.9999)
+    for sample, q in zip(Quantiles.several(_trials_in_parts(trials), qs), qs, strict=True):
+        alone = Quantiles(_trials_in_parts(trials), q)
+        assert np.array_equal(sample.by_trial, alone.by_trial)
+        if q:
+            assert estimate(sample, Metric.P50) == estimate(alone, Metric.P50)
+            assert (sample.scores is None) == (alone.scores is None)
+            assert sample.scores is None or np.array_equal(sample.scores, alone.scores)
+
+
+def test_released_quantiles_are_computed_again() -> None:
+    merged = _trials_in_parts(3)
+    (before,) = Quantiles.several(merged, (0.9,))
+    resampled = before.resampled
+    merged.release()
+    (again,) = Quantiles.several(merged, (0.9,))
+    assert again is not before
+    assert np.array_equal(before.resampled, resampled)
+    assert np.array_equal(again.resampled, resampled)
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 10**9), max_size=20), max_size=4),
+    st.lists(st.floats(0, 10**13), max_size=5),
+)
+def test_counts_up_to_many_values_are_those_up_to_each(values: list[list[int]], at: list[float]) -> None:
+    table = HistogramTable([Histogram.of(part) for part in values])
+    found = table.counts_up_to_each(at)
+    assert found.shape == (len(at), len(values))
+    assert [row.tolist() for row in found] == [table.counts_up_to(ns).tolist() for ns in at]
+
+
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50), st.integers(1, 10**9))
 def test_counts_up_to_a_value_are_those_of_its_slot(values: list[int], at: int) -> None:
     made = Histogram.of(values)

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from statistics import median
 
-from redline.analysis.results import CellResult, TrialResult
+from redline.analysis.results import CellResult
+from redline.analysis.trials import TrialResult
 from redline.findings import judge_among
 from redline.findings.across import SeenAmong, SeenServer
 from redline.model import CellReport, Counts, Finding

@@ -1,16 +1,17 @@
 """What is known of each number of a load that an invalid finding touches: a bound, or only why it is not known."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from redline.analysis.percentiles import percentiles
 from redline.findings import Touch, Touched, is_late_at
 from redline.findings.arrivals import bunched_sends
-from redline.findings.two_modes import gap_text, unstable_percentile
+from redline.findings.two_modes import gap_text, gaps_of, unstable_percentile
 from redline.model import Bound, Finding, Histogram, Metric, Percentile
 from redline.stats import QUANTILE_OF, enough_beyond
-from redline.stats.gaps import Gap, gap_at, gaps_at
+from redline.stats.gaps import Gap, gaps_at
 
 
 class HasTimes(Protocol):
@@ -77,6 +78,11 @@ class Times:
         service = _at(self.service, q) if is_below else 0.0
         return max(service, whole - self.lateness.max_ns, 0.0), whole
 
+    @cached_property
+    def gaps(self) -> Mapping[Metric, Gap]:
+        """The percentiles that lie in a gap of the response times."""
+        return gaps_of(self.response)
+
     def bound(self, metric: Metric, touch: Touch | None) -> Bound | None:
         """What is known in place of the mean or a percentile; None if the number is known, or too few were measured."""
         q = QUANTILE_OF.get(metric)
@@ -84,7 +90,7 @@ class Times:
         if not enough_beyond(self.response.count, q or 0.0):
             return None
         if left is None:
-            gap = None if q is None else gap_at(self.response, q)
+            gap = self.gaps.get(metric)
             return None if gap is None else bound_of_gap(metric, gap)
         low, high = self.ends_ns(q, left)
         return bound_by(left, metric, low, high)

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from redline.analysis.across import findings_across
 from redline.analysis.capacity import with_stage
-from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.cpu_by_request import cpu_by_request
 from redline.analysis.curves import shares_compared
 from redline.analysis.duet import Duet, duets_of, failures_of
 from redline.analysis.duet_timelines import duet_timelines
 from redline.analysis.effects import effects
+from redline.analysis.judging import Judging, judge_in_turn, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import sliced_cells
 from redline.analysis.lost_starts import lost_starts
@@ -20,7 +20,7 @@ from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
-from redline.analysis.results import CellResult, cell_results
+from redline.analysis.results import CellResult
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.analysis.unrecorded import unrecorded
 from redline.findings import host_mode
@@ -39,31 +39,24 @@ from redline.model import (
     RunReport,
     Waterfall,
 )
-from redline.suite.screening import axes_of_server, by_server
 
 _BY_REQUEST = (0.5, 0.99)
 """The quantiles of ratios by request."""
 
 
-def build_report(run: Run, folder: str | None = "") -> Report:
+def build_report(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -> Report:
     """The report of a run. `folder` is where the run is stored, for the commands that the report suggests.
 
-    It is empty if it is not known, and None if the run is not kept.
+    It is empty if it is not known, and None if the run is not kept. `judging` judges cells: it may share the work.
     """
     plan = run.manifest.plan
     if run.manifest.same is not None:
         return Report(
             run=_run_report(run, {}), environment=run.manifest.environment, cells=(), comparisons=(), skipped=()
         )
-    varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
-    sliced = {} if plan.suite.alone else sliced_cells(run)
-    by_id, reports = {}, {}
-    for cell_id, cell in cell_results(run, timed=True):
-        variant = cell.cell.variant
-        shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
-        by_id[cell_id] = cell
-        reports[cell_id] = cell_report(cell, plan.suite, shown, sliced.get(cell_id))
-    results = {cell_id: by_id[cell_id] for cell_id in plan.cells}
+    judged = judged_cells(run, {} if plan.suite.alone else sliced_cells(run), judging)
+    results = {cell_id: cell.result for cell_id, cell in judged.items()}
+    reports = {cell_id: cell.report for cell_id, cell in judged.items()}
     duets = duets_of(run)
     comparisons = compare_with_baseline(results, plan.suite, duets, failures_of(run))
     layers = waterfalls(results, plan, comparisons)

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from redline.analysis.compare import same_rounds
 from redline.analysis.duet import Duets
 from redline.analysis.levels import SlicedCell
@@ -17,15 +19,18 @@ from redline.model import (
     Metric,
     SharesCompared,
 )
+from redline.model.base import lean
 from redline.stats import Quantiles, enough_beyond, estimate
 from redline.stats.duets import StartRatio, over_starts
-from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, share_differences, times_between
-from redline.stats.samples import Merged
+from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
+from redline.stats.samples import Floats, Merged
 
 _COARSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _PARTS = (1.0, 0.7, 0.5, 0.3, 0.2)
 _DEEPEST = 6
 """The finest percentile of a curve is that of six nines, or the next one that its requests support."""
+_NEAR = 1e-6
+"""So near to a half, in millionths, the product may round to the other side."""
 _TIMES = 96
 """Times at which two distributions are compared: more than a screen of a phone can tell apart."""
 
@@ -103,37 +108,40 @@ def shares_compared(
             continue
         ids = comparison.cell_id, comparison.baseline_id
         ours, theirs = _in_rounds(results, *ids) if alone else _in_starts(duets, *ids)
+        Histogram.decode_all((*ours, *theirs))
         whole = [(our, their) for our, their in zip(ours, theirs, strict=True) if our.count and their.count]
         times = times_between([part for pair in whole for part in pair], _TIMES)
-        if not times:
-            continue
-        shares = share_differences([our for our, _ in whole], [their for _, their in whole], times)
-        lows, highs = shares.interval or ([None] * len(times),) * 2
-        columns = (times, shares.ours, shares.theirs, shares.differences, lows, highs)
-        yield SharesCompared(
-            cell_id=ids[0],
-            baseline_id=ids[1],
-            n=len(whole),
-            in_duets=not alone,
-            method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
-            unsettled="" if alone else duets[ids].unsettled,
-            points=tuple(
-                AnsweredBy(
-                    ns=ns,
-                    cell=_rounded(our),
-                    baseline=_rounded(their),
-                    difference=_rounded(difference),
-                    low=None if low is None else _rounded(low),
-                    high=None if high is None else _rounded(high),
-                )
-                for ns, our, their, difference, low, high in zip(*columns, strict=True)
-            ),
-        )
+        if times:
+            shares = share_differences([our for our, _ in whole], [their for _, their in whole], times)
+            yield SharesCompared(
+                cell_id=ids[0],
+                baseline_id=ids[1],
+                n=len(whole),
+                in_duets=not alone,
+                method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
+                unsettled="" if alone else duets[ids].unsettled,
+                points=lean(_points(times, shares)),
+            )
+        if alone:  # a baseline's stay decoded, for the next of its comparisons
+            results[ids[0]].release()
 
 
-def _rounded(share: float) -> float:
-    """A millionth of the requests is finer than any plot, and shorter in a file."""
-    return round(float(share), 6)
+def _points(times: Sequence[int], shares: ShareDifferences) -> Iterator[AnsweredBy]:
+    lows, highs = shares.interval or (None, None)
+    ends = ([None] * len(times) if values is None else _rounded(values) for values in (lows, highs))
+    columns = (times, _rounded(shares.ours), _rounded(shares.theirs), _rounded(shares.differences), *ends)
+    for ns, our, their, difference, low, high in zip(*columns, strict=True):
+        yield AnsweredBy(ns=ns, cell=our, baseline=their, difference=difference, low=low, high=high)
+
+
+def _rounded(shares: Floats) -> list[float]:
+    """A millionth of the requests is finer than any plot, and shorter in a file. As `round` does it, at once."""
+    millionths = shares * 1e6
+    halves = np.abs(millionths - np.floor(millionths) - 0.5) < _NEAR
+    rounded: list[float] = (np.rint(millionths) / 1e6).tolist()
+    for at in np.flatnonzero(halves).tolist():
+        rounded[at] = round(float(shares[at]), 6)
+    return rounded
 
 
 def _in_rounds(

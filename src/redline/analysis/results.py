@@ -1,34 +1,28 @@
 """Judge a run's recordings by cell: which trials are usable, and what is doubtful."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
-from redline.analysis.bounds import Times, bound_by, bound_of_gap, load_bounds
-from redline.analysis.impossible import IMPOSSIBLE, holds_what_cannot_be
+import numpy as np
+from pydantic import ConfigDict
+
+from redline.analysis.bounds import Times, bound_by, bound_of_gap
 from redline.analysis.memory import memory_report
-from redline.analysis.timelines import Detail, detail_for, trial_timeline
+from redline.analysis.timelines import Detail, trial_timeline
+from redline.analysis.trials import TrialResult, judged_trial
 from redline.analysis.watched import watched_series
 from redline.findings import (
-    Touch,
-    Touched,
-    at_each_time,
-    ends_early,
     is_valid,
     judge_cell,
-    judge_trial,
     left_by_all,
     servers_doing,
-    touched_by,
-    until_cut,
-    usable,
-    warm_up,
 )
-from redline.findings.machine import engine_share, server_share
 from redline.findings.two_modes import gaps_of
 from redline.model import (
+    RESPONSE_TIMES,
     Bound,
     Cell,
     Estimate,
@@ -37,53 +31,17 @@ from redline.model import (
     Histogram,
     MemoryReport,
     Metric,
-    Moment,
     Numbers,
     PlannedTrial,
     Recording,
     Run,
-    Traffic,
-    TrialReport,
     WatchedSeries,
     numbers_of,
 )
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.gaps import Gap
-from redline.stats.samples import Merged
-from redline.stats.trials import MeasuredTraffic
-
-
-@dataclass(frozen=True)
-class TrialResult:
-    """The numbers of a trial, its findings, and its part of the report, without the recording.
-
-    `server_share` is the used share of the server's cores, and `engine_share` that of the engine's time; None if not
-    known.
-    """
-
-    numbers: TrialNumbers
-    findings: tuple[Finding, ...]
-    touched: Touched
-    report: TrialReport
-    timeline: tuple[Moment, ...]
-    server_share: float | None
-    engine_share: float | None
-    setup_ns: int
-
-    @property
-    def used(self) -> bool:
-        """Whether the trial counts for the cell's numbers."""
-        return self.report.used
-
-    def touch(self, metric: Metric) -> Touch | None:
-        """What its invalid findings leave of a metric; None if that is known."""
-        return _touch(self.touched, self.numbers.traffic, metric)
-
-    def release(self) -> None:
-        """Free its decoded histograms."""
-        if self.numbers.traffic:
-            self.numbers.traffic.compress()
+from redline.stats.samples import Merged, Quantiles
 
 
 @dataclass(frozen=True)
@@ -99,6 +57,7 @@ class CellResult:
     watched: tuple[WatchedSeries, ...] = ()
     timelines: tuple[TrialTimeline, ...] = ()
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
+    _estimates: dict[Metric, Estimate] = field(default_factory=dict, compare=False, repr=False)
     _merged: dict[tuple[int, ...], Merged] = field(default_factory=dict, compare=False, repr=False)
     _bounds: dict[Metric, Bound | None] = field(default_factory=dict, compare=False, repr=False)
     _reaches: dict[Metric, tuple[float, float] | None] = field(default_factory=dict, compare=False, repr=False)
@@ -107,6 +66,10 @@ class CellResult:
     def id(self) -> str:
         """The id of the cell: a hash of its content."""
         return self.cell.id
+
+    def know_id(self, cell_id: str) -> None:
+        """Take over the id of the cell, whose hash takes long."""
+        self.__dict__["id"] = cell_id
 
     @cached_property
     def used(self) -> tuple[TrialNumbers, ...]:
@@ -224,14 +187,64 @@ class CellResult:
         return self._samples[metric]
 
     def estimate(self, metric: Metric) -> Estimate:
-        """The estimate over these trials."""
-        return estimate(self.sample(metric), metric)
+        """The estimate over these trials; computed once."""
+        if metric not in self._estimates:
+            sample = self.sample(metric)
+            if isinstance(sample, Quantiles) and sample.q in sample.merged.samples:
+                Quantiles.several(sample.merged, [*QUANTILE_OF.values()])
+            self._estimates[metric] = estimate(sample, metric)
+        return self._estimates[metric]
 
     def level(self, metric: Metric) -> Estimate | None:
         """The estimate; None unless it is known, with enough requests for a percentile."""
         trials = self.having(metric)
         requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
         return self.estimate(metric) if trials and not too_few_for(metric, requests) else None
+
+    def compute_ahead(self) -> None:
+        """Compute what comparisons read of decoded histograms, while they are decoded."""
+        self.reach(self.cell.load.primary_metric)
+        for metric in RESPONSE_TIMES:
+            if self.having(metric):
+                _ = self.sample(metric).by_trial
+
+    @property
+    def known(self) -> "Known":
+        """What was computed of it so far."""
+        made = [trial.numbers.traffic for trial in self.trials]
+        quantiles = {metric: own for metric, own in self._samples.items() if isinstance(own, Quantiles)}
+        main = self.cell.load.primary_metric
+        scores = vars(quantiles[main]).get("scores") if main in quantiles else None
+        return Known(
+            counts=tuple(traffic.response.count if traffic else None for traffic in made),
+            gaps=dict(self.gaps),
+            bounds=self._bounds,
+            reaches=self._reaches,
+            estimates=self._estimates,
+            by_trial={
+                metric: tuple(sample.by_trial.tolist())
+                for metric, sample in quantiles.items()
+                if "by_trial" in vars(sample)
+            },
+            scores={} if scores is None else {main: tuple(map(tuple, scores.tolist()))},
+        )
+
+    def know(self, known: "Known") -> None:
+        """Take over what was computed before of the same trials, which is then not computed again.
+
+        Raises ValueError for what is of other trials.
+        """
+        for trial, count in zip(self.trials, known.counts, strict=True):
+            if trial.numbers.traffic and count is not None:
+                trial.numbers.traffic.response.know_count(count)
+        self.__dict__["gaps"] = known.gaps
+        self._bounds.update(known.bounds)
+        self._reaches.update(known.reaches)
+        self._estimates.update(known.estimates)
+        for metric, values in known.by_trial.items():
+            self.sample(metric).by_trial = np.array(values)
+        for metric, scores in known.scores.items():
+            self.sample(metric).scores = np.array(scores)
 
     def release(self) -> None:
         """Free its decoded histograms, which are large; values computed from them stay."""
@@ -247,33 +260,43 @@ def too_few_for(metric: Metric, requests: int) -> str:
     return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
 
 
+@dataclass(frozen=True)
+class Known:
+    """What was computed of a cell: the number of response times of each trial, percentiles in gaps, bounds, estimates.
+
+    `by_trial` are the percentiles of every trial by itself, and `scores` those of the batches of the main percentile.
+    """
+
+    counts: tuple[int | None, ...]
+    gaps: dict[Metric, Gap]
+    bounds: dict[Metric, Bound | None]
+    reaches: dict[Metric, tuple[float, float] | None]
+    estimates: dict[Metric, Estimate]
+    by_trial: dict[Metric, tuple[float, ...]]
+    scores: dict[Metric, tuple[tuple[float, ...], ...]]
+
+    __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
+
+
 def judge_run(run: Run) -> dict[str, CellResult]:
     """Every cell of the plan by its id, in the plan's order, including cells without recordings."""
-    results = dict(cell_results(run))
-    return {cell_id: results[cell_id] for cell_id in run.manifest.plan.cells}
-
-
-def cell_results(run: Run, *, timed: bool = False) -> Iterator[tuple[str, CellResult]]:
-    """Every cell of the plan with its id, ceilings first, including cells without recordings; if `timed`, timelines.
-
-    Only one cell's recordings are in memory at a time, since a large run does not fit. A cell's decoded histograms are
-    freed when the next cell is requested, so take its estimates before.
-    """
-    plan = run.manifest.plan
-    planned = Counter(step.cell_id for step in run.wanted if isinstance(step, PlannedTrial))
-    places = run.by_cell()
+    plan, planned, places = run.manifest.plan, planned_trials(run), run.by_cell()
     ceilings: dict[tuple[str, str], float] = {}
-    detail = detail_for(len(run.recordings), len(plan.cells)) if timed else Detail()
+    results = {}
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
-        trials = [_trial_of(run.recordings[place]) for place in places[cell_id]]
         key = cell.scenario.name, cell.load.name
-        result = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key), detail)
-        rate = _rate_per_s(result)
-        if cell.role == "ceiling" and rate:
+        recordings = (run.recordings[place] for place in places[cell_id])
+        results[cell_id] = result = judged_cell(cell, recordings, planned[cell_id], ceilings.get(key), Detail())
+        if cell.role == "ceiling" and (rate := rate_per_s(result)):
             ceilings[key] = rate
-        result.reach(cell.load.primary_metric)  # while its histograms are decoded
-        yield cell_id, result
+        result.compute_ahead()
         result.release()
+    return {cell_id: results[cell_id] for cell_id in plan.cells}
+
+
+def planned_trials(run: Run) -> Counter[str]:
+    """How many trials of each cell are wanted, by its id."""
+    return Counter(step.cell_id for step in run.wanted if isinstance(step, PlannedTrial))
 
 
 def subjects_by_name(results: Mapping[str, CellResult]) -> dict[tuple[str, str, str], CellResult]:
@@ -300,7 +323,7 @@ class GrowingRun:
         for cell_id, cell in run.manifest.plan.cells.items():
             for place in places[cell_id]:
                 if positions[place] not in self._trials:
-                    _, trial = _judge_trial(cell, _trial_of(run.recordings[place]))
+                    _, trial = judged_trial(cell, run.recordings[place])
                     self._trials[positions[place]] = trial
                     trial.release()
             trials = tuple(self._trials[positions[place]] for place in places[cell_id])
@@ -314,10 +337,14 @@ class GrowingRun:
         return results
 
 
-def _judge_cell(
-    cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None, detail: Detail
+def judged_cell(
+    cell: Cell, recordings: Iterable[Recording], planned: int, ceiling_per_s: float | None, detail: Detail
 ) -> CellResult:
-    judged = [_judge_trial(cell, trial) for trial in trials]
+    """A cell by the recordings of its trials, whose histograms stay decoded until it is released.
+
+    `ceiling_per_s` is the rate of the ceiling in its scenario and load, if one was measured.
+    """
+    judged = [judged_trial(cell, recording) for recording in recordings]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     result = CellResult(
@@ -348,111 +375,7 @@ def _timelines(
             yield timeline
 
 
-def _trial_of(recording: Recording) -> Trial:
-    """The trial; a failed one, which says so, if its distributions cannot be decoded."""
-    try:
-        return Trial(recording)
-    except IMPOSSIBLE as error:
-        return _unusable(recording, error)
-
-
-def _unusable(recording: Recording, error: Exception) -> Trial:
-    return Trial(recording.unusable(f"the recording of trial {recording.position} {holds_what_cannot_be(error)}"))
-
-
-def _judge_trial(cell: Cell, trial: Trial) -> tuple[Trial, TrialResult]:
-    """The trial and its result; where its recording holds what cannot be, a failed trial, which says so."""
-    try:
-        return trial, _judged(cell, trial)
-    except IMPOSSIBLE as error:
-        unusable = _unusable(trial.recording, error)
-        return unusable, _judged(cell, unusable)
-
-
-def _judged(cell: Cell, trial: Trial) -> TrialResult:
-    findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
-    failure, numbers = recording.failure, trial.numbers
-    used, lasted = usable(recording, findings), traffic is not None and traffic.seconds > 0
-    touched, ended = touched_by(cell, findings), ends_early(findings)
-    own = touched_by(cell, until_cut(findings)) if ended else touched
-    in_time = touched_by(cell, at_each_time(findings))
-    known = {metric: value for metric, value in _by_trial(trial).items() if _touch(own, traffic, metric) is None}
-    p50, p99 = known.get(Metric.P50), known.get(Metric.P99)
-    return TrialResult(
-        numbers=numbers,
-        findings=findings,
-        touched=touched,
-        report=TrialReport(
-            position=recording.position,
-            round=recording.round,
-            used=used,
-            ended_early=ended,
-            rate_per_s=known.get(Metric.THROUGHPUT),
-            p50_ns=None if p50 is None else int(p50),
-            p99_ns=None if p99 is None else int(p99),
-            cpu_per_request_ns=known.get(Metric.CPU_PER_REQUEST),
-            bounds=_bounds_of(traffic, own, findings),
-            seconds=traffic.seconds if traffic and ended else None,
-            outcomes=traffic.counts.outcomes if traffic and ended else None,
-            warm_up=warm_up(cell, trial),
-            failures=traffic.failures if traffic else (),
-            aborted_by=traffic.aborted_by if traffic else "",
-            failure=f"{failure.stage}: {failure.message}" if failure else "",
-            log_tail=failure.log_tail if failure else "",
-        ),
-        timeline=() if "throughput" in in_time else tuple(_moments(trial, timed="response times" not in in_time)),
-        server_share=server_share(trial) if lasted else None,
-        engine_share=engine_share(trial, traffic) if traffic and lasted else None,
-        setup_ns=recording.setup_ns,
-    )
-
-
-def _touch(touched: Touched, traffic: MeasuredTraffic | Traffic | None, metric: Metric) -> Touch | None:
-    """What findings leave of a metric of a trial; None if it is known."""
-    touch, is_time = touched.get(numbers_of(metric)), numbers_of(metric) == "response times"
-    if touch is None or traffic is None or not is_time:
-        return touch
-    return Times.of([traffic]).left_at(QUANTILE_OF.get(metric), touch)
-
-
-def _by_trial(trial: Trial) -> dict[Metric, float]:
-    """The numbers of a trial that reports have of every trial."""
-    traffic, made = trial.traffic, dict[Metric, float]()
-    if traffic and traffic.counts.completed:
-        made[Metric.THROUGHPUT] = traffic.rate_per_s
-    if traffic and traffic.response.count:
-        made[Metric.P50], made[Metric.P99] = traffic.response.quantiles_ns((0.5, 0.99))
-    if trial.cpu_per_request_ns is not None:
-        made[Metric.CPU_PER_REQUEST] = trial.cpu_per_request_ns
-    return made
-
-
-def _bounds_of(traffic: Traffic | None, touched: Touched, findings: Sequence[Finding]) -> dict[Metric, Bound]:
-    """What is known in place of the numbers of a trial that its findings hide."""
-    if traffic is None:
-        return {}
-    known = load_bounds(touched, Times.of([traffic], findings), traffic.rate_per_s, 0.0)
-    if touch := touched.get("CPU and memory"):
-        known[Metric.CPU_PER_REQUEST] = bound_by(touch, Metric.CPU_PER_REQUEST)
-    by_trial = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
-    return {metric: known[metric] for metric in by_trial if metric in known}
-
-
-def _moments(trial: Trial, *, timed: bool) -> Iterator[Moment]:
-    """Every interval with traffic, at its middle; unless it is `timed`, without response times."""
-    for interval, (p50, _, p99) in zip(trial.intervals, trial.interval_quantiles_ns, strict=True):
-        if interval.lasts_ns > 0 and (interval.counts.completed or p99):
-            yield Moment(
-                position=trial.recording.position,
-                phase=interval.phase,
-                at_s=(interval.start_ns + interval.lasts_ns / 2) / 1e9,
-                rate_per_s=interval.counts.completed / interval.lasts_ns * 1e9,
-                p50_ns=p50 if timed else 0,
-                p99_ns=p99 if timed else 0,
-            )
-
-
-def _rate_per_s(cell: CellResult) -> float | None:
+def rate_per_s(cell: CellResult) -> float | None:
     """Right answers per second over its used trials."""
     traffics = [trial.traffic for trial in cell.used if trial.traffic]
     seconds = sum(traffic.seconds for traffic in traffics)

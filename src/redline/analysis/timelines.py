@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from redline.findings import RULES, warm_up
 from redline.findings.courses import ticks
-from redline.model import Cell, Finding, Grade, Histogram, Interval, Recording, Series, Traffic
+from redline.model import Cell, Finding, Grade, HistogramTable, Interval, Recording, Series, Traffic
+from redline.model.hdr import SLOTS, highest_of
 from redline.model.timeline import ROWS_PER_DECADE, HeatColumn, TimedSteps, TimelineEvent, TrialTimeline
 from redline.model.traffic import TICK_NS
 from redline.stats import Trial, enough_beyond
@@ -58,6 +60,7 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     if traffic is None or not intervals:
         return None
     merged = _merged(intervals, steps)
+    table = HistogramTable([step.response for step in merged])
     edges = np.array([merged[0].start_ns, *(step.end_ns for step in merged)])
     sampled = _MonitorSteps(recording, traffic, edges)
     facts = recording.runtime
@@ -83,11 +86,12 @@ def trial_timeline(cell: Cell, trial: Trial, findings: Sequence[Finding], steps:
     own = facts if not recording.hosts else None
     return TrialTimeline(
         position=recording.position,
+        intervals=len(intervals),
         measured_from_s=traffic.measure_start_ns / 1e9,
         ends_s=float(edges[-1]) / 1e9,
-        load=_load(merged, edges),
+        load=_load(merged, table, edges),
         ticks=_ticks(traffic) if any(finding.kind == "stalled" for finding in findings) else TimedSteps.none(),
-        heat=tuple(_column(step.response) for step in merged),
+        heat=tuple(_columns(table)),
         cpu=cpu,
         memory=sampled.gauges({"resident": "rss_bytes", "heap": "heap_capacity_bytes"}),
         taken=taken,
@@ -123,7 +127,8 @@ def _merged(intervals: Sequence[Interval], most: int) -> list[Interval]:
     return steps
 
 
-def _load(steps: Sequence[Interval], edges: Edges) -> TimedSteps:
+def _load(steps: Sequence[Interval], table: HistogramTable, edges: Edges) -> TimedSteps:
+    """The load by steps, whose response times are those of the table."""
     seconds = [step.lasts_ns / 1e9 for step in steps]
     rates = {
         "offered": [step.counts.due for step in steps],
@@ -134,8 +139,7 @@ def _load(steps: Sequence[Interval], edges: Edges) -> TimedSteps:
         name: tuple(count / lasts for count, lasts in zip(counts, seconds, strict=True))
         for name, counts in rates.items()
     }
-    times = [_times(step.response) for step in steps]
-    values |= {name: tuple(of_step.get(name) for of_step in times) for name in (*_QUANTILES, "max")}
+    values |= _times(table)
     values["engine"] = tuple(step.engine_cpu_ns / step.lasts_ns for step in steps)
     return TimedSteps(edges_s=_seconds(edges), values={name: row for name, row in values.items() if _is_known(row)})
 
@@ -155,22 +159,33 @@ def _ticks(traffic: Traffic) -> TimedSteps:
     return TimedSteps(edges_s=edges_s, values={"answered": tuple(rates)})
 
 
-def _times(response: Histogram) -> dict[str, float]:
-    count = response.count
-    if not count:
-        return {}
-    known = zip(_QUANTILES.items(), response.quantiles_ns((*_QUANTILES.values(),)), strict=True)
-    times = {name: float(ns) for (name, q), ns in known if enough_beyond(count, q)}
-    return times | {"max": float(response.max_ns)}
+def _times(table: HistogramTable) -> dict[str, tuple[float | None, ...]]:
+    """Percentiles and the maximum by step, as far as it has enough requests."""
+    counts = table.counts.tolist()
+    columns = table.quantiles_ns((*_QUANTILES.values(), 1.0)).T.tolist()
+    of_all = {**_QUANTILES, "max": 0.0}
+    return {
+        name: tuple(float(ns) if enough_beyond(count, q) else None for count, ns in zip(counts, column, strict=True))
+        for (name, q), column in zip(of_all.items(), columns, strict=True)
+    }
 
 
-def _column(response: Histogram) -> HeatColumn:
-    values, counts = response.buckets()
-    if not len(values):
-        return HeatColumn()
-    rows = np.floor(np.log10(np.maximum(values, 1)) * ROWS_PER_DECADE + 1e-9).astype(np.int64)
-    filled = np.bincount(rows - rows[0], weights=counts).astype(np.int64)
-    return HeatColumn(first=int(rows[0]), counts=tuple(filled.tolist()))
+def _columns(table: HistogramTable) -> Iterator[HeatColumn]:
+    """The response times of every step."""
+    for slots, counts in table.filled():
+        rows = _rows()[slots]
+        if not len(rows):
+            yield HeatColumn()
+            continue
+        filled = np.bincount(rows - rows[0], weights=counts).astype(np.int64)
+        yield HeatColumn(first=int(rows[0]), counts=tuple(filled.tolist()))
+
+
+@cache
+def _rows() -> NDArray[np.int64]:
+    """The row of the heat map by the slot of a time."""
+    values = highest_of(np.arange(SLOTS))
+    return np.floor(np.log10(np.maximum(values, 1)) * ROWS_PER_DECADE + 1e-9).astype(np.int64)
 
 
 class _MonitorSteps:

@@ -39,6 +39,11 @@ class SeenServer:
     engine_share: float | None
     findings: tuple[Finding, ...]
 
+    @cached_property
+    def protocol(self) -> dict[str, object]:
+        """How the load speaks to it."""
+        return self.cell.variant.protocol
+
     @property
     def name(self) -> str:
         """The server with its settings: `rust.axum`."""
@@ -225,9 +230,8 @@ def _usual(known: Sequence[tuple[SeenServer, tuple[float, ...]]], own: tuple[flo
 
 def _comparable(server: SeenServer, own: SeenServer) -> bool:
     """Whether bytes count the same of both: by the same protocol, and without many handshakes."""
-    ours, theirs = own.cell.variant, server.cell.variant
     handshakes = server.cell.variant.tls is not None and server.reconnects > RECONNECTS
-    return theirs.protocol == ours.protocol and bool(server.sizes) and not handshakes
+    return server.protocol == own.protocol and bool(server.sizes) and not handshakes
 
 
 def _size(server: SeenServer) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from redline.model.traffic import TICK_NS
 from redline.quantities import duration, rate
 from redline.stats import Trial
 from redline.stats.samples import Floats
+from redline.stats.series import Plateau, levels
 
 LEAST_STEP = math.log1p(0.05)
 """Levels that differ by less are the same: shared machines wander by a twentieth from second to second."""
@@ -32,12 +34,19 @@ class SpeedCourse:
     speeds: Floats
     requests: tuple[int, ...]
 
+    @cached_property
+    def levels(self) -> list[Plateau]:
+        """Its levels, in order."""
+        return levels(self.speeds, LEAST_STEP)
+
     def written(self, speed: float) -> str:
         """A speed, as readers know it."""
         return rate(math.exp(speed)) if self.name == RATE else duration(math.exp(-speed))
 
     def without(self, left_out: NDArray[np.bool_]) -> "SpeedCourse":
         """The course without these intervals."""
+        if not left_out.any():
+            return self
         kept = np.flatnonzero(~left_out).tolist()
         starts_s, ends_s = (tuple(times[i] for i in kept) for times in (self.starts_s, self.ends_s))
         return SpeedCourse(self.name, starts_s, ends_s, self.speeds[kept], tuple(self.requests[i] for i in kept))
@@ -45,6 +54,10 @@ class SpeedCourse:
 
 def course(trial: Trial, traffic: Traffic, name: str) -> SpeedCourse:
     """The course of the rate, or of a quantile of response times, without a much shorter last interval."""
+    return trial.once(("course", name), lambda: _course(trial, traffic, name))
+
+
+def _course(trial: Trial, traffic: Traffic, name: str) -> SpeedCourse:
     measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
     longest = max((interval.lasts_ns for _, interval in measured), default=0)
     whole = [(i, interval) for i, interval in measured if 0 < interval.lasts_ns >= longest / 2]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from redline.findings.courses import LEAST_STEP, MEDIAN, RATE, SpeedCourse, course, time_of
+from redline.findings.courses import MEDIAN, RATE, SpeedCourse, course, time_of
 from redline.findings.growth import explains as is_growth
 from redline.findings.growth import growth_of
 from redline.findings.rules import ALL_BUT_COUNTS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
@@ -14,7 +14,7 @@ from redline.model import Cell, Closed, Grade, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import FEWEST_FOR_TREND, Plateau, levels, slope, trend
+from redline.stats.series import FEWEST_FOR_TREND, Plateau, slope, trend
 
 MOST_LEVELS_SAID = 4
 """More levels are said by their range."""
@@ -96,8 +96,8 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation
             yield _unknown(len(seen.speeds))
         return
     # A stall has its own finding, and is no level: the rest of the measurement may be of a single one.
-    apart = seen.without(stalled(seen.speeds))
-    found = levels(apart.speeds, LEAST_STEP)
+    apart = seen.without(stalled(seen))
+    found = apart.levels
     if len(found) > 1 and explains(found, apart.speeds):
         yield _levels(apart, found)
     elif (change := trend(np.exp(seen.speeds) if closed else np.exp(-seen.speeds), TREND_P)) and not (

@@ -14,7 +14,7 @@ from redline.model import Cell, Closed, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import FEWEST_FOR_TREND, levels, noise
+from redline.stats.series import FEWEST_FOR_TREND, Plateau, levels, median, noise
 
 STALL = math.log(2.0)
 """At a stall the server has at most half of its usual speed."""
@@ -110,7 +110,8 @@ def stalls(cell: Cell, trial: Trial, traffic: Traffic) -> Iterator[Observation]:
             return
     seen = course(trial, traffic, RATE if closed else TAIL)
     if len(seen.speeds) >= FEWEST_FOR_TREND:
-        by_interval = Stalls(seen, usual_speeds(seen.speeds), stalled(seen.speeds))
+        usual = usual_speeds(seen.speeds, seen.levels)
+        by_interval = Stalls(seen, usual, is_stalled(seen.speeds, usual))
         if by_interval.made:
             yield _observation(by_interval, closed=closed)
 
@@ -134,7 +135,8 @@ def wide_ticks(cell: Cell, traffic: Traffic) -> SpeedCourse | None:
 def usual_of_ticks(speeds: Floats) -> Floats:
     """The usual speed at each tick: that of the level to which the medians of blocks of ticks belong."""
     blocks = np.array_split(speeds, max(len(speeds) // IN_A_BLOCK, 1))
-    usual = usual_speeds(np.array([np.median(block) for block in blocks]))
+    medians = np.array([median(block) for block in blocks])
+    usual = usual_speeds(medians, levels(medians, LEAST_STEP))
     return np.repeat(usual, [len(block) for block in blocks])
 
 
@@ -148,19 +150,22 @@ def few_answers(seen: SpeedCourse, usual: Floats) -> NDArray[np.bool_]:
     return few
 
 
-def stalled(speeds: Floats) -> NDArray[np.bool_]:
-    """Whether each interval is part of a stall: at most at half of the usual speed, and beyond the noise.
+def stalled(seen: SpeedCourse) -> NDArray[np.bool_]:
+    """Whether each interval of a course is part of a stall.
 
     What lasts for at least three intervals, and a quarter of the measurement, is a level, and usual.
     """
-    slower = usual_speeds(speeds) - speeds
-    is_stalled: NDArray[np.bool_] = slower > max(STALL, STALL_NOISE * noise(speeds))
-    return is_stalled
+    return is_stalled(seen.speeds, usual_speeds(seen.speeds, seen.levels))
 
 
-def usual_speeds(speeds: Floats) -> Floats:
+def is_stalled(speeds: Floats, usual: Floats) -> NDArray[np.bool_]:
+    """Whether each speed is at most half of the usual speed, and beyond the noise."""
+    stops: NDArray[np.bool_] = usual - speeds > max(STALL, STALL_NOISE * noise(speeds))
+    return stops
+
+
+def usual_speeds(speeds: Floats, found: Sequence[Plateau]) -> Floats:
     """The speed of the level that each point belongs to; for levels shorter than a quarter, that before them."""
-    found = levels(speeds, LEAST_STEP)
     long = [part for part in found if part.n >= len(speeds) / 4] or [max(found, key=lambda part: part.n)]
     usual, last = np.empty(len(speeds)), long[0]
     for part in found:

@@ -187,6 +187,11 @@ def is_warm(timeline: Timeline) -> bool:
 
 def warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
     """Classify a trial's warm-up, including its measurement; None if it was short, cut, or changes by design."""
+    _, known = trial.once(("warm-up", id(cell)), lambda: (cell, _warm_up(cell, trial)))
+    return known
+
+
+def _warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
     traffic = trial.traffic
     if traffic is None or cell.load.changes or traffic.ended != "complete":
         return None

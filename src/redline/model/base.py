@@ -1,13 +1,15 @@
 """The base of all model classes: frozen, strict about unknown keys, with a JSON form."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
 from redline.visible import visible
+
+F = TypeVar("F", bound="Frozen")
 
 
 class Frozen(BaseModel):
@@ -40,6 +42,16 @@ class Frozen(BaseModel):
             return json.dumps(content, indent=indent, separators=separators, ensure_ascii=False)
 
 
+def lean(values: Iterable[F]) -> tuple[F, ...]:
+    """The same values, of which neighbours with the same fields share the set of their names: half of the memory."""
+    made, shared, share = tuple(values), set[str](), object.__setattr__
+    for value in made:
+        if value.__pydantic_fields_set__ != shared:
+            shared = value.__pydantic_fields_set__
+        share(value, "__pydantic_fields_set__", shared)
+    return made
+
+
 def _visible(content: Any) -> Any:
     if isinstance(content, str):
         return visible(content)
@@ -56,4 +68,8 @@ def omitted_if_default(default: Any, description: str | None = None, **more: Any
     Files from before the field existed thus have the same form as new files, and a cell that does not use the field
     keeps its id.
     """
-    return Field(default=default, description=description, exclude_if=lambda value: bool(value == default), **more)
+    if default == {}:  # pydantic would make a deep copy of it each time
+        more |= {"default_factory": dict, "json_schema_extra": {"default": {}}}
+    else:
+        more |= {"default": default}
+    return Field(description=description, exclude_if=lambda value: bool(value == default), **more)

@@ -8,6 +8,7 @@ import binascii
 import struct
 import zlib
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +45,23 @@ def slots_of(values_ns: Ints) -> Ints:
 
 def lowest_of(slots: Ints) -> Ints:
     """The smallest durations in ns that fall into slots."""
-    buckets = np.maximum((slots >> _HALF_BITS) - 1, 0)
-    result: Ints = (slots - (buckets << _HALF_BITS)) << buckets
+    result: Ints = _bounds()[0][slots]
     return result
 
 
 def highest_of(slots: Ints) -> Ints:
     """The largest durations in ns that fall into slots."""
-    buckets = np.maximum((slots >> _HALF_BITS) - 1, 0)
-    result: Ints = lowest_of(slots) + (np.int64(1) << buckets) - 1
+    result: Ints = _bounds()[1][slots]
     return result
+
+
+@cache
+def _bounds() -> tuple[Ints, Ints]:
+    """The smallest and the largest durations of every slot."""
+    slots = np.arange(SLOTS)
+    buckets = np.maximum((slots >> _HALF_BITS) - 1, 0)
+    lowest = (slots - (buckets << _HALF_BITS)) << buckets
+    return lowest, lowest + (np.int64(1) << buckets) - 1
 
 
 def ranks(qs: NDArray[np.float64], total: NDArray[np.float64] | float) -> NDArray[np.float64]:

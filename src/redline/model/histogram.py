@@ -3,7 +3,7 @@
 Source: http://hdrhistogram.org, the V2 compressed encoding that every HdrHistogram library reads.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -29,11 +29,12 @@ class Histogram:
     In JSON it is its V2 compressed base64 text, which is decoded only when needed. `decode_all` is faster for many.
     """
 
-    __slots__ = ("_known", "_payload")
+    __slots__ = ("_count", "_known", "_payload")
 
     def __init__(self, known: Filled | None = (_NONE, _NONE), payload: bytes | None = None) -> None:
         self._known = known
         self._payload = payload
+        self._count: int | None = None
 
     @classmethod
     def of(cls, values_ns: Iterable[float]) -> Self:
@@ -78,7 +79,8 @@ class Histogram:
     @classmethod
     def merged(cls, parts: Iterable["Histogram"]) -> Self:
         """The sum of the parts' counts: associative, commutative and lossless."""
-        return cls(HistogramTable(list(parts)).summed())
+        given = list(parts)
+        return cls(given[0]._filled() if len(given) == 1 else HistogramTable(given).summed())  # noqa: SLF001
 
     def _filled(self) -> Filled:
         """The non-empty slots, ascending, and their counts."""
@@ -95,7 +97,13 @@ class Histogram:
     @property
     def count(self) -> int:
         """The number of recorded durations."""
-        return int(self._filled()[1].sum())
+        if self._count is None:
+            self._count = int(self._filled()[1].sum())
+        return self._count
+
+    def know_count(self, count: int) -> None:
+        """Take over the number of its durations, which then needs no decoding."""
+        self._count = count
 
     @property
     def max_ns(self) -> int:
@@ -169,6 +177,12 @@ class HistogramTable:
     def __len__(self) -> int:
         return len(self._ends) - 1
 
+    def filled(self) -> Iterator[Filled]:
+        """The non-empty slots of every histogram, ascending, and their counts."""
+        counts = np.diff(self._cumulative)
+        for start, end in pairwise(self._ends.tolist()):
+            yield self._slots[start:end], counts[start:end]
+
     @property
     def counts(self) -> Ints:
         """The number of durations per histogram."""
@@ -205,10 +219,14 @@ class HistogramTable:
 
     def counts_up_to(self, ns: float) -> Ints:
         """Durations per histogram that do not exceed the slot of `ns`."""
-        slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
+        return self.counts_up_to_each((ns,))[0]
+
+    def counts_up_to_each(self, ns: Sequence[float]) -> Ints:
+        """The same for many times: a row per time and a column per histogram."""
+        slots = hdr.slots_of(np.clip(np.asarray(ns, dtype=np.float64), LOWEST_NS, HIGHEST_NS).astype(np.int64))
         first = np.arange(len(self)) * hdr.SLOTS
         if self._keys is None:  # slots that ascend over all histograms
             self._keys = self._slots + np.repeat(first, np.diff(self._ends))
-        past = np.searchsorted(self._keys, first + slot, side="right")
+        past = np.searchsorted(self._keys, first + slots[:, np.newaxis], side="right")
         result: Ints = self._cumulative[past] - self._cumulative[self._ends[:-1]]
         return result

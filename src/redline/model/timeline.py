@@ -66,6 +66,7 @@ class TrialTimeline(Frozen):
     """
 
     position: int
+    intervals: int = Field(default=0, ge=0, description="those that its steps are made of")
     measured_from_s: float
     ends_s: float
     load: TimedSteps = Field(description="offered, answered and errors; p50, p90, p99, p99.9 and max; engine (cores)")

@@ -5,12 +5,13 @@ from redline.analysis.limit_report import limit_report
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.formats import FORMATS
+from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
 
 
-def run_report(store: RunStore) -> Report:
-    """Judge a stored run, comparison or load. Raises StoreError."""
-    return build_report(store.run(), str(store.folder))
+def run_report(store: RunStore, *, keeps: bool = True) -> Report:
+    """Judge a stored run, comparison or load, and keep judged cells unless told not to. Raises StoreError."""
+    return build_report(store.run(), str(store.folder), judging_of(store, keeps=keeps))
 
 
 def search_report(store: RunStore) -> LimitReport:
@@ -22,14 +23,14 @@ def search_report(store: RunStore) -> LimitReport:
     return limit_report(manifest, made, unread)
 
 
-def report_of(store: RunStore) -> AnyReport:
-    """Judge what is stored in a directory of any kind. Raises StoreError."""
-    return search_report(store) if store.kind == "search" else run_report(store)
+def report_of(store: RunStore, *, keeps: bool = True) -> AnyReport:
+    """Judge what is stored in a directory of any kind, and keep judged cells unless told not to. Raises StoreError."""
+    return search_report(store) if store.kind == "search" else run_report(store, keeps=keeps)
 
 
 def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
     """Judge a stored run, and write its views. Its advice names the directory if `is_kept`. Raises StoreError."""
-    report = build_report(store.run(), str(store.folder) if is_kept else None)
+    report = build_report(store.run(), str(store.folder) if is_kept else None, judging_of(store))
     write_views(store, report)
     return report
 

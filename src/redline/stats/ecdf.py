@@ -41,9 +41,10 @@ def times_between(histograms: Sequence[Histogram], most: int) -> tuple[int, ...]
 
     Their ratio is about constant, and they have three digits, as they are shown. Empty if all histograms are.
     """
-    ends = np.array([part.quantiles_ns((_EARLIEST, _LATEST)) for part in histograms if part.count])
-    if not len(ends):
+    filled = [part for part in histograms if part.count]
+    if not filled:
         return ()
+    ends = HistogramTable(filled).quantiles_ns((_EARLIEST, _LATEST))
     low, high = int(ends[:, 0].min()), int(ends[:, 1].max())
     return tuple(sorted({int(float(f"{ns:.3g}")) for ns in np.geomspace(low, high, most)}))
 
@@ -78,8 +79,7 @@ class _Side:
     @classmethod
     def of(cls, parts: Sequence[Histogram], times_ns: Sequence[int]) -> "_Side":
         table = HistogramTable(parts)
-        within = [table.counts_up_to(ns) for ns in times_ns]
-        return cls(np.array(within, dtype=np.float64).reshape(-1, len(parts)).T, table.counts.astype(np.float64))
+        return cls(table.counts_up_to_each(times_ns).astype(np.float64).T, table.counts.astype(np.float64))
 
     def at(self, weights: Floats) -> Floats:
         """The shares for every row of weights of rounds: shape (rows, times)."""

@@ -3,13 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from redline.model import Estimate, Metric, Verdict
 from redline.stats.distributions import t_quantile, t_tail
 from redline.stats.samples import CONFIDENCE, Floats, LogRatios, Quantiles, Sample, resamples
+from redline.stats.series import median
 
 ALPHA = 1 - CONFIDENCE
 METHOD = "t interval with the bootstrap standard error of the log, over trials"
@@ -98,7 +101,8 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
             return None
         scores = scores - theirs
     trials, batches = scores.shape
-    residuals = scores - scores.mean(axis=0) - scores.mean(axis=1, keepdims=True) + scores.mean()
+    by_batch, by_trial = np.add.reduce(scores, axis=0) / trials, np.add.reduce(scores, axis=1, keepdims=True) / batches
+    residuals = scores - by_batch - by_trial + np.add.reduce(scores, axis=None) / scores.size
     freedom = (trials - 1) * (batches - 1)
     return Spread(float((residuals**2).sum()) / freedom * trials * batches, freedom)
 
@@ -261,8 +265,14 @@ def middle(values: Floats) -> float:
     Sources: Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963; Shamos, Geometry and Statistics, 1976.
     docs/decisions/0019-tails.md has the study.
     """
-    rows, columns = np.triu_indices(len(values))
-    return float(np.median((values[rows] + values[columns]) / 2))
+    rows, columns = _pairs(len(values), 0)
+    return median((values[rows] + values[columns]) / 2)
+
+
+@lru_cache(64)
+def _pairs(n: int, apart: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of all pairs of n values which are at least so far apart."""
+    return np.triu_indices(n, apart)
 
 
 def middle_variance(values: Floats) -> tuple[float, float]:
@@ -273,9 +283,9 @@ def middle_variance(values: Floats) -> tuple[float, float]:
     sqrt(pi / 3).
     """
     n = len(values)
-    rows, columns = np.triu_indices(n, 1)
+    rows, columns = _pairs(n, 1)
     factor, freedom = _FEW.get(n) or (_FACTOR - _FACTOR_LESS / n, _FREEDOM * (n - 1))
-    return (factor * float(np.median(np.abs(values[rows] - values[columns])))) ** 2 / n, freedom
+    return (factor * median(np.abs(values[rows] - values[columns]))) ** 2 / n, freedom
 
 
 def middle_shift(ours: Floats, theirs: Floats) -> float:

@@ -132,12 +132,19 @@ class Merged:
 
     def __init__(self, histograms: Sequence[Histogram], parts: Sequence[Sequence[Histogram]] = ()) -> None:
         self.histograms, self.parts = tuple(histograms), tuple(parts)
+        self.samples: dict[float, Quantiles] = {}
 
     @cached_property
     def table(self) -> tuple[Floats, Floats]:
         """Ascending bucket values in ns, shape (buckets,), and cumulative counts, shape (buckets, trials)."""
         slots, counts = HistogramTable(self.histograms).aligned()
         return highest_of(slots).astype(np.float64), np.cumsum(counts.T, axis=0).astype(np.float64)
+
+    def sample(self, q: float) -> "Quantiles":
+        """The sample of a quantile, the same one until these are released."""
+        if q not in self.samples:
+            self.samples[q] = Quantiles(self, q)
+        return self.samples[q]
 
     @cached_property
     def columns(self) -> list[Floats]:
@@ -169,9 +176,12 @@ class Merged:
         return starts
 
     def by_batch(self, counts: NDArray[np.int64]) -> Floats:
-        """The sums of the counts of the `intervals` by trial and batch, as `batch_sums` cuts each trial."""
-        sums = np.add.reduceat(counts, self._batch_starts).astype(np.float64)
-        return sums.reshape(len(self.parts), self.batches)
+        """The sums of the counts of the `intervals` by trial and batch, as `batch_sums` cuts each trial.
+
+        Shape (..., intervals) in, (..., trials, batches) out.
+        """
+        sums = np.add.reduceat(counts, self._batch_starts, axis=-1).astype(np.float64)
+        return sums.reshape(*counts.shape[:-1], len(self.parts), self.batches)
 
     @cached_property
     def batch_totals(self) -> Floats:
@@ -179,9 +189,12 @@ class Merged:
         return self.by_batch(self.intervals.counts)
 
     def release(self) -> None:
-        """Free the decoded data."""
+        """Free the decoded data, and the resamples."""
         for name in ("table", "columns", "total", "intervals"):
             self.__dict__.pop(name, None)
+        for sample in self.samples.values():
+            sample.__dict__.pop("resampled", None)
+        self.samples.clear()
 
 
 class Quantiles(Sample):
@@ -213,23 +226,15 @@ class Quantiles(Sample):
 
     @classmethod
     def several(cls, merged: Merged, qs: Sequence[float]) -> "list[Quantiles]":
-        """The samples of several quantiles, whose resamples are searched together, in far fewer calls."""
-        samples = [cls(merged, q) for q in qs]
-        if len(merged.histograms) < 2:
-            return samples
-        weights = resamples(len(merged.histograms)).weights
-        size = max(_ROWS_AT_ONCE // len(weights), 1)
-        for first in range(0, len(samples), size):
-            samples[first]._resample_with(samples[first + 1 : first + size], weights)  # noqa: SLF001 - of our own class
+        """The samples of several quantiles, which are computed together, in far fewer calls."""
+        samples = [merged.sample(q) for q in qs]
+        new = [sample for sample in samples if "resampled" not in vars(sample)]
+        if len(merged.histograms) > 1:
+            weights = resamples(len(merged.histograms)).weights
+            size = max(_ROWS_AT_ONCE // len(weights), 1)
+            for first in range(0, len(new), size):
+                _Together(merged, new[first : first + size]).compute(weights)
         return samples
-
-    def _resample_with(self, others: "Sequence[Quantiles]", weights: Floats) -> None:
-        together = (self, *others)
-        rows = [sample._rows(weights) for sample in together]  # noqa: SLF001 - of our own class
-        columns = (np.concatenate(column) for column in zip(*rows, strict=True))
-        found = self._search(np.tile(weights, (len(together), 1)), *columns)
-        for sample, own in zip(together, np.split(found, len(together)), strict=True):
-            sample.resampled = own
 
     @cached_property
     def value(self) -> float:
@@ -295,6 +300,58 @@ class Quantiles(Sample):
 
     def _at_ranks(self, wanted: ArrayLike) -> Floats:
         return self.merged.table[0][np.searchsorted(self.merged.total, wanted)]
+
+
+class _Together:
+    """Several quantiles of the same trials, computed at once to the values that each would have by itself."""
+
+    def __init__(self, merged: Merged, samples: Sequence[Quantiles]) -> None:
+        self._merged, self._samples = merged, samples
+        self._qs = np.array([sample.q for sample in samples])
+
+    def compute(self, weights: Floats) -> None:
+        """Give each sample its value, the values of its trials and resamples, and the scores of its batches."""
+        values, cumulative = self._merged.table
+        whole = np.searchsorted(self._merged.total, ranks(self._qs, float(self._merged.total[-1])))
+        wanted = ranks(self._qs[:, np.newaxis], cumulative[-1])
+        columns = [np.searchsorted(column, wanted[:, at]) for at, column in enumerate(self._merged.columns)]
+        own = np.stack(columns, axis=1)
+        resampled = self._resampled(own, weights)
+        for sample, at, places, found in zip(self._samples, whole, own, resampled, strict=True):
+            sample.value, sample._own, sample.resampled = float(values[at]), places, found  # noqa: SLF001
+            if cumulative[-1].all():
+                sample.by_trial = values[places]
+        self._compute_scores()
+
+    def _resampled(self, own: NDArray[np.int64], weights: Floats) -> Floats:
+        """The quantiles of all resamples: shape (quantiles, rows). As `Quantiles.at`; sums of counts are exact."""
+        cumulative = self._merged.table[1]
+        rank = ranks(self._qs[:, np.newaxis], weights @ cumulative[-1])
+        known = own[:, cumulative[-1] > 0]
+        low, high = known.min(axis=1, initial=len(cumulative) - 1), known.max(axis=1, initial=0)
+        short = np.any(rank > (weights @ cumulative[high].T).T, axis=1)
+        over = (low > 0) & np.any(rank <= (weights @ cumulative[np.maximum(low - 1, 0)].T).T, axis=1)
+        low[short | over], high[short | over] = 0, len(cumulative) - 1
+        rows, n = len(weights), len(self._samples)
+        ends = np.repeat(low, rows), np.repeat(high, rows)
+        found = self._samples[0]._search(np.tile(weights, (n, 1)), rank.ravel(), *ends)  # noqa: SLF001
+        return found.reshape(n, rows)
+
+    def _compute_scores(self) -> None:
+        held = [sample._held_ranks if 0 < sample.q < 1 else None for sample in self._samples]  # noqa: SLF001 - of our own module
+        known = [at for at, ends in enumerate(held) if ends is not None]
+        if not known or self._merged.batches < 2 or self._merged.batch_totals.sum() == 0:
+            return
+        ends = np.array([held[at] for at in known])
+        spans = np.log(self._merged.table[0][np.searchsorted(self._merged.total, ends)])
+        counts = self._merged.intervals.counts_up_to_each([self._samples[at].value for at in known])
+        below, total = self._merged.by_batch(counts), self._merged.batch_totals
+        share = below.sum(axis=(1, 2)) / total.sum()
+        worth, requests = (spans[:, 1] - spans[:, 0]), (ends[:, 1] - ends[:, 0])
+        over = share[:, np.newaxis, np.newaxis] * total - below
+        scores = over * worth[:, np.newaxis, np.newaxis] / requests[:, np.newaxis, np.newaxis]
+        for at, own in zip(known, scores, strict=True):
+            self._samples[at].scores = own
 
 
 class LogRatios(Sample):

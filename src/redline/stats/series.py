@@ -170,17 +170,27 @@ def clipped(values: Floats) -> Floats:
 
     Source: Barrett et al. 2017, who clip outliers before they look for change points.
     """
-    padded = np.pad(values, WINDOW // 2, mode="edge")
-    middle = np.median(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), axis=1)
+    edge = WINDOW // 2
+    padded = np.concatenate((np.full(edge, values[0]), values, np.full(edge, values[-1])))
+    middle = np.partition(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), edge, axis=1)[:, edge]
     off = values - middle
-    reach = FENCE * max(_OF_NORMAL * float(np.median(np.abs(off))), LEAST_NOISE)
+    reach = FENCE * max(_OF_NORMAL * median(np.abs(off)), LEAST_NOISE)
     return np.asarray(middle + np.clip(off, -reach, reach), dtype=np.float64)
+
+
+def median(values: Floats) -> float:
+    """The median of at least one number: `np.median`, which takes ten times as long for few."""
+    ordered = np.sort(values)
+    middle = len(ordered) // 2
+    if math.isnan(ordered[-1]):
+        return math.nan
+    return float(ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
 def noise(values: Floats) -> float:
     """The standard deviation from point to point, from differences of neighbours, which a step hardly affects."""
     steps = np.abs(np.diff(values))
-    return max(_OF_NORMAL * float(np.median(steps)) / np.sqrt(2.0), LEAST_NOISE) if len(steps) else LEAST_NOISE
+    return max(_OF_NORMAL * median(steps) / np.sqrt(2.0), LEAST_NOISE) if len(steps) else LEAST_NOISE
 
 
 def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
@@ -242,20 +252,20 @@ def levels(values: Floats, least: float) -> list[Plateau]:
     penalty = STEP_PENALTY * math.log(len(values))
     ends = [0, *level_ends(smooth / noise(smooth), penalty, SHORTEST_LEVEL)]
     while len(ends) > 2:
-        parts = [Plateau(a, b, float(np.median(values[a:b]))) for a, b in pairwise(ends)]
+        parts = [Plateau(a, b, median(values[a:b])) for a, b in pairwise(ends)]
         error = _error_of_a_point(values, parts)
         weakest, at = min((_surely(values, a, b, error, least), b.start) for a, b in pairwise(parts))
         if weakest >= STEP_ERRORS:
             return parts
         ends.remove(at)
-    return [Plateau(0, len(values), float(np.median(values)))]
+    return [Plateau(0, len(values), median(values))]
 
 
 def _error_of_a_point(values: Floats, parts: Sequence[Plateau]) -> float:
     """The standard deviation of a point around its level, widened as far as neighbouring points are alike."""
     off = values - np.concatenate([np.full(part.n, part.level) for part in parts])
     n, fitted = len(values), len(parts)
-    sigma = max(_OF_NORMAL * float(np.median(np.abs(off))) * math.sqrt(n / max(n - fitted, 1)), LEAST_NOISE)
+    sigma = max(_OF_NORMAL * median(np.abs(off)) * math.sqrt(n / max(n - fitted, 1)), LEAST_NOISE)
     off = np.clip(off, -FENCE * sigma, FENCE * sigma)
     squares = float(off @ off)
     alike = float(off[1:] @ off[:-1]) / squares + fitted / n if squares else 0.0

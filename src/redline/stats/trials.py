@@ -1,9 +1,10 @@
 """What each metric reads from the recordings of trials."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,8 +27,9 @@ from redline.model import (
 )
 from redline.model.hosts import one_way_bound_ns
 from redline.model.traffic import Requests
-from redline.stats.samples import BATCHES, Floats, Merged, Quantiles, Ratios, Sample, batch_sums
+from redline.stats.samples import BATCHES, Floats, Merged, Ratios, Sample, batch_sums
 
+T = TypeVar("T")
 QUANTILE_OF = {
     Metric.P50: 0.5,
     Metric.P75: 0.75,
@@ -62,6 +64,7 @@ class Trial:
         self.recording = recording
         self.traffic = traffic = recording.traffic
         self._increases: dict[tuple[str, Subject], float | None] = {}
+        self._made: dict[Hashable, Any] = {}
         if traffic is not None:
             responses = [interval.response for interval in traffic.intervals]
             Histogram.decode_all([traffic.response, traffic.service, traffic.lateness, *responses])
@@ -72,6 +75,13 @@ class Trial:
         if key not in self._increases:
             self._increases[key] = self.recording.increase(name, subject)
         return self._increases[key]
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What is made of the recording under this name: made at most once."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
@@ -283,7 +293,7 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
     if metric is Metric.MEMORY:
         most = _array([trial.most_memory_bytes or 0.0 for trial in trials])
         return Ratios(most, np.ones(len(trials)), resolution=PAGE_BYTES / max(float(most.mean()), PAGE_BYTES))
-    return Quantiles(merged or merged_of(trials), QUANTILE_OF[metric])
+    return (merged or merged_of(trials)).sample(QUANTILE_OF[metric])
 
 
 def _traffics(trials: Sequence[TrialNumbers]) -> list[MeasuredTraffic]:

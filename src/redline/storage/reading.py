@@ -24,12 +24,14 @@ from redline.storage.earlier import Raw
 T = TypeVar("T", bound=Frozen)
 MOST_BYTES = 256 << 20
 """The longest file that is read: hundreds of times the recording of an hour."""
-_HINTS = re.compile(rb"9[2-9]\d{17}"), re.compile(rb"[eE]\+?\d+(?:[\s,\]}]|\Z)")
-_TWENTY_DIGITS, _DIGITS = b"0" * 20, bytes(ord("0") if chr(byte).isdecimal() else 0 for byte in range(256))
-"""What every number too large has, and hardly anything else: base64 and times in nanoseconds of today have none.
-
-Patterns by themselves, since `re` looks for the beginning of one faster than for those of several.
-"""
+_LARGE, _EXPONENT, _TWENTY_DIGITS = re.compile(rb"9[2-9]\d{17}"), re.compile(rb"e\+?0+,"), b"0" * 20
+"""What every number too large has, the last two among `_SIGNS`, and hardly anything else: base64 and times in
+nanoseconds of today have none. Patterns by themselves, since `re` looks for the beginning of one faster than for those
+of several."""
+_ALIKE = {"0123456789": "0", "eE": "e", "+": "+", " \t\n\r\f\v,]}": ","}
+_SIGNS = bytes(next((ord(sign) for alike, sign in _ALIKE.items() if chr(byte) in alike), 0) for byte in range(256))
+"""Digits, exponents and what ends a number as one sign each, for fewer false beginnings."""
+_AGAIN_BY_RESUME = "move it away, and --resume makes it again"
 _LARGEST = 1 << 63
 """Nanoseconds up to the year 2262, and more than any counter reaches."""
 
@@ -50,7 +52,8 @@ def stamped(file: Path) -> Kind:
 
 def too_large(content: bytes) -> str:
     """The first number in JSON that is larger than any measurement, with its place; empty for none."""
-    if not any(hint.search(content) for hint in _HINTS) and _TWENTY_DIGITS not in content.translate(_DIGITS):
+    signs = content.translate(_SIGNS) + b","
+    if not _LARGE.search(content) and _TWENTY_DIGITS not in signs and not _EXPONENT.search(signs):
         return ""
     with contextlib.suppress(ValueError):
         return _larger(from_json(content), "")
@@ -70,18 +73,33 @@ def _larger(value: object, place: str) -> str:
 def read_stored(
     file: Path,
     kind: type[T],
-    without_it: str = "move it away, and --resume makes it again",
+    without_it: str = _AGAIN_BY_RESUME,
     todays: Callable[[Raw], Raw] | None = None,
 ) -> T:
     """Read a file of a run directory. Raises StoreError, naming the file, if it cannot be read.
 
     `without_it` is a hint for a damaged file. `todays` makes today's form of what an earlier version stored.
     """
+    return stored_in(content_of(file), file, kind, without_it, todays)
+
+
+def content_of(file: Path) -> bytes:
+    """The bytes of a file of a run directory. Raises StoreError, naming the file, if it cannot be read."""
     try:
-        content = read_regular(file, MOST_BYTES)
+        return read_regular(file, MOST_BYTES)
     except OSError as error:
         hint = "see whether it is there, who may read it, and the disk"
         raise StoreError(f"{file} cannot be read: {error.strerror}", hint=hint) from error
+
+
+def stored_in(
+    content: bytes,
+    file: Path,
+    kind: type[T],
+    without_it: str = _AGAIN_BY_RESUME,
+    todays: Callable[[Raw], Raw] | None = None,
+) -> T:
+    """What these bytes of a file hold, as `read_stored` reads it."""
     if large := too_large(content):
         raise StoreError(f"{file}: {large}", hint=f"it is damaged: {without_it}")
     try:
@@ -101,10 +119,13 @@ def read_stored(
     raise StoreError(f"{file}: {where}: {what}", hint=f"it is damaged or of a later version; if damaged, {without_it}")
 
 
-def trial_of(file: Path, planned: PlannedTrial) -> Recording:
-    """The recording of a planned trial; with a failure in place of all that it holds where that cannot be used."""
+def trial_of(file: Path, planned: PlannedTrial, content: bytes | None = None) -> Recording:
+    """The recording of a planned trial; with a failure in place of all that it holds where that cannot be used.
+
+    `content` are the bytes of the file, if they are at hand.
+    """
     try:
-        recording = read_stored(file, Recording)
+        recording = stored_in(content_of(file) if content is None else content, file, Recording)
     except StoreError as error:
         return _lost_trial(planned, error.message, error.hint)
     if (recording.position, recording.cell_id) != (planned.position, planned.cell_id):

@@ -15,6 +15,7 @@ Layout, version 1 (docs/reference/run-directory.md):
     probes/SLUG/0007.json        one per load of a search on a cell, in chronological order
     logs/0007-SLUG/              the output of server and engine
     enough.json                  why the run stopped, if its suite leaves the number of rounds open
+    judged/CELL.json             cells as they were judged, a cache (`judged.py`)
     report.html results.csv results.json   views, which `redline report` makes again
 """
 
@@ -257,6 +258,10 @@ class RunStore:
             return read_stored(self._manifest, Manifest, begin, todays_manifest)
         except StoreError as error:
             raise NotStoredError.of(error) from error
+
+    def recording_files(self) -> dict[int, Path]:
+        """The files of recordings by their position in the plan, in order. Raises StoreError."""
+        return self._files("recordings")
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, if one cannot be read."""

@@ -180,7 +180,7 @@ class Site:
             first = "its capacity is measured first" if place.going else "it ended while its capacity was measured"
             return said_page(place.name, first, "this page shows it as soon as there is more")
         try:
-            report = report_of(place.store)
+            report = report_of(place.store, keeps=False)
         except RedlineError as error:
             if not place.going:
                 raise

@@ -117,8 +117,7 @@ def distributions_payload(report: Report, drawn: Sequence[Sequence[str]]) -> Plo
     cells, index = cells_with_curves(report), colours(report)
     held = {cell_id: (group, at) for group, ids in enumerate(drawn) for at, cell_id in enumerate(ids)}
     edges, table = _edges([cell for _, cell in cells]), HistogramTable([cell.response for _, cell in cells])
-    within = np.array([table.counts_up_to(ns) for ns in edges], dtype=np.int64).reshape(len(edges), len(cells))
-    counts = np.diff(within, axis=0, prepend=0).T
+    counts = np.diff(table.counts_up_to_each(edges), axis=0, prepend=0).T
     made: list[ComparableCell] = []
     for (where, cell), row in zip(cells, counts, strict=True):
         filled_bins = np.flatnonzero(row)

@@ -31,8 +31,7 @@ def time_bins(times: Histogram) -> tuple[tuple[int, int], ...]:
     wanted = np.geomspace(high, low, edges_wanted)
     rounded = {int(float(f"{edge_ns:.3g}")) for edge_ns in wanted}
     edges = [*sorted(edge for edge in rounded if edge < longest and duration(edge) != duration(longest)), longest]
-    table = HistogramTable([times])
-    held = np.diff([int(table.counts_up_to(edge)[0]) for edge in edges], prepend=0).tolist()
+    held = np.diff(HistogramTable([times]).counts_up_to_each(edges)[:, 0], prepend=0).tolist()
     first = next(at for at, number in enumerate(held) if number)
     return tuple(zip(edges, held, strict=True))[first:]
 

@@ -1,0 +1,147 @@
+"""Judge the cells of a stored run: what was judged before is read, and many cells are judged by several processes."""
+
+import ctypes
+import gc
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+
+from redline.analysis.judging import CellTask, JudgedCell, Judging, judge_in_turn, judge_task
+from redline.analysis.stored_cell import EncodedCell, decoded, encoded
+from redline.errors import StoreError
+from redline.model import Run
+from redline.storage.judged import JudgedStore, key_of
+from redline.storage.reading import content_of, trial_of
+from redline.storage.runs import RunStore
+
+KEPT_FROM = 20
+"""Trials from which on judged cells are kept: fewer are judged in half a second."""
+SHARED_FROM = 100
+"""Trials from which on several processes judge them: fewer take hardly longer than to start these."""
+_MOST_PROCESSES = 8
+_PR_SET_PDEATHSIG = 1
+
+
+def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
+    """The judging of a stored run: cells as `judge_in_turn` gives them, which are kept unless told not to."""
+
+    def judging(run: Run, tasks: Sequence[CellTask]) -> Iterator[JudgedCell]:
+        trials = sum(len(task.places) for task in tasks)
+        if trials < KEPT_FROM:
+            return judge_in_turn(run, tasks)
+        work = _Work(tasks, store, keeps=keeps)
+        processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+        # A lock that another thread holds would stay locked in a copy of this process.
+        is_shared = trials >= SHARED_FROM and processes > 1 and threading.active_count() == 1
+        return work.shared(processes) if is_shared else map(work.judged, tasks)
+
+    return judging
+
+
+class _Work:
+    """The tasks of a run, and what was judged of them before."""
+
+    def __init__(self, tasks: Sequence[CellTask], store: RunStore, *, keeps: bool) -> None:
+        self._tasks, self._files, self._keeps = tasks, store.recording_files(), keeps
+        self._judged = JudgedStore(store.folder)
+
+    def judged(self, task: CellTask) -> JudgedCell:
+        """The cell of a task: as it was judged before, or judged now and kept."""
+        contents, key = self._rests_on(task)
+        kept = self._judged.read(task, key) if key else None
+        known = decoded(kept, task) if kept is not None else None
+        return known or self._anew(task, contents, key)[0]
+
+    def content(self, at: int) -> bytes | None:
+        """The same as bytes, for another process; None where that has to judge the cell, and to say what is wrong."""
+        try:
+            task = self._tasks[at]
+            contents, key = self._rests_on(task)
+            kept = self._judged.read(task, key) if key else None
+            if kept is not None:
+                return kept
+            made = self._anew(task, contents, key)[1]
+        except Exception:  # noqa: BLE001 - the other process meets it again
+            return None
+        return made.content if made else None
+
+    def shared(self, processes: int) -> Iterator[JudgedCell]:
+        """The cells of all tasks, in their order, by copies of this process."""
+        left = list(self._tasks)
+        try:
+            with ProcessPoolExecutor(processes, get_context("fork"), _begin, (self, os.getpid())) as pool:
+                try:
+                    for content in _in_order(pool, len(self._tasks), 4 * processes):
+                        task = left.pop(0)
+                        yield (decoded(content, task) if content is not None else None) or self.judged(task)
+                finally:
+                    pool.shutdown(wait=False, cancel_futures=True)
+        except BrokenProcessPool:  # a copy was ended, maybe for want of memory
+            yield from map(self.judged, left)
+
+    def _rests_on(self, task: CellTask) -> tuple[list[bytes | None], str]:
+        """The bytes of the recordings, and the key of the cell; empty unless all of them can be read."""
+        contents = [self._content_of(trial.position) for trial in task.trials]
+        known = [content for content in contents if content is not None]
+        return contents, key_of(task, known) if known and len(known) == len(contents) else ""
+
+    def _content_of(self, position: int) -> bytes | None:
+        try:
+            return content_of(self._files[position])
+        except StoreError:
+            return None
+
+    def _anew(
+        self, task: CellTask, contents: Sequence[bytes | None], key: str
+    ) -> tuple[JudgedCell, EncodedCell | None]:
+        """The cell, and its bytes if it can be kept: not one of recordings of which messages name the files."""
+        recordings = [
+            trial_of(self._files[trial.position], trial, content)
+            for trial, content in zip(task.trials, contents, strict=True)
+        ]
+        judged = judge_task(task, recordings)
+        if not key or any(made.failure is not None and made.failure.kind == "unread" for made in recordings):
+            return judged, None
+        try:
+            made = encoded(task, judged)
+        except ValueError:
+            return judged, None
+        if self._keeps:
+            self._judged.keep(task, key, made)
+        return judged, made
+
+
+def _in_order(pool: ProcessPoolExecutor, tasks: int, ahead: int) -> Iterator[bytes | None]:
+    """The cells of all tasks in their order, of which at most so many wait to be taken."""
+    begun = deque[Future[bytes | None]]()
+    for at in range(tasks):
+        begun.append(pool.submit(_content, at))
+        if len(begun) > ahead:
+            yield begun.popleft().result()
+    while begun:
+        yield begun.popleft().result()
+
+
+_work: _Work
+
+
+def _begin(work: _Work, parent: int) -> None:
+    """Begin a copy: it ends with the process that it is a copy of, which alone hears a Ctrl-C."""
+    global _work  # noqa: PLW0603 - a pool hands nothing else to its processes
+    _work = work
+    gc.freeze()  # what is shared stays so: a collection would write to it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _content(at: int) -> bytes | None:
+    return _work.content(at)

@@ -1,0 +1,279 @@
+"""What was judged stays judged: cells kept beside their recordings, and cells judged by several processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from redline.analysis import build_report
+from redline.analysis.judging import CellTask, JudgedCell, judge_task
+from redline.analysis.stored_cell import is_as_fine
+from redline.model import Recording, Report, Run
+from redline.report.render import RENDERERS
+from redline.running import judging
+from redline.running.views import run_report
+from redline.storage import judged
+from redline.storage.runs import RunStore
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import simulated_run
+from tests.fakes.stored import kept
+
+BEHAVIOURS = {
+    "rust.hyper": GOOD,
+    "rust.axum": replace(GOOD, rate_per_s=18_000.0, lateness_ns=90_000_000.0),
+    "jvm.slow": replace(GOOD, rate_per_s=9_000.0, achieved=0.7, outcomes={"timeout": 2_000}, trend=0.3),
+}
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """A run of 16 trials, some of them invalid."""
+    return simulated_run(BEHAVIOURS, trials=2)
+
+
+@pytest.fixture
+def store(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """The run in a directory; its cells are kept although they are few."""
+    monkeypatch.setattr(judging, "KEPT_FROM", 1)
+    return kept(tmp_path / "run", run)
+
+
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of the cells that are judged, as it happens."""
+    made: list[str] = []
+
+    def noted(task: CellTask, recordings: list[Recording]) -> JudgedCell:
+        made.append(task.cell_id)
+        return judge_task(task, recordings)
+
+    monkeypatch.setattr(judging, "judge_task", noted)
+    return made
+
+
+def alone(store: RunStore) -> Report:
+    """The report, judged anew and kept nowhere."""
+    return build_report(store.run(), str(store.folder))
+
+
+def test_what_was_judged_once_is_read(store: RunStore, tasks: list[str]) -> None:
+    wanted = alone(store)
+    assert run_report(store) == wanted
+    assert sorted(tasks) == sorted(store.manifest().plan.cells)
+    tasks.clear()
+    read = run_report(store)
+    assert tasks == []
+    assert read == wanted
+    for form, render in RENDERERS.items():
+        assert render(read) == render(wanted), form
+
+
+def test_another_trial_has_its_cell_alone_judged_anew(
+    tmp_path: Path, run: Run, tasks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = run.manifest.plan.cells
+    monkeypatch.setattr(judging, "KEPT_FROM", 1)
+    last = next(made for made in reversed(run.recordings) if cells[made.cell_id].role == "subject")
+    others = tuple(made for made in run.recordings if made.position != last.position)
+    store = kept(tmp_path / "run", run.model_copy(update={"recordings": others}))
+    run_report(store)
+    tasks.clear()
+    store.save(last, cells[last.cell_id])
+    assert run_report(store) == alone(store)
+    assert tasks == [last.cell_id]
+
+
+def test_a_changed_recording_has_its_cell_judged_anew(store: RunStore, run: Run, tasks: list[str]) -> None:
+    run_report(store)
+    tasks.clear()
+    changed = run.recordings[7].model_copy(update={"perturbed": True})
+    store.save(changed, run.manifest.plan.cells[changed.cell_id])
+    assert run_report(store) == alone(store)
+    assert changed.cell_id in tasks
+
+
+def test_cells_of_other_rules_are_not_used(store: RunStore, tasks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = run_report(store)
+    tasks.clear()
+    monkeypatch.setattr(judged, "rules_version", lambda: "later")
+    assert run_report(store) == wanted
+    assert len(tasks) == len(store.manifest().plan.cells)
+
+
+def test_nothing_is_kept_where_the_version_of_the_rules_is_not_known(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judged, "rules_version", lambda: "")
+    assert run_report(store) == alone(store)
+    assert not (store.folder / judged.FOLDER).exists()
+
+
+def _cut(file: Path, to: float) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: int(len(content) * to)])
+
+
+def _turned(file: Path) -> None:
+    head, body = file.read_bytes().split(b"\n", 1)
+    file.write_bytes(head + b"\n" + body.replace(b'"position":', b'"position" :', 1))
+
+
+def _foreign(file: Path) -> None:
+    """A whole file of another cell."""
+    file.write_bytes(max(file.parent.iterdir()).read_bytes() if file != max(file.parent.iterdir()) else b"{}\n")
+
+
+def _of_another_form(file: Path) -> None:
+    """A body that is no cell, with a head that fits it."""
+    head = json.loads(file.read_bytes().split(b"\n", 1)[0])
+    body = b'{"trials": []}'
+    head["hash"] = judged._hash(body)
+    file.write_bytes(json.dumps(head).encode() + b"\n" + body)
+
+
+def _folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: file.write_bytes(b""),
+        lambda file: file.write_bytes(b"\xff\x00 no JSON"),
+        lambda file: file.write_bytes(b"[]\n{}"),
+        lambda file: _cut(file, 0.0005),
+        lambda file: _cut(file, 0.5),
+        lambda file: _cut(file, 0.9999),
+        _turned,
+        _foreign,
+        _of_another_form,
+        _folder,
+        _pipe,
+    ],
+    ids=["empty", "no-json", "list", "cut-head", "cut-half", "cut-end", "turned", "foreign", "form", "folder", "pipe"],
+)
+def test_a_damaged_file_changes_nothing(store: RunStore, damage: Callable[[Path], object], tasks: list[str]) -> None:
+    wanted = run_report(store)
+    tasks.clear()
+    file = min((store.folder / judged.FOLDER).iterdir())
+    damage(file)
+    assert run_report(store) == wanted
+    assert len(tasks) == 1
+    tasks.clear()
+    assert run_report(store) == wanted
+    assert len(tasks) == (damage is _folder)  # anything else is replaced
+
+
+@pytest.mark.parametrize("way", ["a file", "a link"])
+def test_a_folder_that_cannot_be_written_changes_nothing(store: RunStore, tmp_path: Path, way: str) -> None:
+    folder, outside = store.folder / judged.FOLDER, tmp_path / "outside"
+    outside.mkdir()
+    folder.write_text("mine") if way == "a file" else folder.symlink_to(outside)
+    assert run_report(store) == alone(store)
+    assert run_report(store) == alone(store)
+    assert [*outside.iterdir()] == []
+
+
+def test_a_damaged_recording_is_said_and_its_cell_is_not_kept(store: RunStore, run: Run) -> None:
+    file = store.recording_files()[3]
+    _cut(file, 0.3)
+    assert run_report(store) == alone(store)
+    assert run_report(store) == alone(store)
+    assert run.recordings[3].cell_id not in {file.stem for file in (store.folder / judged.FOLDER).iterdir()}
+
+
+def test_who_only_looks_reads_what_was_kept_and_keeps_nothing(store: RunStore, tasks: list[str]) -> None:
+    assert run_report(store, keeps=False) == alone(store)
+    assert not (store.folder / judged.FOLDER).exists()
+    run_report(store)
+    tasks.clear()
+    assert run_report(store, keeps=False) == alone(store)
+    assert tasks == []
+
+
+def test_few_trials_leave_nothing_behind(tmp_path: Path) -> None:
+    store = kept(tmp_path / "run", simulated_run(BEHAVIOURS, trials=2))
+    run_report(store)
+    assert not (store.folder / judged.FOLDER).exists()
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "SHARED_FROM", 1)
+    monkeypatch.setattr(judging.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+
+
+@pytest.mark.usefixtures("several")
+def test_several_processes_judge_as_one_does(store: RunStore) -> None:
+    wanted = alone(store)
+    assert run_report(store) == wanted
+    assert run_report(store) == wanted
+
+
+@pytest.mark.usefixtures("several")
+def test_a_process_that_is_ended_leaves_its_cells_to_the_others(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = os.getpid()
+
+    def ended(task: CellTask, recordings: list[Recording]) -> JudgedCell:
+        if os.getpid() != here and task.cell.variant.slug == "rust.axum":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return judge_task(task, recordings)
+
+    monkeypatch.setattr(judging, "judge_task", ended)
+    assert run_report(store) == alone(store)
+
+
+@pytest.mark.usefixtures("several")
+def test_an_error_in_another_process_is_raised_here(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(task: CellTask, recordings: list[Recording]) -> JudgedCell:
+        if task.cell.variant.slug == "rust.axum":
+            raise ZeroDivisionError("of this cell")
+        return judge_task(task, recordings)
+
+    monkeypatch.setattr(judging, "judge_task", fails)
+    with pytest.raises(ZeroDivisionError, match="of this cell"):
+        run_report(store)
+
+
+REPORT = """
+import sys
+from pathlib import Path
+from redline.report.render import RENDERERS
+from redline.running import judging
+from redline.running.views import run_report
+from redline.storage.runs import RunStore
+judging.KEPT_FROM = 1
+sys.stdout.buffer.write(RENDERERS["json"](run_report(RunStore(Path(sys.argv[1])))))
+"""
+
+
+def test_two_commands_may_judge_at_once(store: RunStore) -> None:
+    command = [sys.executable, "-c", REPORT, str(store.folder)]
+    made = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    said = [process.communicate()[0] for process in made]
+    assert said == [RENDERERS["json"](alone(store))] * 2
+    cells = store.manifest().plan.cells
+    assert {file.name for file in (store.folder / judged.FOLDER).iterdir()} == {f"{cell_id}.json" for cell_id in cells}
+
+
+def test_timelines_count_if_their_steps_are_as_long() -> None:
+    assert is_as_fine(240, (75, 80), 100)
+    assert not is_as_fine(240, (75, 110), 100)
+    assert is_as_fine(30, (75,), 26)
+    assert not is_as_fine(30, (75,), 24)
+    assert is_as_fine(240, (), 12)
