@@ -97,9 +97,10 @@ PYTEST_E2E = .venv/bin/pytest tests/e2e
 # The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where something takes
 # the cores, be it the tests beside them; then they run once more by themselves.
 test-lab: build ## The lab's tests, with real servers on loopback
-	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS)
+	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS) --junitxml=.cache/tests-unit.xml
 	$(PYTEST_E2E) -m 'truth and ($(TESTS))'
-	scripts/patiently $(PYTEST_E2E) -m 'not alone and not truth and ($(TESTS))' -n 3 --dist worksteal
+	scripts/patiently $(PYTEST_E2E) -m 'not alone and not truth and ($(TESTS))' -n 3 --dist worksteal \
+		--junitxml=.cache/tests-e2e.xml
 	scripts/patiently $(PYTEST_E2E) -m 'alone and ($(TESTS))'
 
 FUZZ_SECONDS = 5

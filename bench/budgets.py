@@ -1,6 +1,6 @@
 """What the parts of Redline cost, each beside its bound in budgets.toml: `python -m bench.budgets [PART...]`.
 
-Parts: start, judging, engine, size. It takes a few minutes; what needs a program that is not installed says so.
+Parts: start, judging, engine, size, tests. It takes a few minutes; what needs a program that is not installed says so.
 """
 
 import argparse
@@ -14,9 +14,11 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 from packaging.requirements import Requirement
 
@@ -145,7 +147,22 @@ def _lines(room: Path) -> int:
     return sum(1 for file in files for line in file.read_text().splitlines() if line.strip())
 
 
-PARTS: dict[str, Callable[[], Figures]] = {each.__name__: each for each in (start, judging, engine, size)}
+def tests() -> Figures:
+    """Seconds of the last run of `make test`, added up by room: tests that run at a time count as one after another."""
+    for kind in ("unit", "e2e"):
+        file = CHECKOUT / ".cache" / f"tests-{kind}.xml"
+        if not file.is_file():
+            yield f"{kind} tests", "make test writes it"
+            continue
+        by_room: Counter[str] = Counter()
+        for case in ET.parse(file).iter("testcase"):
+            by_room[case.get("classname", "").split(".")[2]] += float(case.get("time", 0))
+        yield f"{kind} tests", sum(by_room.values())
+        room, seconds = by_room.most_common(1)[0]
+        print(f"| {kind} tests of {room}, the slowest | {seconds:,.0f} s | | |")
+
+
+PARTS: dict[str, Callable[[], Figures]] = {each.__name__: each for each in (start, judging, engine, size, tests)}
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ def _variety(manifest: Manifest, load: str, drawn: np.random.Generator) -> Itera
 def judge(folder: Path) -> dict[str, float]:
     """Judge the run and render its report. CPU seconds by stage, those of copies of the process included.
 
-    `page_bytes` are those of the page, `total` is the CPU time of the process, `clock` the time since it began to judge,
+    `page_bytes` are of the page, `total` is the CPU time of the process, `clock` the time since it began to judge,
     and `peak_mb` and `copies_mb` are the most memory of the process and of one of its copies.
     """
     spent = {}

@@ -50,7 +50,10 @@ def test_a_failure_of_one_test_at_a_time_on_a_quiet_host_is_final(tmp_path: Path
 def test_what_failed_runs_again_by_itself(tmp_path: Path, arguments: tuple[str, ...], stolen: int, second: int) -> None:
     code, calls, message = run(tmp_path, [1, second], *arguments, stolen=stolen)
     first = " ".join(("these", *arguments))
-    assert (code, calls) == (second, [first, f"{first} -n 0 --last-failed --last-failed-no-failures=none -vv"])
+    assert (code, calls) == (
+        second,
+        [first, f"{first} -n 0 --last-failed --last-failed-no-failures=none -vv --junitxml="],
+    )
     assert message == (
         f"patiently: the hypervisor took {stolen}% of the CPU time; the failed tests run once more, one at a time:\n"
     )
