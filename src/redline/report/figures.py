@@ -33,6 +33,23 @@ class BarChart(PageBlock):
 
 
 @dataclass(frozen=True)
+class Tile:
+    """A number to see at a glance: its name, its text with what is beside it, and whether it is bad."""
+
+    name: str
+    value: str
+    beside: str = ""
+    is_bad: bool = False
+
+
+@dataclass(frozen=True)
+class Tiles(PageBlock):
+    """Numbers to see at a glance."""
+
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True)
 class Plot:
     """A plot that the page's script draws from the page's data, by kind and place."""
 

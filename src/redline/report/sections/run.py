@@ -25,6 +25,7 @@ from redline.report.sections.plots import drawn_curves, payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import encoded_section, one_way_section, results_section
+from redline.report.sections.single import of_several, of_single, tiles
 from redline.report.sections.streams import stream_sections
 from redline.report.sections.table import table_section
 from redline.report.sections.timelines import trial_items, trials_section
@@ -37,11 +38,15 @@ UNFINISHED = "! This run is not complete: "
 
 def _answer(report: Report) -> Iterator[Section]:
     for section in run_answer(report):
-        yield replace(section, picture=forest(report))
+        blocks = section.blocks if (shown := tiles(report)) is None else (shown, *section.blocks)
+        yield replace(section, blocks=blocks, picture=forest(report))
 
 
 _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(_answer, leads=True),
+    Chapter(of_single(trials_section), on=Medium.PAGE, leads=True),
+    Chapter(of_single(plots_section), on=Medium.PAGE, leads=True),
+    Chapter(of_single(findings_section), on=Medium.PAGE, leads=True),
     Chapter(caveats_section, leads=True),
     Chapter(table_section, on=Medium.PAGE),
     Chapter(explorer_section, on=Medium.PAGE),
@@ -55,9 +60,10 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(request_sections),
     Chapter(stream_sections),
     Chapter(profile_sections),
-    Chapter(findings_section),
-    Chapter(plots_section, on=Medium.PAGE),
-    Chapter(trials_section, on=Medium.PAGE),
+    Chapter(findings_section, on=Medium.TEXT),
+    Chapter(of_several(findings_section), on=Medium.PAGE),
+    Chapter(of_several(plots_section), on=Medium.PAGE),
+    Chapter(of_several(trials_section), on=Medium.PAGE),
     Chapter(blocks_section, on=Medium.PAGE),
     Chapter(overlay_sections, on=Medium.MARKDOWN),
     Chapter(memory_sections),

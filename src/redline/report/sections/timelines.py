@@ -44,17 +44,12 @@ def trials_section(report: Report) -> Iterator[Section]:
             "every interval of every trial. "
         )
     text += "Drag to zoom in, double-click to see all again."
-    yield Section(
-        "Each trial over time",
-        (
-            Fold(
-                line("A trial at a time"),
-                (Prose.of([text], "dim"), TimeView("trials", "Trial", "A trial over time")),
-                open=False,
-            ),
-        ),
-        anchor="trials",
-    )
+    view, told = TimeView("trials", "Trial", "A trial over time"), Prose.of([text], "dim")
+    if trials == 1:
+        yield Section("Over time", (view, told), anchor="trials")
+        return
+    fold = Fold(line("A trial at a time"), (told, view), open=False)
+    yield Section("Each trial over time", (fold,), anchor="trials")
 
 
 def trial_items(report: Report) -> list[TimeItem]:

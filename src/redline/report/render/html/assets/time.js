@@ -301,10 +301,10 @@
     function fillItems() {
       const mine = items.filter(({ subject }) => subject === part("subject").value);
       part("item").replaceChildren(...mine.map(entry => make("option", { textContent: entry.name, value: items.indexOf(entry) })));
-      part("item").parentElement.hidden = !mine[0].name;
+      part("item").parentElement.hidden = !mine[0].name || items.length === 1;
       choose(mine[0]);
     }
-    part("subject").parentElement.hidden = "place" in root.dataset;
+    part("subject").parentElement.hidden = "place" in root.dataset || items.length === 1;
     part("subject").replaceChildren(...subjects.map(subject => make("option", { textContent: subject, value: subject })));
     root.querySelector(".controls").hidden = false;
     part("subject").addEventListener("change", fillItems);

@@ -1,0 +1,62 @@
+"""The page of a single server under one load begins with its numbers and their course; no other page does."""
+
+from redline.model import Metric, Report
+from redline.report.figures import Tiles
+from redline.report.render import RENDERERS, page
+from redline.report.sections.single import is_single, tiles
+from tests.fakes import reports
+
+
+def only(report: Report) -> Report:
+    """The report of its first cell alone."""
+    return report.model_copy(update={"cells": report.cells[:1], "comparisons": (), "rankings": ()})
+
+
+def titles(report: Report) -> list[str]:
+    return [section.title for section in page(report).sections]
+
+
+def shown(report: Report) -> dict[str, tuple[str, str, bool]]:
+    made = tiles(report)
+    assert isinstance(made, Tiles)
+    return {tile.name: (tile.value, tile.beside, tile.is_bad) for tile in made.tiles}
+
+
+def test_numbers_their_course_and_their_spread_come_first() -> None:
+    report = only(reports.healthy())
+    assert is_single(report)
+    (cell,) = report.cells
+    seen = shown(report)
+    assert list(seen) == ["requests", "failed", "throughput", "p50", "p99", "max", "CPU per request"]
+    assert seen["requests"] == (f"{cell.counts.due:,}", "", False)
+    assert seen["failed"] == ("0", "", False)
+    assert titles(report)[:2] == ["The answer, in words", "Plots"]
+    several = titles(reports.healthy())
+    assert several.index("Plots") > several.index("Results")
+    assert titles(report).index("Results") > titles(report).index("Findings")
+    assert sorted(titles(report)) == sorted(set(titles(report))), "no section is there twice"
+    content = RENDERERS["html"](report).decode()
+    assert content.count('class="numbers"') == 1
+    assert content.index("<dt>requests</dt>") < content.index('id="findings"')
+
+
+def test_failures_stand_out_with_their_share() -> None:
+    report = only(reports.healthy())
+    (cell,) = report.cells
+    outcomes = cell.counts.outcomes.model_copy(update={"timeout": cell.counts.outcomes.ok})
+    counts = cell.counts.model_copy(update={"outcomes": outcomes})
+    failing = report.model_copy(update={"cells": (cell.model_copy(update={"counts": counts}),)})
+    assert shown(failing)["failed"] == (f"{outcomes.ok:,}", "50% of all", True)
+
+
+def test_what_is_hidden_has_no_tile() -> None:
+    report = only(reports.healthy())
+    (cell,) = report.cells
+    known = {metric: estimate for metric, estimate in cell.estimates.items() if metric is not Metric.P99}
+    hiding = report.model_copy(update={"cells": (cell.model_copy(update={"estimates": known}),)})
+    assert "p99" not in shown(hiding)
+
+
+def test_pages_of_several_servers_have_none() -> None:
+    assert tiles(reports.healthy()) is None
+    assert 'class="numbers"' not in RENDERERS["html"](reports.healthy()).decode()
