@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pydantic
 
-import redline
 from redline.analysis.judging import CellTask
 from redline.analysis.stored_cell import EncodedCell
 from redline.files import read_regular
@@ -30,7 +29,7 @@ _RULES = ("model", "stats", "findings", "analysis", "suite", "quantities.py", "v
 @cache
 def rules_version() -> str:
     """The version of the rules: a hash of the code that judges; empty where the code is not at hand."""
-    root = Path(redline.__file__).parent
+    root = Path(__file__).parents[1]
     files = sorted(
         file for name in _RULES for file in (root.glob(name) if "." in name else root.glob(f"{name}/**/*.py"))
     )
