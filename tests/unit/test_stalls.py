@@ -229,4 +229,4 @@ def test_neighbouring_intervals_are_one_stall() -> None:
 )
 def test_a_period_needs_five_stalls_at_equal_distances(slow: tuple[int, ...], period: float | None) -> None:
     seen = flat(*slow)
-    assert regular(standstills(seen, stalled(seen.speeds)), 1.0) == period
+    assert regular(standstills(seen, stalled(seen)), 1.0) == period

@@ -161,9 +161,10 @@ def test_a_run_is_judged_once_until_it_changes(nights: Path, tmp_path: Path, mon
     run = stored_run(tmp_path, 0)
     judged: list[Path] = []
 
-    def counted(store: RunStore) -> object:
+    def counted(store: RunStore, *, keeps: bool) -> object:
         judged.append(store.folder)
-        return report_of(store)
+        assert not keeps
+        return report_of(store, keeps=keeps)
 
     monkeypatch.setattr(site_module, "report_of", counted)
     site = Site([tmp_path], TOKEN)

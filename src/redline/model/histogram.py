@@ -219,7 +219,8 @@ class HistogramTable:
 
     def counts_up_to(self, ns: float) -> Ints:
         """Durations per histogram that do not exceed the slot of `ns`."""
-        return self.counts_up_to_each((ns,))[0]
+        result: Ints = self.counts_up_to_each((ns,))[0]
+        return result
 
     def counts_up_to_each(self, ns: Sequence[float]) -> Ints:
         """The same for many times: a row per time and a column per histogram."""
