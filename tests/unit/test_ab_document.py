@@ -16,9 +16,11 @@ from redline.cli.request_flags import referenced
 from redline.cli.written import Given, as_yaml, named_by_flags, plain, read_written
 from redline.errors import Location, Problem, UsageError
 from redline.model import Body
-from redline.suite import Catalogue, referenced_files
+from redline.suite import Catalogue, read_suite, referenced_files
 from redline.suite.loading import load_suite
 from redline.suite.schema.document import parse_document
+from redline.suite.validate.overrides import Overrides
+from redline.suite.validate.referenced_files import NO_FILES
 
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
 URL_A, URL_B = "http://127.0.0.1:1/x", "https://[::1]:2/x"
@@ -283,6 +285,33 @@ def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
         file.write_text(f"- {{name: b, put: /b, body: {{file: {outside}}}}}\n")
         with pytest.raises(UsageError, match=r"requests.yaml:1:\d+: .*leads out of the folder"):
             read_written(written(requests=file), "ab", referenced(flags))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {},
+        {"load": "open:2000/s", "lasts": "90s", "threshold": "3%"},
+        {"headers": ["X-Text: on", "X-Number: 017", "X: a\tb: c # d"], "body": "{a: [1, 2]}\n\x07\u2028"},
+        {"status": 404, "http2": True, "events": "sse until 20"},
+    ],
+)
+def test_the_suite_of_values_is_that_of_its_text(flags: dict[str, Any]) -> None:
+    suite, text = read_written(written("http://127.0.0.1:1/x", "http://127.0.0.1:2/x", **flags), "ab", NO_FILES)
+    assert read_suite(text, "ab", Catalogue(), Overrides()) == suite
+
+
+def test_what_no_file_can_hold_is_refused_in_values_too() -> None:
+    with pytest.raises(UsageError, match="does not stand for a character"):
+        read_written(written(headers=["X: \udcff"]), "ab", NO_FILES)
+
+
+def test_problems_of_values_come_in_their_order() -> None:
+    made = {**written(load="open:5x", lasts="1"), "design": "x"}
+    with pytest.raises(UsageError) as refused:
+        read_written(made, "ab", NO_FILES)
+    places = [str(problem).partition(": ")[0] for problem in refused.value.problems]
+    assert places == ["--load open:5x", "--for 1", "design"]
 
 
 @pytest.fixture

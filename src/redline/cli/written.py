@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
+from numbers import Integral
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -11,11 +12,11 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from redline.errors import Problem, UsageError
 from redline.model import Suite
-from redline.suite import Catalogue, read_suite
+from redline.suite import Catalogue, suite_of
 from redline.suite.json_text import WrittenNumber
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Origins
-from redline.suite.schema.document import Document, Path, Plain, dotted
+from redline.suite.schema.document import Document, Path, Plain, document_of, dotted
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files
 
@@ -38,7 +39,9 @@ def plain(written: object) -> Any:
         return plain(written.value)
     if isinstance(written, Mapping):
         return {key: plain(value) for key, value in written.items()}
-    return [plain(value) for value in written] if isinstance(written, (list, tuple)) else written
+    if isinstance(written, (list, tuple)):
+        return [plain(value) for value in written]
+    return int(written) if isinstance(written, Integral) and not isinstance(written, bool) else written
 
 
 def of_file(document: Document, path: Path) -> object:
@@ -97,16 +100,16 @@ def read_written(
     overrides: Overrides = AS_WRITTEN,
     catalogue: Catalogue = NO_CATALOGUE,
 ) -> tuple[Suite, str]:
-    """Read the suite of a document, and return it with its text. Raises UsageError that names flags, not fields.
+    """Return the suite of a document's values, and its text. Raises UsageError that names flags, not fields.
 
     `name` is the suite's name; `files` reads files that the document names, and `catalogue` has its proxies.
     """
-    text = as_yaml(written)
+    values = plain(written)
     try:
-        suite = read_suite(text, name, catalogue, overrides, files, origins)
+        suite = suite_of(document_of(values, name), catalogue, overrides, files, origins)
     except UsageError as error:
         raise named_by_flags(error, written) from None
-    return suite, text
+    return suite, as_yaml(values)
 
 
 def as_yaml(written: object) -> str:
