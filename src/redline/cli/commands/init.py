@@ -65,10 +65,10 @@ _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
 _OWN_ADVICE = {
     OF_COMMAND.longer: "start it yourself, and give its URL",
-    OF_COMMAND.ready: "give another request with --path",
+    OF_COMMAND.request: "give another request with --path",
     OF_COMMAND.mend: "build it with --build COMMANDS, or fix",
     OF_SERVICE.longer: "start it yourself, and give its URL",
-    OF_SERVICE.ready: "give another request with --path",
+    OF_SERVICE.request: "give another request with --path",
 }
 """The flags of `init` that replace keys of redline.yaml, or flags of other commands, in hints."""
 _NEXT = """\
