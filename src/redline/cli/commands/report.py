@@ -4,7 +4,7 @@ from pathlib import Path
 
 from redline.analysis.intervals import run_rows
 from redline.analysis.other_results import lines_of
-from redline.cli import places
+from redline.asking import places
 from redline.cli.command_line import ReportFlags
 from redline.cli.flags import form_of
 from redline.cli.recorded_files import (
