@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from redline.errors import StoreError, UsageError
+from redline.wording import part
 
 
 def is_folder(path: Path) -> bool:
@@ -172,9 +173,9 @@ def _advice(error: OSError, *, begun: bool) -> str:
         case errno.ENOSPC | errno.EDQUOT:
             return "the disk is full: make room; what was measured is kept, and --resume goes on unless it is a load"
         case errno.EROFS | errno.EACCES | errno.EPERM:
-            return "this place cannot be written: choose another with -o DIR"
+            return f"this place cannot be written: choose another with {part('keep', 'DIR')}"
         case errno.ENOTDIR | errno.EEXIST:
-            return "a file stands where a directory is needed: choose another place with -o DIR"
+            return f"a file stands where a directory is needed: choose another place with {part('keep', 'DIR')}"
         case errno.ENAMETOOLONG:
             return "the name is too long for this file system: leave --slug full out, or choose shorter names"
         case _:

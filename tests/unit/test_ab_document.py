@@ -8,17 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from redline.cli.ab_document import ab_document
-from redline.cli.catalogues import proxies_of
-from redline.cli.command_line import AbFlags, app
-from redline.cli.origins import FromRepository
-from redline.cli.request_flags import referenced
-from redline.cli.written import Given, as_yaml, named_by_flags, plain, read_written
+from redline.asking.catalogues import proxies_of
+from redline.asking.comparison import comparison_document
+from redline.asking.origins import FromRepository
+from redline.asking.requests import referenced
+from redline.asking.written import Given, as_yaml, named_by_sources, plain, read_written
+from redline.cli.command_line import app
 from redline.errors import Location, Problem, UsageError
 from redline.model import Body
-from redline.suite import Catalogue, referenced_files
+from redline.suite import Catalogue, read_suite, referenced_files
 from redline.suite.loading import load_suite
 from redline.suite.schema.document import parse_document
+from redline.suite.validate.overrides import Overrides
+from redline.suite.validate.referenced_files import NO_FILES
+from tests.fakes import asks
 
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
 URL_A, URL_B = "http://127.0.0.1:1/x", "https://[::1]:2/x"
@@ -37,7 +40,7 @@ def ends(written: str) -> tuple[str, str]:
 
 
 def written(a: str | None = A, b: str | None = B, **flags: Any) -> dict[str, object]:
-    return ab_document(AbFlags(a=a, b=b, **flags), ends, lambda name: f"/here/{name}")
+    return comparison_document(asks.comparison(a=a, b=b, **flags), ends, lambda name: f"/here/{name}")
 
 
 def document(a: str | None = A, b: str | None = B, **flags: Any) -> Any:
@@ -200,16 +203,16 @@ def problem(field: str) -> Problem:
 )
 def test_what_is_wrong_names_its_flag(field: str, named: str) -> None:
     made = written(load="closed:0", path="/x", headers=["K: v"], status=99, seed=-1)
-    error = named_by_flags(UsageError.of_problems((problem(field),)), made)
+    error = named_by_sources(UsageError.of_problems((problem(field),)), made)
     assert str(error) == f"{named}\n  hint: mend it"
 
 
 def test_what_is_wrong_with_both_servers_is_said_once() -> None:
     made = written()
     problems = tuple(map(problem, ("servers[0].command", "servers[1].command")))
-    assert str(named_by_flags(UsageError.of_problems(problems), made)) == "A and B: is wrong\n  hint: mend it"
+    assert str(named_by_sources(UsageError.of_problems(problems), made)) == "A and B: is wrong\n  hint: mend it"
     other = Problem("is wrong too", "mend it", problems[1].place)
-    error = named_by_flags(UsageError.of_problems((problems[0], other)), made)
+    error = named_by_sources(UsageError.of_problems((problems[0], other)), made)
     assert [each.message for each in error.problems] == ["A: is wrong", "B: is wrong too"]
 
 
@@ -217,7 +220,7 @@ def test_what_is_wrong_in_a_list_of_requests_is_named_by_its_place_once(tmp_path
     file = tmp_path / "requests.yaml"
     file.write_text(LIST)
     fields = ("scenarios[1].expect.status", "scenarios[2].requests[1].expect.status")
-    error = named_by_flags(UsageError.of_problems(tuple(map(problem, fields))), written(requests=file))
+    error = named_by_sources(UsageError.of_problems(tuple(map(problem, fields))), written(requests=file))
     assert str(error) == f"{file}:5:20: [1].expect.status: is wrong\n  hint: mend it"
 
 
@@ -275,7 +278,7 @@ def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
     (file.parent / "item.bin").write_bytes(b"\xff\x00")
     ca.write_text("a certificate")
     file.write_text("- {name: a, get: /}\n- {name: b, put: /b, body: {file: item.bin}}\n")
-    flags = AbFlags(a=A, b=B, requests=file, cacert=ca)
+    flags = asks.comparison(a=A, b=B, requests=file, cacert=ca)
     read, _ = read_written(document(requests=file), "ab", referenced(flags))
     assert [scenario.requests[-1].body for scenario in read.scenarios[1:]] == [Body(raw=b"\xff\x00")] * 2
     assert referenced(flags).text(str(ca)) == "a certificate"
@@ -283,6 +286,33 @@ def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
         file.write_text(f"- {{name: b, put: /b, body: {{file: {outside}}}}}\n")
         with pytest.raises(UsageError, match=r"requests.yaml:1:\d+: .*leads out of the folder"):
             read_written(written(requests=file), "ab", referenced(flags))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {},
+        {"load": "open:2000/s", "lasts": "90s", "threshold": "3%"},
+        {"headers": ["X-Text: on", "X-Number: 017", "X: a\tb: c # d"], "body": "{a: [1, 2]}\n\x07\u2028"},
+        {"status": 404, "http2": True, "events": "sse until 20"},
+    ],
+)
+def test_the_suite_of_values_is_that_of_its_text(flags: dict[str, Any]) -> None:
+    suite, text = read_written(written("http://127.0.0.1:1/x", "http://127.0.0.1:2/x", **flags), "ab", NO_FILES)
+    assert read_suite(text, "ab", Catalogue(), Overrides()) == suite
+
+
+def test_what_no_file_can_hold_is_refused_in_values_too() -> None:
+    with pytest.raises(UsageError, match="does not stand for a character"):
+        read_written(written(headers=["X: \udcff"]), "ab", NO_FILES)
+
+
+def test_problems_of_values_come_in_their_order() -> None:
+    made = {**written(load="open:5x", lasts="1"), "design": "x"}
+    with pytest.raises(UsageError) as refused:
+        read_written(made, "ab", NO_FILES)
+    places = [str(problem).partition(": ")[0] for problem in refused.value.problems]
+    assert places == ["--load open:5x", "--for 1", "design"]
 
 
 @pytest.fixture
@@ -332,11 +362,11 @@ def test_a_server_is_compared_with_itself_behind_a_proxy(target: str) -> None:
 
 def test_that_suite_finds_the_proxy_and_its_flag_is_named() -> None:
     found = proxies_of(made := written(A, None, route="nginx"), Path.cwd())
-    suite, _ = read_written(made, "ab", referenced(AbFlags(a=A)), catalogue=found)
+    suite, _ = read_written(made, "ab", referenced(asks.comparison(a=A)), catalogue=found)
     assert [variant.slug for variant in suite.variants] == ["old", "old+via=nginx"]
     assert suite.baseline == "old"
     with pytest.raises(UsageError, match="--route ngnix: there is no route and no proxy `ngnix`") as refused:
-        read_written(written(A, None, route="ngnix"), "ab", referenced(AbFlags(a=A)), catalogue=found)
+        read_written(written(A, None, route="ngnix"), "ab", referenced(asks.comparison(a=A)), catalogue=found)
     assert "`nginx`" in refused.value.hint
 
 
@@ -358,7 +388,7 @@ def test_the_two_have_other_names_where_they_are_given(written_names: str, names
     made = document(names=written_names)
     assert [server["name"] for server in made["servers"]] == names
     assert made["baseline"] == names[0]
-    suite, _ = read_written(written(names=written_names), "ab", referenced(AbFlags(a=A, b=B)))
+    suite, _ = read_written(written(names=written_names), "ab", referenced(asks.comparison(a=A, b=B)))
     assert [variant.slug for variant in suite.variants] == names
 
 

@@ -1,4 +1,4 @@
-"""The functions: arguments become the flags of a command, and errors name the arguments."""
+"""The functions: arguments become what is asked for, and errors name the arguments."""
 
 import asyncio
 import os
@@ -15,18 +15,20 @@ import pytest
 import redline
 from redline.api import calls
 from redline.api.arguments import call_text
-from redline.api.words import in_words_of_python, translated
-from redline.cli.ab_document import ab_document
+from redline.asking.asks import ComparisonAsk, LoadAsk
+from redline.asking.comparison import comparison_document
+from redline.asking.load import load_suite
+from redline.asking.written import plain
 from redline.cli.command_line import WHILE_IT_RUNS, AbFlags, LimitFlags, LoadFlags
-from redline.cli.load_flags import load_suite
-from redline.cli.written import plain
-from redline.errors import LaunchError, RedlineError, StoreError, UsageError
-from redline.model import Cell, Traffic
+from redline.errors import RedlineError, StoreError, UsageError
+from redline.model import Body, Cell, Traffic
 from redline.ports import Drive, Endpoint, Placement
 from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
+from redline.storage.runs import RunStore
 from redline.suite.project import read_project
+from tests.fakes import asks
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_environment, simulated_recording
 
@@ -194,7 +196,7 @@ def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: redline.load(URL, rate="5x", duration="10"), ("rate='5x': ", "duration=10: ")),
+        (lambda: redline.load(URL, rate="5x", duration="10"), ("rate='5x': ", "duration='10': ")),
         (lambda: redline.load("./a"), ("'./a' has no {port}",)),
         (lambda: redline.load("./a {port}", path="/", requests=[]), ("requests say what is requested",)),
         (lambda: redline.load(URL, path="/"), ("path='/' is for a command",)),
@@ -202,10 +204,9 @@ def test_an_interrupt_keeps_what_was_measured(loaded_by: Loaded) -> None:
         (lambda: redline.load(URL, stages="1s:x"), ("stages='1s:x' is not a stage", "stages='1000:10s'")),
         (lambda: redline.load(URL, connections=4), ("connections are of a load with a rate",)),
         (lambda: redline.load("http://example.com/"), ("target_is_mine='example.com'",)),
-        (lambda: redline.load(URL, body="@file"), ("requests=[",)),
         (lambda: redline.load(BARE, requests=[{"got": "/"}]), ("requests: [0]",)),
         (lambda: redline.load(BARE, requests=[{"name": "a", "get": Path("/")}]), ("no plain data",)),
-        (lambda: redline.ab("./a {port}", "./b {port}", budget="1"), ("budget=1: ", "has no unit")),
+        (lambda: redline.ab("./a {port}", "./b {port}", budget="1"), ("budget='1': ", "has no unit")),
         (lambda: redline.ab("./a {port}", "./b {port}", users=1, rate=5), ("users or a rate",)),
         (lambda: redline.ab("./a {port}"), ("./a {port} is compared with nothing",)),
         (lambda: redline.limit("./a {port}", objective="p99 < 5"), ("objective: `5` has no unit",)),
@@ -239,12 +240,7 @@ def test_an_error_that_is_no_mistake_of_the_caller_names_them_too(loaded_by: Loa
     assert "-o" not in raised.value.hint
 
 
-def test_what_a_server_says_of_its_own_flags_stays() -> None:
-    said = "shop exited with code 2: unknown option --threads 4"
-    with pytest.raises(LaunchError) as raised, in_words_of_python(LoadFlags):
-        raise LaunchError(said, hint="what is requested: --path and --status")
-    assert raised.value.message == said
-    assert raised.value.hint == "what is requested: path and status"
+def test_what_a_command_says_of_its_own_flags_stays() -> None:
     with pytest.raises(UsageError, match=r"'./a -c 2 --threads 4' has no \{port\}"):
         redline.load("./a -c 2 --threads 4")
 
@@ -266,10 +262,10 @@ def test_a_failure_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.M
 def test_a_load_that_is_given_goes_before_those_of_the_file(
     given: dict[str, int], loads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = list[AbFlags]()
+    seen = list[ComparisonAsk]()
 
-    def created(flags: AbFlags, *_: object) -> None:
-        seen.append(flags)
+    def created(ask: ComparisonAsk, *_: object) -> None:
+        seen.append(ask)
         raise RedlineError("enough is known", hint="")
 
     monkeypatch.setattr(calls.ab_command, "created", created)
@@ -277,13 +273,12 @@ def test_a_load_that_is_given_goes_before_those_of_the_file(
         redline.ab(**given)  # type: ignore[arg-type]
     servers = "servers: [{name: a, url: 'http://127.0.0.1:1'}, {name: b, url: 'http://127.0.0.1:2'}]\n"
     project = read_project(f"{servers}loads: {{few: {{closed: {{users: 4}}}}}}\n", "redline.yaml")
-    assert [*plain(ab_document(seen[0], lambda _: ("", ""), str, project))["loads"]] == loads
+    assert [*plain(comparison_document(seen[0], lambda _: ("", ""), str, project))["loads"]] == loads
 
 
-def test_arguments_become_flags() -> None:
-    flags = calls._flags(
-        LoadFlags,
-        "redline.load()",
+def test_arguments_are_what_is_asked_for() -> None:
+    asked = calls._asked(
+        "load",
         {
             "headers": {"Accept": "text/plain", "X-Id": ["1", "2"]},
             "body": Path("item.json"),
@@ -291,12 +286,24 @@ def test_arguments_become_flags() -> None:
             "target_is_mine": "shop.example",
             "cacert": "ca.pem",
         },
-        url=URL,
     )
-    assert flags.headers == ["Accept: text/plain", "X-Id: 1", "X-Id: 2"]
-    assert (flags.body, flags.timeout, flags.mine) == ("@item.json", "250000us", ["shop.example"])
-    assert flags.cacert == Path("ca.pem")
-    assert flags.duration == LoadFlags().duration
+    ask = LoadAsk(server=URL, **asked)
+    assert ask.headers == (("Accept", "text/plain"), ("X-Id", "1"), ("X-Id", "2"))
+    assert (ask.body, ask.timeout, ask.target_is_mine) == (Path("item.json"), "250000us", ("shop.example",))
+    assert ask.cacert == Path("ca.pem")
+    assert ask.duration is None
+
+
+@pytest.mark.parametrize("body", ["@file", "@", b"@file", b"\xff\x00{seq}"])
+def test_a_body_is_sent_as_it_is(body: str | bytes, loaded_by: Loaded, tmp_path: Path) -> None:
+    loaded_by(Server())
+    result = redline.load(URL, body=body, keep=tmp_path / "kept", duration="1s")
+    assert result.valid
+    (cell,) = RunStore(tmp_path / "kept").manifest().plan.cells.values()
+    sent = cell.scenario.request.body
+    assert sent == Body(text=body) if isinstance(body, str) else sent == Body(raw=body)
+    kept = tmp_path / "kept" / "body.bin"
+    assert kept.read_bytes() == body if isinstance(body, bytes) else not kept.exists()
 
 
 @pytest.mark.parametrize("kind", [AbFlags, LimitFlags, LoadFlags])
@@ -322,24 +329,6 @@ def test_every_flag_is_an_argument_or_is_about_printing(kind: type[LoadFlags]) -
     assert missing == set()
 
 
-def test_commands_in_hints_stay_commands() -> None:
-    by_flag = {"--trials": "trials", "-c": "connections", "--objective": "objective"}
-    text = "`redline run --trials 2` adds some; give --trials 2 or fewer than -c, and --objective 'p99 < 5ms'"
-    assert translated(text, by_flag) == (
-        "`redline run --trials 2` adds some; give trials=2 or fewer than connections, and objective='p99 < 5ms'"
-    )
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["`curl -v http://127.0.0.1/`", "`./old.sh --trials 2`", "`wrk -c 64 --trials 3`", "`git log --objective`"],
-)
-def test_commands_of_other_programs_stay_commands(command: str) -> None:
-    by_flag = {"--trials": "trials", "-c": "connections", "--objective": "objective", "-v": "verbose"}
-    assert translated(f"see {command}; or give --trials 2", by_flag) == f"see {command}; or give trials=2"
-    assert translated("give `--trials 2`", by_flag) == "give `trials=2`"
-
-
 def test_a_call_is_told_without_its_defaults() -> None:
     defaults = {name: parameter.default for name, parameter in signature(redline.limit).parameters.items()}
     given = defaults | {"targets": ("a", "b"), "seed": 3, "request": {"http2": True}}
@@ -353,10 +342,9 @@ def test_a_command_replays_a_log(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     lines = (f'10.0.0.1 - - [10/Oct/2026:13:55:{at} +0000] "GET /{path} HTTP/1.1" 200 2\n' for at, path in LOGGED)
     log.write_text("".join(lines))
-    flags = LoadFlags(url="./shop --port {port}", replay=log)
-    flags.called = "redline.load(…)"
-    suite, _ = load_suite(flags)
+    ask = asks.load(url="./shop --port {port}", replay=log)
+    suite, _ = load_suite(ask)
     assert suite.loads[0].open_shape.replayed_requests == (0, 1, 0)
     assert [request.path for request in suite.scenarios[0].requests] == ["/a", "/b"]
     with pytest.raises(UsageError, match="requests say what is requested"):
-        load_suite(LoadFlags(url="./shop --port {port}", replay=log, path="/items"))
+        load_suite(asks.load(url="./shop --port {port}", replay=log, path="/items"))

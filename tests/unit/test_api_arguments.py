@@ -35,7 +35,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("headers", ["a: b"], "a mapping of names to a text or a list of texts"),
     ("headers", {"a": 5}, "a mapping of names to a text or a list of texts"),
     ("headers", {b"a": "b"}, "a mapping of names to a text or a list of texts"),
-    ("body", b"abc", "a text or a path"),
+    ("body", 5, "a text or bytes or a path"),
     ("requests", 5, "a text or a path or a list of mappings"),
     ("requests", [b"GET /"], "a text or a path or a list of mappings"),
     ("status", "200", "a whole number"),

@@ -14,15 +14,15 @@ import pytest
 
 import redline
 from redline.api.results import RunResult, SearchResult
-from redline.cli.command_line import RunFlags
 from redline.cli.own_loop import refuse_to_block
 from redline.errors import DriveError, UsageError
 from redline.model import Variant
 from redline.plugins.linux.owners import Owner
+from tests.fakes import asks
 
 
 def _variants(*urls: str) -> tuple[Variant, ...]:
-    return _suite(*({"url": url} for url in urls)).resolved(RunFlags())[0].variants
+    return _suite(*({"url": url} for url in urls)).resolved(asks.of_suite())[0].variants
 
 
 async def _closed(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.command_line import LoadFlags
-from redline.cli.request_flags import scenarios
-from redline.cli.written import Given
+from redline.asking.requests import scenarios
+from redline.asking.written import Given
 from redline.errors import UsageError
 from redline.model import Body, Request
 from redline.suite import Catalogue, load_suite
+from tests.fakes import asks
 from tests.unit.test_driver_job import job_of
 
 SUITE = """\
@@ -80,7 +80,7 @@ def test_the_engine_is_told() -> None:
 def test_the_headers_of_curl_mean_the_same() -> None:
     def asked(body: str | None) -> dict[str, object]:
         headers = ["transfer-encoding:Chunked", "A: b", "expect: 100-continue"]
-        flags = LoadFlags(url="http://127.0.0.1:1/", headers=headers, body=body)
+        flags = asks.load(url="http://127.0.0.1:1/", headers=headers, body=body)
         (made,) = scenarios(flags, Given("the URL's path", "/"), str)
         assert isinstance(made, dict)
         return made

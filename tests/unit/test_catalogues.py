@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from redline.cli.catalogues import read_catalogue, read_catalogues
-from redline.cli.command_line import RunFlags
+from redline.asking.catalogues import read_catalogue, read_catalogues
+from redline.asking.suites import read_suite_file
 from redline.cli.commands.build import matching
-from redline.cli.flags import read_suite_file
 from redline.errors import UsageError
 from redline.model import Suite
 from redline.plugins.launchers.builds import Builds
+from tests.fakes import asks
 from tests.fakes.catalogues import FAMILY, write_catalogue
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def suite_of(servers: str, **flags: Any) -> Suite:
     Path("suite.yaml").write_text(SUITE.format(servers=servers))
-    return read_suite_file(Path("suite.yaml"), RunFlags(**flags))[0]
+    return read_suite_file(Path("suite.yaml"), asks.of_suite(**flags))[0]
 
 
 def test_beside_an_own_catalogue_the_built_in_servers_proxies_and_scenarios_are_there(folder: Path) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redline.cli.command_line import CheckFlags, app
-from redline.cli.flags import read_overrides
+from redline.asking.suites import read_overrides
+from redline.cli.command_line import app
 from redline.errors import UsageError
+from tests.fakes import asks
 from tests.fakes.catalogues import write_catalogue
 
 SUITE = """\
@@ -75,20 +76,20 @@ def test_options_and_users_select(tmp_path: Path) -> None:
 @pytest.mark.parametrize("written", ["log", "=off", "log=", "="])
 def test_an_option_has_a_name_and_a_value(written: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_overrides(CheckFlags(suite=Path("some.yaml"), options=[written]))
+        read_overrides(asks.of_suite(options=[written]))
     assert "is not an option with its value" in str(caught.value.problems[0].message)
     assert "-w interceptor=off" in str(caught.value.problems[0].hint)
 
 
 @pytest.mark.parametrize(("written", "factor"), [("0.2", 0.2), ("20%", 0.2), (" 150 % ", 1.5), ("2", 2.0)])
 def test_a_factor_is_a_number_or_a_percentage(written: str, factor: float) -> None:
-    assert read_overrides(CheckFlags(suite=Path("some.yaml"), scale=written)).scale == factor
+    assert read_overrides(asks.of_suite(scale=written)).scale == factor
 
 
 @pytest.mark.parametrize("written", ["auto", "0", "-1", "inf", "nan", "%"])
 def test_what_is_no_factor_is_refused(written: str) -> None:
     with pytest.raises(UsageError, match="is not a factor") as caught:
-        read_overrides(CheckFlags(suite=Path("some.yaml"), scale=written))
+        read_overrides(asks.of_suite(scale=written))
     assert "--scale 20%" in str(caught.value.problems[0].hint)
 
 

@@ -9,7 +9,7 @@ from typing import get_type_hints
 
 import pytest
 
-from redline.cli import places
+from redline.asking import places
 from redline.cli.command_line import FLAGS, AbFlags, app
 
 OURS = {"numpy", "scipy", "rich", "jinja2", "ruamel.yaml", "ruptures", "psutil", "redline.model"}

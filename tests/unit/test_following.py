@@ -4,11 +4,11 @@ import pytest
 from rich.console import Console
 
 from redline.cli import following
-from redline.cli.command_line import LoadFlags
 from redline.cli.following import _next
 from redline.errors import UsageError
 from redline.model import Cell
 from redline.plugins.checks import Checked
+from tests.fakes import asks
 from tests.fakes.checks import checked
 
 SOCKET = "http+unix://%2Frun%2Fapp.sock"
@@ -68,9 +68,14 @@ def test_redirects(
         return checked(status=302).model_copy(update={"headers": (("location", location),)})
 
     monkeypatch.setattr(following, "_asked", answer)
-    flags = LoadFlags(url="https://127.0.0.1:8443/a", headers=[*signed_in], connections=1, duration="1s")
+    flags = asks.load(url="https://127.0.0.1:8443/a", headers=[*signed_in], connections=1, duration="1s")
     if refused:
         with pytest.raises(UsageError, match=refused):
             following.followed(flags, Console(quiet=True))
     else:
-        assert following.followed(flags, Console(quiet=True)).url == leads_to
+        assert following.followed(flags, Console(quiet=True)).server == leads_to
+
+
+def test_a_command_is_not_followed() -> None:
+    with pytest.raises(UsageError, match=r"--follow: the server of `\./shop \{port\}` does not run yet"):
+        following.followed(asks.load(url="./shop {port}"), Console(quiet=True))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.imported import read_file
+from redline.asking.imported import read_file
 from redline.errors import UsageError
 from redline.suite.schema.document import Document
 from tests.unit.test_importing import LOG, imported

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from redline.cli.ab_document import ab_document
-from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
-from redline.cli.limit_document import limit_document
-from redline.cli.load_flags import load_document
-from redline.cli.written import plain
+from redline.asking.comparison import comparison_document
+from redline.asking.load import load_document
+from redline.asking.search import search_document
+from redline.asking.written import plain
 from redline.errors import UsageError
+from tests.fakes import asks
 
 URL = "http://127.0.0.1:1/"
 MIX = "- {name: a, get: /a, headers: {connection: keep, X: y}}\n- {name: b, get: /b}\n"
@@ -22,15 +22,15 @@ def ends(written: str) -> tuple[str, str]:
 
 
 def ab(**flags: Any) -> Any:
-    return plain(ab_document(AbFlags(a=URL, b=URL, no_keepalive=True, **flags), ends, str))
+    return plain(comparison_document(asks.comparison(a=URL, b=URL, no_keepalive=True, **flags), ends, str))
 
 
 def limit(**flags: Any) -> Any:
-    return plain(limit_document(LimitFlags(targets=[URL], no_keepalive=True, **flags), ends, str))
+    return plain(search_document(asks.search(targets=[URL], no_keepalive=True, **flags), ends, str))
 
 
 def load(**flags: Any) -> Any:
-    return plain(load_document(LoadFlags(url=URL, no_keepalive=True, **flags), str))
+    return plain(load_document(asks.load(url=URL, no_keepalive=True, **flags), str))
 
 
 @pytest.mark.parametrize("document", [ab, limit, load])
@@ -67,6 +67,6 @@ def test_several_requests_on_a_connection_are_refused_beside_it(flags: dict[str,
 
 
 def test_what_a_revision_says_itself_is_not_changed() -> None:
-    flags = AbFlags(a="main", b=None, no_keepalive=True)
+    flags = asks.comparison(a="main", b=None, no_keepalive=True)
     with pytest.raises(UsageError, match=r"--no-keepalive: the redline.yaml of a revision says what is requested"):
-        ab_document(flags, ends, str)
+        comparison_document(flags, ends, str)

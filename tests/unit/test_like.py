@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from redline.asking.load import load_suite
+from redline.cli.asks import load_ask
 from redline.cli.command_line import LoadFlags, app
 from redline.cli.commands import load
-from redline.cli.load_flags import as_like, load_suite
+from redline.cli.likes import as_like
 from redline.errors import UsageError
 from redline.model import Closed, Open
 from redline.peers.like import read_like
@@ -225,14 +227,14 @@ def test_a_flag_with_its_default_takes_precedence_too(monkeypatch: pytest.Monkey
     ],
 )
 def test_the_suite_has_that_load(command: str, shape: object) -> None:
-    suite, _ = load_suite(as_like(LoadFlags(like=command))[0])
+    suite, _ = load_suite(load_ask(as_like(LoadFlags(like=command))[0]))
     assert suite.loads[0].shape == shape
     assert suite.scenarios[0].request.path == "/items"
 
 
 def test_no_server_is_an_error() -> None:
     with pytest.raises(UsageError, match="no server is named"):
-        load_suite(as_like(LoadFlags(like="k6 run -u 3 -d 1s script.js"))[0])
+        load_suite(load_ask(as_like(LoadFlags(like="k6 run -u 3 -d 1s script.js"))[0]))
 
 
 @given(

@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 from redline.analysis import search_state
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer
-from redline.cli.command_line import LimitFlags, app
-from redline.cli.limit_flags import read_servers_search, read_sets, read_suites_search
-from redline.cli.origins import FromRepository
+from redline.asking.origins import FromRepository
+from redline.asking.searching import read_servers_search, read_sets, read_suites_search
+from redline.cli.command_line import app
 from redline.cli.show import show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, Closed, Finding, Grade, Interval, Open, Outcomes, Recording, Traffic
@@ -25,7 +25,7 @@ from redline.running.assembly import Workbench
 from redline.running.probing import WARM_SHARE
 from redline.running.record import Tools
 from redline.search import Converged, Doomed, Exhausted, Limit, Proposal, Search
-from tests.fakes import limits
+from tests.fakes import asks, limits
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import simulated_environment, simulated_recording
@@ -267,13 +267,13 @@ def test_an_objective_of_a_request_is_of_the_mix_that_has_it(name: str, tmp_path
     requests = tmp_path / "requests.yaml"
     requests.write_text("- {name: items, get: /items}\n- {name: add, post: /items}\n")
     asked = f"{name}: p99 < 20ms"
-    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=[asked])
+    flags = asks.search(targets=[URL], requests=requests, scenarios=["mix"], objective=[asked])
     (conditions,) = read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets.values()
     assert [(each.text, each.request) for each in conditions] == [(asked, "items"), ("errors < 1%", None)]
     with pytest.raises(UsageError, match="no objective is for `items` under the load `probe`"):
-        read_servers_search(LimitFlags(targets=[URL], requests=requests, objective=[asked]), FromRepository(tmp_path))
+        read_servers_search(asks.search(targets=[URL], requests=requests, objective=[asked]), FromRepository(tmp_path))
     named = [f"good: p99 < 1s, {name}: p99 < 20ms", "p99 < 2s"]
-    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=named)
+    flags = asks.search(targets=[URL], requests=requests, scenarios=["mix"], objective=named)
     assert {*read_servers_search(flags, FromRepository(tmp_path)).request.terms.sets} == {"good", "p99 < 2s"}
 
 
@@ -289,7 +289,7 @@ def test_an_objective_of_a_request_is_of_the_mix_that_has_it(name: str, tmp_path
 def test_a_request_that_is_not_asked_is_named(objective: str, says: str, tmp_path: Path) -> None:
     requests = tmp_path / "requests.yaml"
     requests.write_text("- {name: items, get: /items}\n- {name: add, post: /items}\n")
-    flags = LimitFlags(targets=[URL], requests=requests, scenarios=["mix"], objective=[objective])
+    flags = asks.search(targets=[URL], requests=requests, scenarios=["mix"], objective=[objective])
     with pytest.raises(UsageError, match=says):
         read_servers_search(flags, FromRepository(tmp_path))
 
@@ -301,20 +301,20 @@ def test_a_search_takes_the_abort_rules_of_its_suite_or_of_the_flags(tmp_path: P
         "loads: {probe: {open: {rate: 100}, for: 4s}}\n"
     )
     for given, rule in (([], "errors > 5% for 3s"), (["p99 > 1s for 2s"], "p99 > 1s for 2s")):
-        flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=given)
+        flags = asks.search(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=given)
         cells = read_suites_search(flags, FromRepository(tmp_path)).request.plan().cells.values()
         assert {each.text for cell in cells for each in cell.abort_when} == {rule}
-    flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=["errors > 5%"])
+    flags = asks.search(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=["errors > 5%"])
     with pytest.raises(UsageError, match=r"--abort-when: .* does not say for how long"):
         read_suites_search(flags, FromRepository(tmp_path))
-    flags = LimitFlags(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=["errors > 5% for 5s"])
+    flags = asks.search(targets=[str(suite)], objective=["p99 < 20ms"], abort_when=["errors > 5% for 5s"])
     with pytest.raises(UsageError, match=r"`errors > 5% for 5s` cannot end a probe of 4.00 s"):
         read_suites_search(flags, FromRepository(tmp_path))
 
 
 def test_servers_that_are_compared_in_a_search_take_rules_about_percentiles(tmp_path: Path) -> None:
     targets = [URL, "http://127.0.0.1:9/"]
-    flags = LimitFlags(targets=targets, objective=["p99 < 20ms"], abort_when=["p99 > 1s for 2s"])
+    flags = asks.search(targets=targets, objective=["p99 < 20ms"], abort_when=["p99 > 1s for 2s"])
     suite = read_servers_search(flags, FromRepository(tmp_path)).request.suite
     assert [rule.text for rule in suite.abort_when] == ["p99 > 1s for 2s"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from redline.cli.limit_flags import is_suite
+from redline.asking.searching import is_suite
 from redline.errors import UsageError
 from redline.model import Manifest
 from redline.model.limits import LimitReport

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.analysis.limit_ratios import limit_comparisons
+from redline.asking.search import TRIALS, search_document
+from redline.asking.written import plain, read_written
 from redline.cli import began
-from redline.cli.command_line import LimitFlags, app
+from redline.cli.command_line import app
 from redline.cli.experiment import search_exit_code as exit_code
-from redline.cli.limit_document import TRIALS, limit_document
-from redline.cli.written import plain, read_written
 from redline.errors import LaunchError, UsageError
 from redline.model import AttachedServer, Cell, Open, Skipped, Suite, Traffic, Verdict
 from redline.model.limits import LimitReport
@@ -23,7 +23,7 @@ from redline.running.assembly import Workbench
 from redline.running.record import Tools
 from redline.search.times import AROUND_NS, SHORTEST_NS, least_ns, probe_times
 from redline.suite.validate.referenced_files import NO_FILES
-from tests.fakes import limits
+from tests.fakes import asks, limits
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.limits import ends_at, rivals
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
@@ -37,15 +37,15 @@ MAX_PROBES = 12
 
 def document(*targets: str, **given: Any) -> dict[str, Any]:
     """The document that these flags write."""
-    flags = LimitFlags(targets=list(targets), **given)
-    found: dict[str, Any] = plain(limit_document(flags, lambda text: tuple(text.split("..", 1)), str))  # type: ignore[arg-type,return-value]
+    flags = asks.search(targets=list(targets), **given)
+    found: dict[str, Any] = plain(search_document(flags, lambda text: tuple(text.split("..", 1)), str))  # type: ignore[arg-type,return-value]
     return found
 
 
 def suite(*targets: str, **given: Any) -> Suite:
     """The suite of these flags."""
-    flags = LimitFlags(targets=list(targets), **given)
-    return read_written(limit_document(flags, lambda _: ("", ""), str), "limit", NO_FILES)[0]
+    flags = asks.search(targets=list(targets), **given)
+    return read_written(search_document(flags, lambda _: ("", ""), str), "limit", NO_FILES)[0]
 
 
 def test_several_servers_have_the_first_as_their_baseline() -> None:

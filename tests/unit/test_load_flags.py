@@ -8,19 +8,22 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redline.cli.command_line import LoadFlags, app
-from redline.cli.load_flags import load_suite
+from redline.asking.asks import LoadAsk
+from redline.asking.load import load_suite
+from redline.cli.command_line import app
+from redline.defaults import LOAD_LENGTH
 from redline.errors import UsageError
 from redline.model import Closed, Load, LoadStage, Open, Request, Suite, Think, Tls
 from redline.suite.urls import read_url
+from tests.fakes import asks
 
 S = 1_000_000_000
 URL = "http://127.0.0.1:1/"
 STAGES = (LoadStage(to=1000, over_ns=10 * S), LoadStage(to=0, over_ns=0))
 
 
-def flags(**given: Any) -> LoadFlags:
-    return LoadFlags(**{"url": URL, "connections": 64, "duration": "60s", **given})
+def flags(**given: Any) -> LoadAsk:
+    return asks.load(**{"url": URL, "connections": 64, "duration": "60s", **given})
 
 
 def suite_of(**given: Any) -> Suite:
@@ -59,7 +62,7 @@ LOG = '10.0.0.1 - - [10/Oct/2026:13:55:{} +0000] "GET /{} HTTP/1.1" 200 23\n'
 def test_a_log_is_replayed_with_its_requests(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_text("".join(LOG.format(*line) for line in (("36", "a"), ("36", "b"), ("38", "a"))))
-    load = load_of(replay=log, speed="2x")
+    load = load_of(replay=log, speed="2x", duration=LOAD_LENGTH)
     assert load.open_shape.replayed_ns == (0, S // 4, S)
     assert load.open_shape.replayed_requests == (0, 1, 0)
     # No longer than the log lasts, unless that is asked for.
@@ -322,11 +325,10 @@ def test_a_command_is_started_and_asked_for_a_path() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"path": "/items"}, "--path '/items' is for a command"),
+        ({"path": "/items"}, "--path /items is for a command"),
         ({"url": "./shop"}, "has no {port}"),
         ({"url": "./shop {port}", "insecure": True}, "means nothing without TLS"),
         ({"url": "./shop {port}", "unix_socket": Path("/run/shop.sock")}, "how a running server is reached"),
-        ({"url": "./shop {port}", "follow": True}, "does not run yet"),
         ({"url": "unix:/run/shop.sock"}, "names a Unix socket"),
     ],
 )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.command_line import LimitFlags, SuiteFlags
-from redline.cli.flags import check_is_no_file, read_suite_file
+from redline.asking.suites import check_is_no_file, of_search, read_suite_file
 from redline.errors import UsageError
+from tests.fakes import asks
 
 FILES = {
     "test.js": ("import http from 'k6/http';\nexport default () => http.get('http://x');\n", "a script of k6"),
@@ -41,9 +41,9 @@ def said(call: Callable[[], object]) -> str:
 
 
 def test_a_file_in_place_of_a_suite_is_named(file: Path) -> None:
-    message = said(lambda: read_suite_file(file, SuiteFlags()))
+    message = said(lambda: read_suite_file(file, asks.of_suite()))
     assert message.startswith(f"{file} is {FILES[file.name][1]}, not a suite")
-    assert message == said(lambda: read_suite_file(file, LimitFlags()))
+    assert message == said(lambda: read_suite_file(file, of_search(asks.search())))
 
 
 def test_a_file_in_place_of_a_server_is_named(file: Path) -> None:
@@ -60,7 +60,7 @@ def test_the_hint_says_where_the_file_belongs(file: Path) -> None:
 def test_a_wrong_suite_is_a_suite(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text("servers: [rust.hyper]\nconfig: 1\nscenarios: []\n", encoding="utf-8")
-    assert "unknown key `config`" in said(lambda: read_suite_file(file, SuiteFlags()))
+    assert "unknown key `config`" in said(lambda: read_suite_file(file, asks.of_suite()))
 
 
 @pytest.mark.parametrize("target", ["http://127.0.0.1/", "main", "./server --port {port}", "nothing.here"])

@@ -11,24 +11,25 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from redline.analysis.own_servers import own_server
-from redline.cli.ab_document import ab_document
-from redline.cli.command_line import AbFlags, CheckFlags, LimitFlags, LoadFlags, ProfileFlags, RunFlags, app
+from redline.asking.comparison import comparison_document
+from redline.asking.load import load_suite
+from redline.asking.origins import FromRepository, find_project, project_here, project_name
+from redline.asking.project import run_document
+from redline.asking.search import search_document
+from redline.asking.searching import read_servers_search
+from redline.asking.suites import read_suite_file, suite_or_project
+from redline.asking.written import plain
+from redline.cli.command_line import AbFlags, CheckFlags, ProfileFlags, RunFlags, app
 from redline.cli.commands import ab as compares
 from redline.cli.commands import check, profile, run
-from redline.cli.flags import read_suite_file, suite_or_project
-from redline.cli.limit_document import limit_document
-from redline.cli.limit_flags import read_servers_search
-from redline.cli.load_flags import load_suite
-from redline.cli.origins import FromRepository, find_project, project_here, project_name
 from redline.cli.project_builds import commands_of
-from redline.cli.project_document import run_document
 from redline.cli.search_view import show_search_plan
-from redline.cli.written import plain
 from redline.errors import UsageError
 from redline.model import AttachedServer, Suite
 from redline.model.catalogue import ComposeService, OwnImage
 from redline.suite.planning import cannot_profile
 from redline.suite.project import read_project
+from tests.fakes import asks
 
 GO = "  - {name: go, start: './go --port {port}'}\n"
 RUST = "  - {name: rust, start: './rust {port}', env: {N: '1'}, ready: {path: /up}}\n"
@@ -51,7 +52,7 @@ def written(text: str) -> Any:
 
 def suite_of(folder: Path, text: str, **flags: Any) -> Suite:
     (folder / "redline.yaml").write_text(text)
-    return read_suite_file(suite_or_project(None), RunFlags(**flags))[0]
+    return read_suite_file(suite_or_project(None), asks.of_suite(**flags))[0]
 
 
 def test_several_servers_are_a_duet_with_the_first_for_a_minute() -> None:
@@ -101,7 +102,7 @@ def test_loads_that_no_duet_can_have_are_measured_by_trials(folder: Path) -> Non
 def test_flags_change_it_as_they_change_a_suite(folder: Path) -> None:
     suite = suite_of(folder, THREE, seed=7, servers=["go,rust"])
     assert (suite.seed, [variant.slug for variant in suite.variants]) == (7, ["go", "rust"])
-    assert read_suite_file(Path("redline.yaml"), RunFlags())[0].variants[2].slug == "old"
+    assert read_suite_file(Path("redline.yaml"), asks.of_suite())[0].variants[2].slug == "old"
 
 
 def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_loaded_alone(folder: Path) -> None:
@@ -206,7 +207,10 @@ def test_commands_and_files_of_containers_are_in_the_folder_of_the_file(
     )
     monkeypatch.chdir(folder / place)
     project = read_project(text, str(folder / "redline.yaml"))
-    for suite in (read_suite_file(suite_or_project(None), RunFlags())[0], read_suite_file(suite_file, RunFlags())[0]):
+    for suite in (
+        read_suite_file(suite_or_project(None), asks.of_suite())[0],
+        read_suite_file(suite_file, asks.of_suite())[0],
+    ):
         shop, whole = (variant.catalogued for variant in suite.variants)
         assert {Path(entry.family_folder).resolve() for entry in (shop, whole)} == {folder}
         assert shop.start.env_file is not None
@@ -218,7 +222,9 @@ def test_commands_and_files_of_containers_are_in_the_folder_of_the_file(
 
 
 def ab(text: str, **flags: Any) -> Any:
-    return plain(ab_document(AbFlags(**flags), lambda _: ("", ""), str, read_project(text, "redline.yaml")))
+    return plain(
+        comparison_document(asks.comparison(**flags), lambda _: ("", ""), str, read_project(text, "redline.yaml"))
+    )
 
 
 def test_ab_compares_the_two_servers_of_the_file_by_its_own_flags() -> None:
@@ -239,33 +245,33 @@ def test_ab_compares_the_two_servers_of_the_file_by_its_own_flags() -> None:
 
 
 def test_a_limit_is_that_of_the_servers_of_the_file_and_its_objective(folder: Path) -> None:
-    flags, project = LimitFlags(), read_project(f"{TWO}{REQUESTS}objective: p99 < 50ms\n", "redline.yaml")
-    made = plain(limit_document(flags, lambda _: ("", ""), str, project))
+    flags, project = asks.search(), read_project(f"{TWO}{REQUESTS}objective: p99 < 50ms\n", "redline.yaml")
+    made = plain(search_document(flags, lambda _: ("", ""), str, project))
     assert (made["baseline"], made["warmup"], made["objective"]) == ("go", {"detect": {}}, "p99 < 50ms")
-    search = read_servers_search(LimitFlags(scenarios=["items"]), FromRepository(folder), project).request
+    search = read_servers_search(asks.search(scenarios=["items"]), FromRepository(folder), project).request
     assert [scenario.name for scenario in search.suite.scenarios] == ["items"]
     assert [len(conditions) for conditions in search.terms.sets.values()] == [2]  # and few errors
-    given = read_servers_search(LimitFlags(objective=["p95 < 9ms"]), FromRepository(folder), project).request
+    given = read_servers_search(asks.search(objective=["p95 < 9ms"]), FromRepository(folder), project).request
     assert list(given.terms.sets) == ["p95 < 9ms"]
     with pytest.raises(UsageError, match="nothing says what is to be met") as refused:
-        read_servers_search(LimitFlags(), FromRepository(folder), read_project(TWO, "redline.yaml"))
+        read_servers_search(asks.search(), FromRepository(folder), read_project(TWO, "redline.yaml"))
     assert "in redline.yaml" in refused.value.hint
 
 
 def test_a_load_starts_the_only_server_of_the_file_and_sends_all_its_requests(folder: Path) -> None:
-    suite, _ = load_suite(LoadFlags(duration="1s"), read_project(f"start: ./go {{port}}\n{REQUESTS}", "redline.yaml"))
+    suite, _ = load_suite(asks.load(duration="1s"), read_project(f"start: ./go {{port}}\n{REQUESTS}", "redline.yaml"))
     assert [scenario.name for scenario in suite.scenarios] == ["mix"]
     assert suite.variants[0].catalogued.family_folder == str(folder)
     made = read_project(f"start: ./go {{port}}\n{REQUESTS}", "redline.yaml")
-    assert [scenario.name for scenario in load_suite(LoadFlags(scenarios=["it*s"]), made)[0].scenarios] == ["items"]
+    assert [scenario.name for scenario in load_suite(asks.load(scenarios=["it*s"]), made)[0].scenarios] == ["items"]
     with pytest.raises(UsageError, match=r"-X: .* says what is requested"):
-        load_suite(LoadFlags(method="put"), made)
+        load_suite(asks.load(method="put"), made)
     with pytest.raises(UsageError, match="-m none: there is no such request"):
-        load_suite(LoadFlags(scenarios=["none"]), made)
-    running, _ = load_suite(LoadFlags(), read_project(f"servers:\n{OLD}", "redline.yaml"))
+        load_suite(asks.load(scenarios=["none"]), made)
+    running, _ = load_suite(asks.load(), read_project(f"servers:\n{OLD}", "redline.yaml"))
     assert isinstance(running.variants[0].entry, AttachedServer)
     with pytest.raises(UsageError, match="names 2 servers, and a load takes one"):
-        load_suite(LoadFlags(), read_project(TWO, "redline.yaml"))
+        load_suite(asks.load(), read_project(TWO, "redline.yaml"))
 
 
 @pytest.mark.parametrize("key", ["build: 'true'", "env: {A: '1'}", "runtime: jvm", "ready: {path: /up}"])
@@ -391,18 +397,22 @@ def test_ab_compares_the_routes_to_an_only_server(folder: Path) -> None:
     (folder / "redline.yaml").write_text(NGINX)
     project = project_here()
     assert project is not None
-    (server,) = plain(ab_document(AbFlags(), FromRepository(folder).ends, str, project))["servers"]
+    (server,) = plain(comparison_document(asks.comparison(), FromRepository(folder).ends, str, project))["servers"]
     assert server["route"] == ["direct", "nginx"]
     with pytest.raises(UsageError, match="says how its server is reached, and so does --route"):
-        ab_document(AbFlags(route="haproxy"), FromRepository(folder).ends, str, project)
+        comparison_document(asks.comparison(route="haproxy"), FromRepository(folder).ends, str, project)
 
 
 def test_ab_puts_a_proxy_before_the_only_server(folder: Path) -> None:
     project = read_project(f"servers:\n{GO}", "redline.yaml")
-    (server,) = plain(ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, project))["servers"]
+    (server,) = plain(comparison_document(asks.comparison(route="nginx"), FromRepository(folder).ends, str, project))[
+        "servers"
+    ]
     assert server["route"] == ["direct", "nginx"]
     with pytest.raises(UsageError, match=r"redline.yaml names 2 servers, and --route takes a single server") as refused:
-        ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, read_project(TWO, "redline.yaml"))
+        comparison_document(
+            asks.comparison(route="nginx"), FromRepository(folder).ends, str, read_project(TWO, "redline.yaml")
+        )
     assert "`route: [direct, nginx]`" in refused.value.hint
 
 
@@ -421,7 +431,7 @@ def test_a_wrong_route_is_named_by_its_place(folder: Path, text: str, says: str)
 
 def test_a_load_is_for_one_route(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"redline.yaml has 2 routes, and a load takes one"):
-        load_suite(LoadFlags(), read_project(NGINX, "redline.yaml"))
+        load_suite(asks.load(), read_project(NGINX, "redline.yaml"))
 
 
 def test_write_suite_knows_the_servers_of_redline_yaml(folder: Path) -> None:
@@ -430,7 +440,7 @@ def test_write_suite_knows_the_servers_of_redline_yaml(folder: Path) -> None:
     assert done.exit_code == 0, done.exception
     assert "below.yaml does not build its servers, as redline.yaml does" in done.stderr
     assert "# Built by: make go" in Path("below.yaml").read_text()
-    suite, _ = read_suite_file(Path("below.yaml"), RunFlags())
+    suite, _ = read_suite_file(Path("below.yaml"), asks.of_suite())
     assert [variant.slug for variant in suite.variants] == ["go", "rust"]
     assert [scenario.name for scenario in suite.scenarios] == ["items", "item", "mix"]
     assert suite.variants[0].catalogued.family_folder == str(folder)
@@ -442,13 +452,13 @@ def test_paths_of_an_image_are_those_of_its_file_wherever_it_is_run(
     (folder / "redline.yaml").write_text("servers: [{name: shop, image: 'shop:1', env_file: .env, before: make}]\n")
     (folder / "below").mkdir()
     monkeypatch.chdir(folder / "below")
-    (variant,) = read_suite_file(folder / "redline.yaml", RunFlags())[0].variants
+    (variant,) = read_suite_file(folder / "redline.yaml", asks.of_suite())[0].variants
     assert variant.catalogued.start.env_file == str(folder / ".env")
     assert variant.catalogued.family_folder == str(folder)
     (folder / "below" / "some.yaml").write_text(
         "servers: [shop]\nscenarios: [{name: root, get: /}]\nloads: {load: {closed: {users: 1}, for: 1s}}\n"
     )
-    (variant,) = read_suite_file(Path("some.yaml"), RunFlags())[0].variants
+    (variant,) = read_suite_file(Path("some.yaml"), asks.of_suite())[0].variants
     assert variant.catalogued.start.env_file == str(folder / ".env")
     assert variant.catalogued.family_folder == str(folder)
 
@@ -466,7 +476,7 @@ servers:
         "servers: [{name: shop, image: 'other:1'}, {name: go, command: './mine {port}'}, whole]\n"
         "scenarios: [{name: root, get: /}]\nloads: {load: {closed: {users: 1}, for: 1s}}\n"
     )
-    others, _ = read_suite_file(Path("some.yaml"), RunFlags())
+    others, _ = read_suite_file(Path("some.yaml"), asks.of_suite())
     assert commands_of(project, others) == {"make base": "whole"}
 
 
@@ -491,18 +501,21 @@ def test_what_is_selected_takes_less_than_all(folder: Path, flags: dict[str, Any
 def test_ab_counts_what_it_measures(folder: Path, flags: dict[str, Any], budget: str) -> None:
     loads = "loads: {few: {closed: {users: 2}}, many: {closed: {users: 64}}}\n"
     project = read_project(TWO + REQUESTS + loads, "redline.yaml")
-    assert plain(ab_document(AbFlags(**flags), FromRepository(folder).ends, str, project))["budget"] == budget
+    assert (
+        plain(comparison_document(asks.comparison(**flags), FromRepository(folder).ends, str, project))["budget"]
+        == budget
+    )
 
 
 def searched(text: str) -> Any:
-    return plain(limit_document(LimitFlags(), FromRepository(Path()).ends, str, read_project(text, "redline.yaml")))
+    return plain(search_document(asks.search(), FromRepository(Path()).ends, str, read_project(text, "redline.yaml")))
 
 
 def test_a_search_of_some_servers_compares_them_with_the_first_of_them(folder: Path) -> None:
     project = read_project(THREE + "objective: p99 < 50ms\n", "redline.yaml")
 
     def suite(*globs: str) -> Suite:
-        return read_servers_search(LimitFlags(servers=list(globs)), FromRepository(folder), project).request.suite
+        return read_servers_search(asks.search(servers=list(globs)), FromRepository(folder), project).request.suite
 
     assert ([variant.slug for variant in suite("rust,old").variants], suite("rust,old").baseline) == (
         ["rust", "old"],
@@ -516,7 +529,7 @@ def test_a_search_of_some_servers_compares_them_with_the_first_of_them(folder: P
 @pytest.mark.parametrize(("start", "says"), [(None, "what the warm-up shows"), ("500/s", "500 /s")])
 def test_the_plan_of_a_search_says_what_sets_its_first_rate(folder: Path, start: str | None, says: str) -> None:
     project = read_project("start: ./go {port}\nobjective: p99 < 50ms\n", "redline.yaml")
-    asked = read_servers_search(LimitFlags(start=start), FromRepository(folder), project)
+    asked = read_servers_search(asks.search(start=start), FromRepository(folder), project)
     console = Console(file=io.StringIO(), width=120)
     show_search_plan(asked.request.plan(), asked.most_probes, (), (), asked.request.terms, console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
@@ -531,7 +544,7 @@ def test_a_search_leaves_out_what_is_for_a_load_of_the_file(folder: Path) -> Non
     assert searched(f"{head}objective: {{good: 'p99 < 50ms', fast: 'few: p95 < 9ms, errors < 1%'}}\n")["objective"] == {
         "good": ["p99 < 50ms"]
     }
-    asked = read_servers_search(LimitFlags(), FromRepository(folder), read_project(text, "redline.yaml"))
+    asked = read_servers_search(asks.search(), FromRepository(folder), read_project(text, "redline.yaml"))
     (conditions,) = asked.request.terms.sets.values()
     assert conditions[0].text == "p99 < 50ms"
     with pytest.raises(UsageError, match=r"redline.yaml:8:12: objective: each condition is for a load of") as refused:
@@ -539,7 +552,7 @@ def test_a_search_leaves_out_what_is_for_a_load_of_the_file(folder: Path) -> Non
     assert "give --objective" in refused.value.hint
     project = read_project(f"{head}objective: 'items: p50 < 1s'\n", "redline.yaml")
     with pytest.raises(UsageError, match=r"^`items: p50 < 1s` is for one load or scenario"):
-        read_servers_search(LimitFlags(), FromRepository(folder), project)
+        read_servers_search(asks.search(), FromRepository(folder), project)
 
 
 @pytest.mark.parametrize(
@@ -578,10 +591,10 @@ def test_reports_call_it_by_the_name_of_its_folder(folder: Path) -> None:
     project = project_here()
     assert project is not None
     assert project_name(project) == folder.name
-    asked = read_servers_search(LimitFlags(objective=["p99 < 1s"]), FromRepository(folder), project)
+    asked = read_servers_search(asks.search(objective=["p99 < 1s"]), FromRepository(folder), project)
     assert asked.request.suite.name == folder.name
     alone = read_project("start: './go {port}'\n", str(folder / "redline.yaml"))
-    assert load_suite(LoadFlags(), alone)[0].name == folder.name
+    assert load_suite(asks.load(), alone)[0].name == folder.name
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redline.cli.ab_document import ab_document
-from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, app
-from redline.cli.limit_document import limit_document
-from redline.cli.load_flags import load_document
-from redline.cli.written import plain
+from redline.asking.comparison import comparison_document
+from redline.asking.load import load_document
+from redline.asking.search import search_document
+from redline.asking.written import plain
+from redline.cli.command_line import app
 from redline.errors import UsageError
+from tests.fakes import asks
 
 URL = "https://127.0.0.1:1/items"
 COMMANDS = {
@@ -28,9 +29,9 @@ def ends(_range: str) -> tuple[str, str]:
 def documents(**given: Any) -> list[dict[str, Any]]:
     """The documents of load, limit and ab with the same flags."""
     return [
-        plain(load_document(LoadFlags(url=URL, **given), str)),
-        plain(limit_document(LimitFlags(targets=[URL], **given), ends, str)),
-        plain(ab_document(AbFlags(a=URL, b=URL, **given), ends, str)),
+        plain(load_document(asks.load(url=URL, **given), str)),
+        plain(search_document(asks.search(targets=[URL], **given), ends, str)),
+        plain(comparison_document(asks.comparison(a=URL, b=URL, **given), ends, str)),
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli import places, shipped
+from redline.asking import places, shipped
 from redline.cli.cached import kept
 from redline.errors import UsageError
 from redline.plugins.engine_process import check_version

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from redline.asking.requests import check_targets_are_whole
 from redline.cli.command_line import app
-from redline.cli.request_flags import check_targets_are_whole
 from redline.errors import UsageError
 from redline.model import AttachedServer
 from redline.ports import Endpoint

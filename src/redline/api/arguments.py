@@ -15,6 +15,7 @@ from redline.errors import UsageError
 
 _WORDS: Mapping[Any, str] = {
     str: "a text",
+    bytes: "bytes",
     Path: "a path",
     bool: "True or False",
     int: "a whole number",

@@ -1,50 +1,54 @@
-"""`load`, `ab`, `limit` and `run`: the arguments become the flags of the command, and the rest is the command's way."""
+"""`load`, `ab`, `limit` and `run`: the arguments become what is asked for, and the rest is the command's way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from redline import defaults
 from redline.analysis.compare import not_compared
 from redline.api.arguments import checked_call
 from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
 from redline.api.suites import WrittenSuite, plain_data
-from redline.api.words import in_words_of_python
 from redline.api.work import at_work, console, folder_for
-from redline.cli import places
-from redline.cli.command_line import AbFlags, Arrivals, DuetMetric, LimitFlags, LoadFlags, RunFlags
+from redline.asking import places
+from redline.asking.asks import Arrivals, ComparisonAsk, Listed, LoadAsk, SearchAsk, SuiteAsk, split
+from redline.asking.opening import opened
+from redline.asking.suites import suite_or_project
 from redline.cli.commands import ab as ab_command
 from redline.cli.commands import limit as limit_command
 from redline.cli.commands import load as load_command
 from redline.cli.commands import run as run_command
-from redline.cli.declaring import Flags
 from redline.cli.experiment import search
 from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.turns import turn_of
 from redline.errors import UsageError
+from redline.plugins.secrets import masked_call
 from redline.running.assembly import Workplace
 from redline.running.session import SessionEnd, Source
 from redline.running.views import run_report
 from redline.suite.schema.document import UnwrittenDocument
+from redline.wording import Call, asked_by
 
 Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
-F = TypeVar("F", bound=Flags)
+DuetMetric = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 _FILES = ("cacert", "cert", "key", "unix_socket")
-_LISTS = ("connect_to", "resolve", "sources")
+_LISTS = ("connect_to", "resolve", "sources", "target_is_mine")
 
 
 class RequestOptions(TypedDict, total=False):
     """The request of `load`, `ab` and `limit`, and how its server is reached; all of it has a default.
 
     `requests`: several, in place of `method`, `headers`, `user` (`NAME:PASSWORD`), `oauth2_bearer`, `aws_sigv4`
-    (`aws:amz:REGION:SERVICE`, with the key and its secret as `user`), `body` (a text, or the path of a file), `status`
-    and `events`, which says that the answer is a stream of events: `sse until 20 stall 2s`. `scenarios`: only those of
-    these names. `timeout`: when a request is given up. `http2`: speak HTTP/2.
+    (`aws:amz:REGION:SERVICE`, with the key and its secret as `user`), `body` (a text, bytes, or the path of a file),
+    `status` and `events`, which says that the answer is a stream of events: `sse until 20 stall 2s`. `scenarios`: only
+    those of these names. `timeout`: when a request is given up. `http2`: speak HTTP/2.
     `insecure`: accept any certificate; `cacert`: one that is trusted; `cert` and `key`: the client's own.
     `target_is_mine`: hosts that are yours to load. The others say how a running server is reached, as the flags of
     those names do.
@@ -57,7 +61,7 @@ class RequestOptions(TypedDict, total=False):
     user: str
     oauth2_bearer: str
     aws_sigv4: str
-    body: str | Path
+    body: str | bytes | Path
     compressed: bool
     status: int
     events: str
@@ -116,45 +120,40 @@ def load(  # noqa: PLR0913 - all but the first are named
     Raises RedlineError.
     """
     called = checked_call(load, locals())
-    given = {"users": users, "connections": connections}
     is_open = rate is not None or replay is not None
     if not is_open and connections is not None:
         raise UsageError("connections are of a load with a rate", hint="give users=…, or a rate")
     if is_open and users is not None:
         raise UsageError("users are of a load without a rate", hint="give connections=…, or leave out the rate")
-    chosen = next((number for number in given.values() if number is not None), None)
-    flags = _flags(
-        LoadFlags,
-        called,
-        request,
-        url=server,
-        path=path,
-        rate=_text(rate),
-        connections=chosen,
-        duration=_text(duration),
-        warmup=_text(warmup),
-        objective=_listed(objective),
-        abort_when=_listed(abort_when),
-        replay=_path(replay),
-        speed=_text(speed),
-        arrivals=arrivals,
-        think=_text(think),
-        stages=_listed(stages),
-        depth=depth,
-        count=count,
-        threads=threads,
-        seed=seed,
-        wait=_text(wait),
-        alone=alone,
-        output=_path(keep),
-    )
-    names = {"connections": "connections" if is_open else "users"}
-    with in_words_of_python(LoadFlags, names, [server]), at_work() as stack:
-        folder = folder_for(keep, stack)
+    chosen = users if connections is None else connections
+    with _measuring({} if is_open else {"connections": "users"}) as stack:
+        ask, _ = opened(
+            LoadAsk(
+                server=server,
+                path=path,
+                rate=_number(rate),
+                connections=defaults.LOAD_CONNECTIONS if chosen is None else chosen,
+                duration=None if duration == defaults.LOAD_LENGTH else _text(duration),
+                warmup=_text(warmup),
+                objective=_listed(objective),
+                abort_when=_listed(abort_when),
+                replay=_path(replay),
+                speed=_number(speed),
+                arrivals=arrivals,
+                think=_text(think),
+                stages=_listed(stages),
+                depth=depth,
+                count=count,
+                threads=threads,
+                seed=seed,
+                **_asked(load.__name__, request),
+            )
+        )
         shown = console(progress=progress)
-        workplace = Workplace(None, stack, places.of_suite, turn=turn_of(flags, "", shown))
-        outputs = load_command.LoadOutputs(shown)
-        store, _, made = load_command.measure(flags, folder, workplace, outputs)
+        turn = turn_of("redline.load", shown, _text(wait), alone=alone)
+        workplace = Workplace(None, stack, places.of_suite, turn=turn)
+        order = load_command.LoadOrder(ask, masked_call(called), folder_for(keep, stack), is_kept=keep is not None)
+        store, _, made = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
         result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
     if made.ended == "interrupted":
         raise MeasurementInterrupted(result)
@@ -196,39 +195,34 @@ def ab(  # noqa: PLR0913 - all but two are named
     Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
     called = checked_call(ab, locals())
-    if users is not None and rate is not None:
-        raise UsageError("a load has users or a rate", hint="leave out one of the two")
-    shape = f"open:{rate}" if rate is not None else defaults.AB_LOAD if users is None else f"closed:{users}"
-    flags = _flags(
-        AbFlags,
-        called,
-        request,
-        a=a,
-        b=b,
-        git=git,
-        path=path,
-        route=route,
-        names=None if names is None else ",".join(names),
-        lasts=_text(budget),
-        load=shape,
-        replay=_path(replay),
-        speed=_text(speed),
-        metric=metric,
-        abort_when=_listed(abort_when),
-        threshold=threshold,
-        same_answers=same_answers,
-        parallel=parallel,
-        seed=seed,
-        wait=_text(wait),
-        alone=alone,
-        output=_path(keep),
-    )
-    if users is not None or rate is not None:
-        flags.typed = frozenset({"load"})  # it goes before the loads of redline.yaml, also where it is the default
-    with in_words_of_python(AbFlags, {"load": "the load"}, [a, b]), at_work() as stack:
+    with _measuring() as stack:
+        ask, _ = opened(
+            ComparisonAsk(
+                a=a,
+                b=b,
+                git=git,
+                path=path,
+                route=route,
+                names=None if names is None else tuple(names),
+                budget=_text(budget),
+                users=users,
+                rate=_number(rate),
+                replay=_path(replay),
+                speed=_number(speed),
+                metric=metric,
+                abort_when=_listed(abort_when),
+                threshold=threshold,
+                same_answers=same_answers,
+                parallel=parallel,
+                seed=seed,
+                **_asked(ab.__name__, request),
+            )
+        )
         shown = console(progress=progress)
-        workplace = Workplace(None, stack, places.of_suite, turn=turn_of(flags, "", shown))
-        session = ab_command.created(flags, folder_for(keep, stack), workplace, SessionView(shown), shown)
+        turn = turn_of("redline.ab", shown, _text(wait), alone=alone)
+        workplace = Workplace(None, stack, places.of_suite, turn=turn)
+        folder, view = folder_for(keep, stack), SessionView(shown)
+        session = ab_command.created(ask, masked_call(called), folder, workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
@@ -269,38 +263,36 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
     called = checked_call(limit, locals())
-    flags = _flags(
-        LimitFlags,
-        called,
-        request,
-        targets=list(targets),
-        objective=_listed(objective),
-        abort_when=_listed(abort_when),
-        git=git,
-        path=path,
-        lasts=_text(budget),
-        duration=_text(duration),
-        warmup=_text(warmup),
-        start=_text(start),
-        probes=probes,
-        precision=precision,
-        trials=trials,
-        no_beyond=no_beyond,
-        arrivals=arrivals,
-        replay=_path(replay),
-        connections=connections,
-        threads=threads,
-        threshold=threshold,
-        seed=seed,
-        wait=_text(wait),
-        alone=alone,
-        output=_path(keep),
-    )
-    with in_words_of_python(LimitFlags, commands=targets), at_work() as stack:
+    with _measuring() as stack:
+        ask, _ = opened(
+            SearchAsk(
+                targets=targets,
+                objective=_listed(objective),
+                abort_when=_listed(abort_when),
+                git=git,
+                path=path,
+                budget=_text(budget),
+                duration=_text(duration),
+                warmup=_text(warmup),
+                start=_number(start),
+                probes=probes,
+                precision=precision,
+                trials=trials,
+                no_beyond=no_beyond,
+                arrivals=arrivals,
+                replay=_path(replay),
+                connections=connections,
+                threads=threads,
+                threshold=threshold,
+                seed=seed,
+                **_asked(limit.__name__, request),
+            )
+        )
         shown = console(progress=progress)
         view = SessionView(shown)
-        workplace = Workplace(None, stack, places.of_suite, turn=turn_of(flags, "", shown))
-        session = limit_command.created(flags, workplace, view, shown)
+        turn = turn_of("redline.limit", shown, _text(wait), alone=alone)
+        workplace = Workplace(None, stack, places.of_suite, turn=turn)
+        session = limit_command.created(ask, masked_call(called), _path(keep), workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)
         report, interrupted = search(session, view, is_kept=session.is_kept)
@@ -340,41 +332,42 @@ def run(  # noqa: PLR0913 - all but the suite are named
     """
     called = checked_call(run, locals())
     given = None if suite is None else suite if isinstance(suite, WrittenSuite) else WrittenSuite.read(suite)
-    with in_words_of_python(RunFlags), at_work() as stack:
-        flags = _flags(
-            RunFlags,
-            called,
-            {},
-            suite=given.file if given else None,
-            servers=_listed(servers),
-            scenarios=_listed(scenarios),
-            loads=_listed(loads),
-            options=[f"{name}={_option(value)}" for name, value in (options or {}).items()],
+    with _measuring() as stack:
+        ask = SuiteAsk(
+            servers=split(_listed(servers)),
+            scenarios=split(_listed(scenarios)),
+            loads=split(_listed(loads)),
+            options=tuple((name, _option(value)) for name, value in (options or {}).items()),
             users=users,
             duration=_text(duration),
             warmup=_text(warmup),
             trials=trials,
             seed=seed,
             quick=quick,
-            profile=_listed(profile),
-            scale=_text(scale),
+            profile=split(_listed(profile)),
+            scale=scale,
             screen=screen,
-            on=on,
-            wait=_text(wait),
-            alone=alone,
-            output=folder_for(keep, stack),
         )
-        shown = console(progress=progress)
-        workplace = Workplace(on, stack, places.of_suite, turn=turn_of(flags, "", shown, on))
+        shown, folder, command = console(progress=progress), folder_for(keep, stack), masked_call(called)
+        turn = turn_of("redline.run", shown, _text(wait), alone=alone, on=on)
+        view, workplace = SessionView(shown), Workplace(on, stack, places.of_suite, turn=turn)
         if given is None or given.file is not None:
-            session = run_command.created(flags, workplace, SessionView(shown), shown)
+            file = suite_or_project(None) if given is None or given.file is None else given.file
+            session = run_command.created(file, ask, command, folder, workplace, view, shown)
         else:
-            resolved, text = given.resolved(flags)
-            source, near = Source(called, text=text), given.folder / "suite.yaml"
-            session = run_command.created_of(resolved, source, near, flags, workplace, SessionView(shown), shown)
+            resolved, text = given.resolved(ask)
+            source, near = Source(command, text=text), given.folder / "suite.yaml"
+            session = run_command.created_of(resolved, source, near, folder, workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
+
+
+@contextmanager
+def _measuring(names: Mapping[str, str] = {}) -> Iterator[ExitStack]:
+    """Measure for a block, whose errors name parameters; `names` are those that are not called as their parts."""
+    with asked_by(Call(names)), at_work() as stack:
+        yield stack
 
 
 def _ended(end: SessionEnd, keep: str | Path | None) -> RunResult:
@@ -386,56 +379,40 @@ def _ended(end: SessionEnd, keep: str | Path | None) -> RunResult:
     return result
 
 
-def _flags(kind: type[F], called: str, request: RequestOptions | Mapping[str, Any], **values: Any) -> F:
-    """The flags of a command, in the form that a command line gives them. Raises TypeError and UsageError."""
-    unknown = sorted(set(request) - set(RequestOptions.__annotations__))
-    if unknown:
-        raise TypeError(f"there is no argument {unknown[0]!r}: see help(redline.{called.partition('(')[0][8:]})")
-    options: dict[str, Any] = dict(request)
-    listed, requests = None, options.pop("requests", None)
+def _asked(function: str, request: RequestOptions) -> dict[str, Any]:
+    """The fields of what is asked about a request, of the arguments about it. Raises TypeError and UsageError."""
+    if unknown := sorted(set(request) - set(RequestOptions.__annotations__)):
+        raise TypeError(f"there is no argument {unknown[0]!r}: see help(redline.{function})")
+    asked: dict[str, Any] = dict(request)
+    requests = asked.pop("requests", None)
     if isinstance(requests, (str, Path)):
-        options["requests"] = Path(requests)
+        asked["requests"] = Path(requests)
     elif requests is not None:
-        listed = UnwrittenDocument("requests", plain_data(list(requests), "the list of requests"))
-    if "headers" in options:
-        options["headers"] = _headers(options["headers"])
-    if "body" in options:
-        options["body"] = _body(options["body"])
-    options |= {name: Path(options[name]) for name in _FILES if name in options}
-    options |= {name: _listed(options[name]) for name in _LISTS if name in options}
-    options["mine"] = _listed(options.pop("target_is_mine", ()))
-    options["scenarios"] = _listed(options.pop("scenarios", ()))
-    options["timeout"] = _text(options.get("timeout"))
-    known = kind.declared()
-    given = {name: value for name, value in (options | values).items() if name in known and value is not None}
-    flags = kind(**given)
-    flags.called, flags.listed = called, listed
-    return flags
+        data = plain_data(list(requests), "the list of requests")
+        asked["listed"] = Listed(UnwrittenDocument("requests", data))
+    headers: Mapping[str, str | Sequence[str]] = asked.pop("headers", {})
+    asked["headers"] = tuple((name, value) for name, values in headers.items() for value in _listed(values))
+    asked |= {name: Path(asked[name]) for name in _FILES if name in asked}
+    asked |= {name: _listed(asked[name]) for name in _LISTS if name in asked}
+    asked["scenarios"] = split(_listed(asked.pop("scenarios", ())))
+    asked["timeout"] = _text(asked.get("timeout"))
+    return asked
 
 
-def _text(value: Time | float | None) -> str | None:
-    """A length or a rate as a flag has it."""
+def _text(value: Time | None) -> str | None:
+    """A length of time as suites have it."""
     if isinstance(value, timedelta):
         return f"{value / timedelta(microseconds=1):.0f}us"
-    return None if value is None else str(value)
+    return value
 
 
-def _listed(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else [str(item) for item in given]
+def _number(value: float | str | None) -> float | str | None:
+    """A number of any library as one of Python's."""
+    return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else value
 
 
-def _headers(given: Mapping[str, str | Sequence[str]]) -> list[str]:
-    return [f"{name}: {value}" for name, values in given.items() for value in _listed(values)]
-
-
-def _body(given: str | Path) -> str:
-    """The body as a flag has it. Raises UsageError for a text that the flag would take for a file."""
-    if isinstance(given, Path):
-        return f"@{given}"
-    if given.startswith("@"):
-        hint = 'write it in a list: requests=[{"name": "post", "post": "/", "body": "@…"}]; or give a Path to a file'
-        raise UsageError("a body that begins with @ would be a file", hint=hint)
-    return given
+def _listed(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
 def _option(value: object) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from redline.api.suites import plain_data
 from redline.api.work import outside_the_callers_repository
-from redline.cli import places
-from redline.cli.origins import FromRepository
-from redline.cli.written import read_written
+from redline.asking import places
+from redline.asking.origins import FromRepository
+from redline.asking.written import read_written
 from redline.defaults import AB_USERS, LOAD_LENGTH
 from redline.errors import LaunchError, UsageError
 from redline.plugins.launchers.variables import check_variables

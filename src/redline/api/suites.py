@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from redline.api.work import outside_the_callers_repository
-from redline.cli import places
-from redline.cli.catalogues import read_catalogue
-from redline.cli.command_line import RunFlags
-from redline.cli.flags import read_overrides, read_suite_file
-from redline.cli.origins import FromRepository
-from redline.cli.written import read_written
+from redline.asking import places
+from redline.asking.asks import SuiteAsk
+from redline.asking.catalogues import read_catalogue
+from redline.asking.origins import FromRepository
+from redline.asking.suites import read_overrides, read_suite_file
+from redline.asking.written import read_written
 from redline.errors import UsageError
 from redline.model import Suite
 from redline.suite import referenced_files
@@ -25,7 +25,7 @@ class WrittenSuite:
 
     def __init__(self, name: str, folder: Path, file: Path | None, document: dict[str, object] | None) -> None:
         self.name, self.folder, self.file, self._document = name, folder, file, document
-        suite, self.text = self.resolved(RunFlags())
+        suite, self.text = self.resolved(SuiteAsk())
         self.servers = tuple(variant.slug for variant in suite.variants)
         self.scenarios = tuple(scenario.name for scenario in suite.scenarios)
         self.loads = tuple(load.name for load in suite.loads)
@@ -53,15 +53,15 @@ class WrittenSuite:
     def __repr__(self) -> str:
         return f"<Suite {self.name}: servers {self.servers}, scenarios {self.scenarios}, loads {self.loads}>"
 
-    def resolved(self, flags: RunFlags) -> tuple[Suite, str]:
-        """The suite as flags change it, and its text. Raises UsageError."""
+    def resolved(self, ask: SuiteAsk) -> tuple[Suite, str]:
+        """The suite, changed as is asked, and its text. Raises UsageError."""
         with outside_the_callers_repository():
             if self.file is not None:
-                return read_suite_file(self.file, flags)
+                return read_suite_file(self.file, ask)
             near = self.folder / "suite.yaml"
             written = {**(self._document or {})}
             origins, files = FromRepository(self.folder).origins(), referenced_files(near)
-            return read_written(written, self.name, files, origins, read_overrides(flags), read_catalogue(near))
+            return read_written(written, self.name, files, origins, read_overrides(ask), read_catalogue(near))
 
     def write(self, file: str | Path) -> Path:
         """Write its YAML to a new file, for `redline run`. Gives its path. Raises UsageError if there is one."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from redline.cli.shipped import COPIES
+from redline.asking.shipped import COPIES
 from redline.errors import StoreError
 from redline.files import mend
 

@@ -31,6 +31,7 @@ class FailOnVerdict(StrEnum):
 _SUITE = "A suite: a YAML file; without it, redline.yaml of this folder or above it."
 _FAIL_ON = "Exit with 3 on this verdict."
 _WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
+_WRITE_SUITE = "Write the suite that this is, and measure nothing."
 _AS_JSON = "Print JSON of a published schema to stdout."
 
 
@@ -88,7 +89,7 @@ class RequestFlags(TurnFlags):
         "--aws-sigv4", "aws:amz:REGION:SERVICE", "Sign for AWS, with --user KEY:SECRET; the secret is stored nowhere."
     )
     method: str | None = flag("-X --method", "METHOD", "GET by default, POST with a body.")
-    head: bool = switch("-I --head", "The method HEAD.")
+    head: bool = switch("--head -I", "The method HEAD.")
     body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
     compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")
     status: int | None = flag("--status", "N", "The expected status; 200 by default.")
@@ -125,7 +126,7 @@ class RequestFlags(TurnFlags):
     )
     sources: list[str] = repeated("--source", "ADDRESS,…", "Connect from these addresses of this machine, in turn.")
     proxy: str | None = flag(
-        "-x --proxy", "http://[USER:PASSWORD@]HOST:PORT", "Tunnel each connection through this HTTP proxy: CONNECT."
+        "--proxy -x", "http://[USER:PASSWORD@]HOST:PORT", "Tunnel each connection through this HTTP proxy: CONNECT."
     )
     mine: list[str] = repeated("--target-is-mine", "HOST", "Confirm that HOST is yours to load; remembered.")
 
@@ -283,6 +284,7 @@ class LoadFlags(RequestFlags):
     warmup: str | None = flag("--warmup", "TIME|auto", "Load before it: 1s, or 0s with --count; auto: until steady.")
     seed: int = flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep the recording there, with a report.")
+    write_suite: Path | None = flag("--write-suite", "FILE", _WRITE_SUITE)
     spectrum: bool = switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
     stream: bool = switch("--stream", "Print each interval to stdout as it ends, as a line of JSON; the result last.")
     json: bool = switch("--json", _AS_JSON)
@@ -332,6 +334,7 @@ class LimitFlags(RequestFlags):
     seed: int | None = flag("--seed", "N", "Seed of the order and of the arrivals.")
     output: Path | None = flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = flag("--resume", "DIR", "Resume a search that stopped.")
+    write_suite: Path | None = LoadFlags.write_suite
     wait_quiet: bool = switch("--wait-quiet", _WAIT_QUIET)
     arrivals: Arrivals | None = flag("--arrivals", "poisson|uniform", "When requests are due.")
     replay: Path | None = flag(
@@ -373,7 +376,7 @@ class AbFlags(RequestFlags):
     seed: int = flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
-    write_suite: Path | None = flag("--write-suite", "FILE", "Write the suite that this is, and measure nothing.")
+    write_suite: Path | None = LoadFlags.write_suite
     fail_on: list[FailOnVerdict] = repeated("--fail-on", "slower|inconclusive", _FAIL_ON)
     threshold: str | None = flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     wait_quiet: bool = switch("--wait-quiet", _WAIT_QUIET)

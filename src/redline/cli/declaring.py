@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -19,10 +19,6 @@ from typer.core import TyperCommand, TyperOption
 from redline.cli import interrupts
 from redline.errors import UsageError
 from redline.refusals import check_memory
-
-if TYPE_CHECKING:  # it reads YAML, which nobody waits for who asks for help
-    from redline.cli.imported import Recorded
-    from redline.suite.schema.document import Document
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -58,19 +54,14 @@ def root(
 class Flags:
     """The flags of a command as one value; class attributes declare them. A dataclass takes longer to create.
 
-    `typed` are the fields given on the command line. A caller in Python also says what `called` it, and may give
-    its requests as `listed`, where a command line has them in a file. `recorded` are the due times of these requests,
-    as a file of --replay has them.
+    `typed` are the fields given on the command line.
     """
 
     stand_last = False
     """Whether `--help` shows the flags of this class below those of its subclasses."""
 
-    def __init__(self, **values: object) -> None:
-        self.typed = frozenset[str]()
-        self.called = ""
-        self.listed: Document | None = None
-        self.recorded: Recorded | None = None
+    def __init__(self, *, typed: frozenset[str] = frozenset(), **values: object) -> None:
+        self.typed = typed
         vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
 
     @classmethod
@@ -148,9 +139,7 @@ def command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], typ
                 module = import_module(f"redline.cli.commands.{name}")
             interrupts.raise_interrupts()
             _check_folder()
-            given = kind(**flags)
-            given.typed = _TYPED.get()
-            module.execute(given)
+            module.execute(kind(typed=_TYPED.get(), **flags))
 
         hints = get_type_hints(kind)
         parameters = [

@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 from redline.analysis.compare import not_run, unwanted, was_not_judged
-from redline.cli import exits, places, question
+from redline.asking import places
+from redline.cli import exits, question
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView

@@ -1,13 +1,13 @@
 """Follow redirects once before a load, so that the load asks for what they lead to."""
 
-import copy
+from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import urljoin
 
 from rich.console import Console
 
-from redline.cli.command_line import LoadFlags
-from redline.cli.load_flags import load_suite
+from redline.asking.asks import LoadAsk
+from redline.asking.load import load_suite, names_command
 from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import AttachedServer, Cell
@@ -32,23 +32,25 @@ _REDIRECTS = (
 _METHODS = ("GET", "HEAD")
 
 
-def followed(flags: LoadFlags, console: Console) -> LoadFlags:
-    """Return the flags with the URL to which redirects lead, and say so. Raises UsageError and DriveError."""
-    if flags.url is None:
+def followed(ask: LoadAsk, console: Console) -> LoadAsk:
+    """Return the load of the URL to which redirects lead, and say so. Raises UsageError and DriveError."""
+    if ask.server is None:
         raise UsageError("--follow: no URL is given", hint="give the URL, or write what is requested into redline.yaml")
+    if names_command(ask):
+        message = f"--follow: the server of `{ask.server}` does not run yet"
+        raise UsageError(message, hint="leave it out, and give the path that is requested: --path")
     for _ in range(_MOST):
-        suite, _ = load_suite(flags)
-        check_targets(suite, flags.mine)
+        suite, _ = load_suite(ask)
+        check_targets(suite, ask.target_is_mine)
         (cell,) = make_plan(suite).cells.values()
         answer = _asked(cell)
         location = answer.header("location")
         if answer.status not in _REDIRECTS or not location:
-            return flags
-        url = _next(str(flags.url), location, answer.status, has_secrets=_has_secrets(cell))
-        console.print(f"{answer.status}: {flags.url} leads to {url}", highlight=False, markup=False, soft_wrap=True)
-        flags = copy.copy(flags)
-        vars(flags)["url"] = url
-    raise UsageError(f"--follow: more than {_MOST} redirects, at last to {flags.url}", hint="see them with `curl -vL`")
+            return ask
+        url = _next(str(ask.server), location, answer.status, has_secrets=_has_secrets(cell))
+        console.print(f"{answer.status}: {ask.server} leads to {url}", highlight=False, markup=False, soft_wrap=True)
+        ask = replace(ask, server=url)
+    raise UsageError(f"--follow: more than {_MOST} redirects, at last to {ask.server}", hint="see them with `curl -vL`")
 
 
 def _asked(cell: Cell) -> Checked:

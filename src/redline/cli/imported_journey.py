@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from redline.asking.asks import split
+from redline.asking.written import as_yaml
 from redline.cli.command_line import ImportFlags
-from redline.cli.flags import split
 from redline.cli.show import Terminal
-from redline.cli.written import as_yaml
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.quantities import integer

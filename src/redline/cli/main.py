@@ -72,11 +72,13 @@ def _run() -> int:
     from redline.cli.command_line import app  # noqa: PLC0415
     from redline.errors import RedlineError  # noqa: PLC0415
     from redline.plugins.git import leave_the_callers_repository  # noqa: PLC0415
+    from redline.wording import asked_by, medium_of  # noqa: PLC0415
 
     leave_the_callers_repository()
     try:
         words = sys.argv[1:] or ["help"]
-        code = app([*words[1:], "--help"] if words[0] == "help" else words, standalone_mode=False)
+        with asked_by(medium_of(os.environ)):
+            code = app([*words[1:], "--help"] if words[0] == "help" else words, standalone_mode=False)
     except SystemExit as done:
         code = done.code
     except TyperException as error:

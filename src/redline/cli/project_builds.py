@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from redline.asking.origins import find_project, read_project_file
 from redline.cli.build_view import BuildView
-from redline.cli.origins import find_project, read_project_file
 from redline.errors import BuildError, UsageError
 from redline.model import ServerEntry, Suite
 from redline.plugins.revisions import build

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import PurePath
 
-from redline.cli.written import as_yaml
+from redline.asking.written import as_yaml
 from redline.suite.schema.shell import SHELLS
 
 _TEXT = """\

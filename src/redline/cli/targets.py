@@ -16,6 +16,7 @@ from redline.plugins.drivers.headers import headers_of, names_of
 from redline.plugins.drivers.protocol import authorization_of
 from redline.plugins.launchers.variables import offer_variables
 from redline.plugins.linux.sockets import is_this_machine
+from redline.wording import part
 
 _MOST_BYTES = 1 << 20
 
@@ -62,7 +63,9 @@ def check_target(host: str, mine: Iterable[str] | None) -> None:
     if _plain(host) in given and _plain(host) not in known:
         _remember(known | {_plain(host)})
     elif _plain(host) not in known:
-        way = f"add a line `{_plain(host)}` to {config_file()}" if mine is None else f"--target-is-mine {_plain(host)}"
+        way = (
+            f"add a line `{_plain(host)}` to {config_file()}" if mine is None else part("target_is_mine", _plain(host))
+        )
         raise UsageError(
             f"{host} is another machine, and a load can take a server down",
             hint=f"if it is yours, confirm that once: {way}",

@@ -7,28 +7,29 @@ from functools import partial
 from rich.console import Console
 from rich.text import Text
 
-from redline.cli.command_line import TurnFlags
-from redline.cli.flags import naming
+from redline.asking.naming import naming
 from redline.cli.show import OneLine
 from redline.errors import UsageError
 from redline.plugins.measurements import Measurement
 from redline.quantities import duration, parse_duration
 from redline.running.turns import AT_ONCE, TurnOptions, Waiting, listed, measuring
+from redline.wording import part
 
 
 def turn_of(
-    flags: TurnFlags, command: str, console: Console, on: str | None = None
+    command: str, console: Console, wait: str | None, *, alone: bool, on: str | None = None
 ) -> Callable[[], AbstractContextManager[None]]:
-    """What a measurement holds while it lasts: it is known to others, waits for them or refuses, as the flags say.
+    """What a measurement holds while it lasts: it is known to others, waits for them or refuses, as is asked.
 
     Other measurements see `command`. A measurement `on` other hosts takes no turn on this one. Raises UsageError.
     """
-    with naming("--wait"):
-        wait_s = None if flags.wait is None else parse_duration(flags.wait) / 1e9
+    with naming(part("wait")):
+        wait_s = None if wait is None else parse_duration(wait) / 1e9
     if on is None:
-        return partial(in_turn, flags.called.partition("(")[0] or command, console, TurnOptions(wait_s, flags.alone))
-    if wait_s is not None or flags.alone:
-        message = f"{'--alone' if flags.alone else '--wait'} is about this machine, and --on measures on others"
+        return partial(in_turn, command, console, TurnOptions(wait_s, alone))
+    if wait_s is not None or alone:
+        asked = part("alone" if alone else "wait")
+        message = f"{asked} is about this machine, and {part('on')} measures on others"
         raise UsageError(message, hint="leave out one of the two")
     return nullcontext
 
@@ -54,5 +55,7 @@ def in_turn(command: str, console: Console, turn: TurnOptions = AT_ONCE) -> Iter
 def _say_beside(console: Console, others: tuple[Measurement, ...]) -> None:
     """Say what measures already, and which of it should be alone."""
     disturbs = ", and should be alone" if any(it.state == "alone" for it in others) else ""
-    text = f"{listed(others)} measures on this machine too{disturbs}: each changes the other's numbers; see --wait"
+    text = (
+        f"{listed(others)} measures on this machine too{disturbs}: each changes the other's numbers; see {part('wait')}"
+    )
     console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ import ssl
 
 from redline.errors import UsageError
 from redline.model.way import ClientCertificate
+from redline.wording import part
 
 _MISMATCH = "KEY_VALUES_MISMATCH"
 
@@ -29,6 +30,6 @@ def check_certificate(certificate: ClientCertificate) -> None:
             message = f"{certificate.key_file} is not the key of the certificate in {certificate.file}"
             raise UsageError(message, hint="give the two files that belong together") from None
         message = f"{certificate.key_file} has no private key that can be read"
-        raise UsageError(message, hint="give a PEM file with the certificate's key, --key or `key`") from None
+        raise UsageError(message, hint=f"give a PEM file with the certificate's key, {part('key')} or `key`") from None
     except OSError as error:
         raise UsageError(f"{certificate.key_file}: {error.strerror}", hint="name files that you may read") from None

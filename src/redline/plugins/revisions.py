@@ -25,6 +25,7 @@ from redline.plugins.launchers.guard import how_ended
 from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.temporary import elsewhere, private_folder, temporary_folder
 from redline.ports import Building
+from redline.wording import part
 
 WORK_TREE = "the work tree"
 _BARE, _INSIDE = "--is-bare-repository", "--is-inside-git-dir"
@@ -83,7 +84,7 @@ class Repository:
                 raise UsageError(
                     message, hint="name two commits, such as main..HEAD; a new file counts after `git add`"
                 )
-            hint = "name two commits, such as main..HEAD; `--git HEAD` measures what is not committed yet"
+            hint = f"name two commits, such as main..HEAD; {part('git', 'HEAD')} measures what is not committed yet"
             raise UsageError(f"{first.name} and {second.name} are the same commit {first.commit[:9]}", hint=hint)
         return first, second
 
@@ -256,7 +257,7 @@ def _no_work_tree(folder: Path, stderr: str) -> UsageError:
     if there is not None:
         hint = f"see `git -C {there.parent} status`; a fresh clone mends a repository"
         return UsageError(f"git cannot use {there}: {said}", hint=hint)
-    hint = "change to a folder of the repository; --git compares two of its revisions"
+    hint = f"change to a folder of the repository; {part('git')} compares two of its revisions"
     return UsageError(f"{folder} is not in a git repository: {said}", hint=hint)
 
 
@@ -286,4 +287,4 @@ def _git(folder: Path, *args: str, env: Mapping[str, str] | None = None) -> "sub
         return git(folder, *args, env=env)
     except OSError as error:
         why = "is not installed" if error.errno == errno.ENOENT else f"cannot be run: {error.strerror}"
-        raise UsageError(f"git {why}", hint="install it, or give two commands in place of --git") from error
+        raise UsageError(f"git {why}", hint=f"install it, or give two commands in place of {part('git')}") from error

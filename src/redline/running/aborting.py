@@ -13,6 +13,7 @@ from redline.model import AbortRule, Counts, DuetBlock, DuetSlice, DuetTraffic, 
 from redline.quantities import duration
 from redline.search import ProbeSlice, hopeless
 from redline.stats.abort import AbortJudge, DuetAbortJudge
+from redline.wording import part
 
 Seen = TypeVar("Seen")
 
@@ -152,7 +153,8 @@ class AskedDuetAbort(LoadAbort[DuetBlock]):
             stage="load",
             kind="wrong_answer",
             message=f"a slice ended with requests that had no answer, so the next would begin under their load: {why}",
-            hint="give fewer users (--load closed:8), or a longer listen queue to a server at which connections wait",
+            hint=f"give fewer users ({part('load', 'closed:8')}), or a longer listen queue to a server at which "
+            "connections wait",
         )
 
 

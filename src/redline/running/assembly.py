@@ -34,6 +34,7 @@ from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
 from redline.suite.fitting import Hosts, fitted
+from redline.wording import part
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Workplace:
         """Return the tools to resume a stored session. Raises as `bench`."""
         suite, file = manifest.plan.suite, Path(manifest.suite_file)
         if self.address and not manifest.suite_file:
-            raise UsageError("what runs behind a URL was searched from here", hint="resume it without --on")
+            raise UsageError("what runs behind a URL was searched from here", hint=f"resume it without {part('on')}")
         return self.bench(file, suite)
 
     def _places(self, file: Path, suite: Suite) -> tuple[Path, Path]:
@@ -171,7 +172,7 @@ class Workplace:
             if suite.load_hosts > 1:
                 raise UsageError(
                     f"{suite.name} is for {suite.load_hosts} load hosts",
-                    hint="name a cluster that has them: --on ADDRESS",
+                    hint=f"name a cluster that has them: {part('on', 'ADDRESS')}",
                 )
             return ()
         check_for_hosts(suite)

@@ -26,6 +26,7 @@ from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, follow_server, of_its_sockets, verify, warm_up
 from redline.running.together import launched
 from redline.suite.planning import unweighted
+from redline.wording import part
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """The length of a slice and of its unmeasured beginning, by runtime."""
@@ -418,5 +419,5 @@ def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: 
     message = f"{names[0]} and {names[1]} answer differently: {difference}"
     if own is not None:
         message = f"{names[0]} does not answer alike twice: {own}"
-    hint = "leave out --same-answers, or request what is always answered alike"
+    hint = f"leave out {part('same_answers')}, or request what is always answered alike"
     return Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)

@@ -20,6 +20,7 @@ from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
 from redline.running.trial import Made, Step, TrialListener, run_trial
 from redline.storage.runs import RunStore
+from redline.wording import part
 
 
 @dataclass(frozen=True)
@@ -222,24 +223,24 @@ def check_for_hosts(suite: Suite) -> None:
         (
             any(variant.is_own and not variant.is_attached for variant in suite.variants),
             "servers by their commands, containers or revisions",
-            "start them yourself, and give every server a `url: http://HOST:PORT`; or measure them without --on",
+            f"start them yourself, and give each server a `url: http://HOST:PORT`; or measure without {part('on')}",
         ),
         (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
         (
             any(url.way.proxy for url in urls),
             "a proxy in between, `proxy`",
-            "measure without --on, or let the load hosts reach the server directly",
+            f"measure without {part('on')}, or let the load hosts reach the server directly",
         ),
         (any(url.way.sources for url in urls), "source addresses, `sources`", "remove them"),
         (
             any(variant.tls and variant.tls.cert for variant in suite.variants),
             "a certificate of the client, whose key is on this host",
-            "measure without --on, or a server that asks for no certificate",
+            f"measure without {part('on')}, or a server that asks for no certificate",
         ),
         (
             any(variant.is_attached and variant.hops for variant in suite.variants),
             "a proxy in front of a URL",
-            "start the proxy yourself, and give its URL; or measure without --on",
+            f"start the proxy yourself, and give its URL; or measure without {part('on')}",
         ),
         (suite.builds > 1, "several builds of each server", "leave out `builds`"),
         (bool(suite.profile), "profiles", "leave out `profile`; they can be made on the server's host itself"),

@@ -3,6 +3,7 @@
 from redline.errors import UsageError
 from redline.model import Plan
 from redline.ports import Placement
+from redline.wording import part
 
 
 def sides(cores: tuple[tuple[int, ...], ...], servers: int) -> tuple[Placement, ...]:
@@ -16,7 +17,7 @@ def sides(cores: tuple[tuple[int, ...], ...], servers: int) -> tuple[Placement, 
         raise UsageError(
             f"a parallel duet of {servers} servers needs {needed} cores: one for each server, one for each load,"
             f" and one for the lab; this machine has {len(cores) or 'too few'}",
-            hint="load them in turn: `design: duet`, or `redline ab` without --parallel",
+            hint=f"load them in turn: `design: duet`, or `redline ab` without {part('parallel')}",
         )
     starts, middle = range(1, 1 + servers * size, size), (size + 1) // 2
     return tuple(

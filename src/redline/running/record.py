@@ -45,6 +45,7 @@ from redline.ports import (
 )
 from redline.running.aborting import AskedAbort, FailingAbort, LoadAbort
 from redline.running.own_monitors import failures_of
+from redline.wording import part
 
 DYING_S = 0.5
 _OF_SOCKETS = frozenset(("listen_drops", "listen_queue", "close_wait"))
@@ -316,10 +317,6 @@ _EXHAUSTED_HINT = (
 )
 _CERTIFICATE = "the server's certificate"
 _SIGNED_OUT = frozenset(("401", "403"))
-_SIGN_IN = (
-    "sign in with `auth`, --user or -H 'Authorization: …'; a login and what follows are a journey: "
-    "`redline import --journey RECORDING`; if the answer is right, say so with --status"
-)
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
@@ -345,10 +342,11 @@ def _advice(cell: Cell, attached: AttachedServer, wrong: str) -> str:
     if attached.way.proxy is not None and (at := _OF_PROXY.search(wrong)) is not None:
         return _TUNNEL_HINTS.get(at[1] or "", _TUNNEL_HINT)
     if attached.way.addresses == "all" and ": connect: " in wrong:
-        return "leave that address out, or load the first that answers (--addresses first)"
+        return f"leave that address out, or load the first that answers ({part('addresses', 'first')})"
     if _CERTIFICATE in wrong:
-        mends = "give it or its authority: --cacert FILE" if "trusted" in wrong else "let the server show another"
-        return f"{mends}, or accept any certificate: -k (`tls: {{insecure: true}}` in a file)"
+        trusted = f"give it or its authority: {part('cacert', 'FILE')}"
+        mends = trusted if "trusted" in wrong else "let the server show another"
+        return f"{mends}, or accept any certificate: {part('insecure')} (`tls: {{insecure: true}}` in a file)"
     other, seen = _ANOTHER_STATUS.search(wrong), "see the whole exchange with `curl -v`"
     return _about_status(cell, other, seen) if other is not None else seen
 
@@ -358,9 +356,13 @@ def _about_status(cell: Cell, other: re.Match[str], seen: str) -> str:
     if cell.scenario.journey is not None:
         return f"{seen}, or say in the step that this status is right: `expect: {{status: [200, 302]}}`"
     if other["status"] in _SIGNED_OUT:
-        return _SIGN_IN
+        return (
+            f"sign in with `auth`, {part('user')} or {part('headers', 'Authorization: …')}; a login and what follows "
+            "are a journey: `redline import --journey RECORDING`; if the answer is right, say so with "
+            f"{part('status')}"
+        )
     leads = f"; to load what it leads to, ask for {other['target']}" if other["target"] else ""
-    return f"{seen}, or say with --status that this status is right{leads}"
+    return f"{seen}, or say with {part('status')} that this status is right{leads}"
 
 
 def death_soon(server: RunningServer) -> Failure | None:

@@ -39,6 +39,7 @@ from redline.running.session import (
 from redline.running.views import search_report, write_views
 from redline.storage.runs import RunStore
 from redline.suite import ALL_AVAILABLE, make_search_plan
+from redline.wording import part
 
 _NumberedState = tuple[int, SearchState]
 """The number of a cell, from 1, and the state of its search."""
@@ -295,7 +296,8 @@ def resume(
     """
     if RunStore(folder).kind != "search":
         return RunSession.resume(folder, bench_for, listener, trials, budget_ns)
-    flag = "--trials" if trials is not None else "--for" if budget_ns is not None else ""
-    if flag:
-        raise UsageError(f"{folder} holds a search, which takes no {flag}", hint=f"leave out {flag}")
+    asked = "trials" if trials is not None else "budget" if budget_ns is not None else ""
+    if asked:
+        message = f"{folder} holds a search, which takes no {part(asked)}"
+        raise UsageError(message, hint=f"leave out {part(asked)}")
     return SearchSession.resume(folder, bench_for, listener)

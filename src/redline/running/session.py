@@ -53,6 +53,7 @@ from redline.suite import (
     with_rounds,
     without_profiles,
 )
+from redline.wording import part
 
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
@@ -98,14 +99,14 @@ class SessionListener(Protocol):
 class Source:
     """The origin of a session: the command line, the suite's file and text (empty for a URL), and its product.
 
-    `kept` are the files that the suite's text names beside itself, which are kept with it: their texts by name.
+    `kept` are the files that the suite's text names beside itself, which are kept with it, by name.
     """
 
     command: str
     file: str = ""
     text: str = ""
     kind: Kind = "run"
-    kept: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str | bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -299,7 +300,7 @@ def extend(store: RunStore, trials: int) -> None:
     if not store.exists:
         raise UsageError(
             f"{store.folder} has been measured no further than its capacity: it has no trials to add to",
-            hint="resume it without --trials first",
+            hint=f"resume it without {part('trials')} first",
         )
     with store.locked():
         plan = store.manifest().plan
@@ -310,8 +311,8 @@ def extend(store: RunStore, trials: int) -> None:
             )
         if trials <= plan.suite.trials:
             raise UsageError(
-                f"--trials {trials} adds nothing: {store.folder} already plans that many or more for every cell",
-                hint=f"give more, such as --trials {2 * plan.suite.trials}",
+                f"{part('trials', trials)} adds nothing: {store.folder} already plans that many or more for every cell",
+                hint=f"give more, such as {part('trials', 2 * plan.suite.trials)}",
             )
         store.extend(with_rounds(plan, trials))
 
@@ -320,16 +321,18 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
     """Give a stored comparison a longer budget. Raises UsageError if it has no budget, or this adds no round."""
     with store.locked():
         plan = store.manifest().plan
-        auto = plan.suite.auto
+        auto, asked = plan.suite.auto, part("budget")
         if auto is None or auto.budget_ns is None or auto.precision is not None:
-            raise UsageError(f"--for: {store.folder} has no time to fill", hint="add rounds with --trials")
+            raise UsageError(f"{asked}: {store.folder} has no time to fill", hint=f"add rounds with {part('trials')}")
         if len({step.round for step in plan.steps}) == 1 == auto.at_least:
-            hint = "leave out --for, or compare them anew"
-            raise UsageError("--for: servers behind URLs have one start, whose length is planned", hint=hint)
+            hint = f"leave out {asked}, or compare them anew"
+            raise UsageError(f"{asked}: servers behind URLs have one start, whose length is planned", hint=hint)
         if budget_ns <= auto.budget_ns:
             began = duration(auto.budget_ns)
-            message = f"--for {duration(budget_ns)} adds nothing to the {began} that {store.folder} began with"
-            raise UsageError(message, hint=f"leave out --for, or give more: --for {2 * auto.budget_ns // 10**9}s")
+            given = part("budget", duration(budget_ns))
+            message = f"{given} adds nothing to the {began} that {store.folder} began with"
+            more = part("budget", f"{2 * auto.budget_ns // 10**9}s")
+            raise UsageError(message, hint=f"leave out {asked}, or give more: {more}")
         store.forget_enough()
         store.extend(with_budget(plan, budget_ns))
 
@@ -376,7 +379,7 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
     if before == after:
         return
     if not now:
-        raise RedlineError("this run was begun on hosts of a cluster", hint="resume it there: --on ADDRESS")
+        raise RedlineError("this run was begun on hosts of a cluster", hint=f"resume it there: {part('on', 'ADDRESS')}")
     names = ", ".join(sorted(name for _, name in before ^ after))
     raise RedlineError(
         f"this run was begun on other hosts: {names} differ",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from redline.errors import UsageError
 from redline.plugins.measurements import Measurement, Measurements, OwnMeasurement, State, measurements
 from redline.quantities import duration
+from redline.wording import part
 
 LOOK_S = 0.2
 """A signal that arrives while it waits is seen when this is over."""
@@ -21,9 +22,9 @@ class TurnOptions:
     alone: bool = False
 
     @property
-    def flag(self) -> str:
-        """The flag that asks for it; empty if it takes what comes."""
-        return "--wait" if self.wait_s is not None else "--alone" if self.alone else ""
+    def part(self) -> str:
+        """The part that asks for it; empty if it takes what comes."""
+        return "wait" if self.wait_s is not None else "alone" if self.alone else ""
 
     @property
     def state(self) -> State:
@@ -75,9 +76,9 @@ def measuring(
 
 def _check_matters_not(turn: TurnOptions) -> None:
     """Raise UsageError if others matter, which are not known."""
-    if turn.flag:
+    if turn.part:
         raise UsageError(
-            f"{turn.flag}: it is not known what else measures on this machine, whose users share no directory",
+            f"{part(turn.part)}: it is not known what else measures on this machine, whose users share no directory",
             hint="make /run/lock or /tmp writable for all, with the sticky bit; or leave out the flag",
         )
 
@@ -95,8 +96,8 @@ def _begin(
         entry.become(turn.state)
     others = tuple(it for it in known.others(than=entry) if not it.is_waiting)
     if turn == TurnOptions(alone=True) and (before := [it for it in others if it.turn < entry.turn]):
-        hint = "wait for that with --wait; or leave out --alone, and each names the other in its result"
-        raise UsageError(f"--alone: {listed(before)} measures on this machine", hint=hint)
+        hint = f"wait for that with {part('wait')}; or leave out {part('alone')}: each then names the other"
+        raise UsageError(f"{part('alone')}: {listed(before)} measures on this machine", hint=hint)
     if others:
         beside(others)
 
@@ -111,8 +112,8 @@ def _wait(
         waited_s = now_s() - began_s
         if waited_s >= at_most_s:
             does = "waits before this one" if others[0].is_waiting else "still measures"
-            message = f"--wait: after {duration(at_most_s * 1e9)}, {listed(others)} {does}"
-            hint = "give it more time, such as --wait=2h; or leave out --wait, to measure at the same time"
+            message = f"{part('wait')}: after {duration(at_most_s * 1e9)}, {listed(others)} {does}"
+            hint = f"give it more time, such as {part('wait', '2h')}; or leave it out, to measure at the same time"
             raise UsageError(message, hint=hint)
         waiting(Waiting(others, waited_s, at_most_s))
         pause(min(LOOK_S, at_most_s - waited_s))

@@ -54,6 +54,7 @@ from redline.model.search import ProbeRecording
 from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
 from redline.storage.reading import duet_of, probe_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries
+from redline.wording import part
 
 U = TypeVar("U")
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
@@ -96,12 +97,12 @@ class RunStore:
     def check_free(self) -> None:
         """Raise StoreError unless a new run can be kept here. Leaves nothing behind."""
         if self.exists:
-            kind, other = self.kind, "choose another with -o DIR"
+            kind, other = self.kind, f"choose another with {part('keep', 'DIR')}"
             hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"
             raise StoreError(f"{self.folder} already holds a {kind}", hint=hint)
         if self._measured:
             message = f"{self.folder} already holds {self._measured} recordings of an unknown origin"
-            raise StoreError(message, hint="choose another with -o DIR, or move them away")
+            raise StoreError(message, hint=f"choose another with {part('keep', 'DIR')}, or move them away")
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         with as_store_error(self.folder, begun=False):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +138,7 @@ class RunStore:
             message += (
                 f": it has {self._measured} recordings, but no {self.manifest_file}, without which they are useless"
             )
-            hint = "begin again with another -o DIR"
+            hint = f"begin again with another {part('keep', 'DIR')}"
         elif (self.folder / "logs").is_dir():
             message += f": it ended before its {self.manifest_file} was written, and nothing was measured"
             hint = "begin again"
@@ -222,18 +223,18 @@ class RunStore:
             os.close(lock)
         return False
 
-    def create(self, manifest: Manifest, kept: Mapping[str, str] = MappingProxyType({})) -> None:
+    def create(self, manifest: Manifest, kept: Mapping[str, str | bytes] = MappingProxyType({})) -> None:
         """Create the directory, and write the manifest. Raises StoreError if it fails or the directory is not free.
 
-        `kept` are the files that the suite names beside itself: their texts by name.
+        `kept` are the files that the suite names beside itself, by name.
         """
         self.check_free()
         for name in ("logs", *_parts(manifest)):
             self.create_folder(name)
         if manifest.suite_text:
             self.write("suite.yaml", manifest.suite_text.encode())
-        for name, text in kept.items():
-            self.write(name, text.encode())
+        for name, content in kept.items():
+            self.write(name, content.encode() if isinstance(content, str) else content)
         self.write(self.manifest_file, stored_json(manifest))
 
     def check_parts(self) -> None:
@@ -242,7 +243,7 @@ class RunStore:
             if not (self.folder / name).is_dir():
                 raise NotStoredError(
                     f"{self.folder / name} is gone, with recordings of this {self.kind}",
-                    hint="put it back, or begin again with another -o DIR",
+                    hint=f"put it back, or begin again with another {part('keep', 'DIR')}",
                 )
 
     def extend(self, plan: Plan) -> None:
@@ -253,7 +254,7 @@ class RunStore:
         """The manifest from `run.json`. Raises StoreError if it does not exist or cannot be read."""
         if not self.exists:
             raise self._absent()
-        begin = "begin again with another -o DIR: without this file nothing can be resumed"
+        begin = f"begin again with another {part('keep', 'DIR')}: without this file nothing can be resumed"
         try:
             return read_stored(self._manifest, Manifest, begin, todays_manifest)
         except StoreError as error:

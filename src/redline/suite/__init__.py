@@ -34,4 +34,4 @@ from redline.suite.schema.objectives import parse_objectives
 from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import read_entries, read_replay
-from redline.suite.validate.resolve import read_suite
+from redline.suite.validate.resolve import read_suite, suite_of

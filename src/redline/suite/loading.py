@@ -17,6 +17,7 @@ from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files
 from redline.suite.validate.resolve import read_suite
+from redline.wording import part
 
 MOST_BYTES = 256 * 1024
 MOST_DATA_BYTES = 4 * 1024 * 1024
@@ -165,7 +166,7 @@ def _text(path: Path, content: bytes) -> str:
 
 def _similar_files_hint(path: Path) -> str:
     if path.name.isdigit():
-        return f"this is the name of a file; a number of requests is `--count {path.name}`"
+        return f"this is the name of a file; a number of requests is {part('count', int(path.name))}"
     there = _files(path.parent, _YAML if path.suffix in ("", *_YAML) else (path.suffix,))
     near = did_you_mean(path.name, tuple(there))
     if near:

@@ -24,6 +24,7 @@ from redline.model import (
 from redline.model.catalogue import as_written, is_among
 from redline.quantities import HIGHEST_RATE_PER_S
 from redline.suite.budget import MOST_COMPARED
+from redline.wording import part
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
@@ -470,5 +471,6 @@ def _problem(load: Load) -> Problem | None:
         hint = "leave out its stages and its count, or measure it with `redline run`"
         return Problem(f"{name} has no constant rate for a fixed time, as probes have", hint)
     if load.duration_ns < SHORTEST_PROBE_NS:
-        return Problem(f"{name} is too short for a probe", "a probe takes 1 s at least: give -d 1s or more")
+        hint = f"a probe takes 1 s at least: give {part('duration', '1s')} or more"
+        return Problem(f"{name} is too short for a probe", hint)
     return None

@@ -34,6 +34,8 @@ from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of, w
 PROJECT_FILE = "redline.yaml"
 JVM_READY_NS = 60_000_000_000
 """The time to become ready for JVMs, and for containers, whose runtime is not known beforehand."""
+IN_SUITES = {key: {"start": "command"}.get(key, key) for key in ProjectServerSchema.model_fields if key != "build"}
+"""The keys of a server in redline.yaml, with their names in suites. Suites have no builds."""
 _REFERENCE = "docs/guide/my-server.md"
 
 
@@ -125,12 +127,10 @@ class Project:
 
 def _as_in_suites(server: ProjectServerSchema, folder: str) -> ServerSchema:
     """A server of `redline.yaml` in the form of a suite, with paths in `folder`."""
-    shared = server.model_fields_set & ServerSchema.model_fields.keys()
-    written: dict[str, object] = {key: getattr(server, key) for key in shared}
+    given = server.model_fields_set & IN_SUITES.keys()
+    written: dict[str, object] = {IN_SUITES[key]: getattr(server, key) for key in given}
     if server.url is None:
         written["folder"] = folder
-    if server.start is not None:
-        written["command"] = server.start
     if server.compose is not None:
         written["compose"] = str(PurePath(folder) / server.compose)
     return ServerSchema.model_validate(written)

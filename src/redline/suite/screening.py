@@ -10,6 +10,7 @@ import numpy as np
 from redline.errors import UsageError
 from redline.model import Suite, Variant
 from redline.stats.factorial import aliases, coded
+from redline.wording import part
 
 _STARTS = 5
 _MORE = 1.5  # runs per effect, where they cannot be orthogonal
@@ -63,8 +64,8 @@ def screened(suite: Suite) -> Suite:
     if len(kept) == len(suite.variants):
         raise UsageError(
             f"a screen of the suite {suite.name} would leave nothing out",
-            hint="leave out --screen; it takes a fraction where a server has about twice as many variants as effects, "
-            "such as three axes of two values",
+            hint=f"leave out {part('screen')}; it takes a fraction where a server has about twice as many variants as "
+            "effects, such as three axes of two values",
         )
     counts = {
         name: sum(not variant.misfit for variant in variants) for name, variants in by_server(suite.variants).items()

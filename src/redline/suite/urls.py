@@ -12,6 +12,7 @@ from redline.model.template import for_each_literal
 from redline.model.way import Access
 from redline.quantities import clip
 from redline.suite.places import socket_place
+from redline.wording import part
 
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -33,10 +34,11 @@ def check_is_reachable(target: str) -> None:
     """Raise UsageError for a bare Unix socket or a file of requests in place of a server."""
     if target.lower().startswith("unix:"):
         path = f"/{target[5:].lstrip('/')}"
-        hint = f"write {UNIX}://{quote(path, safe='')}/, or http://localhost/ and --unix-socket {path}"
+        hint = f"write {UNIX}://{quote(path, safe='')}/, or http://localhost/ and {part('unix_socket', path)}"
         raise UsageError(f"{target} names a Unix socket, and not what is requested there", hint=hint)
     if _HAR.fullmatch(target) and not is_url(target):
-        hint = f"give it as --requests {target}, and the server's URL; `redline import {target}` shows its requests"
+        shows = f"`redline import {target}` shows its requests"
+        hint = f"give it as {part('requests', target)}, and the server's URL; {shows}"
         raise UsageError(f"{target} is a recording of a browser, not a server", hint=hint)
 
 
@@ -137,7 +139,7 @@ def _split(url: str) -> tuple[str, str, str]:
     user, at, _ = authority.rpartition("@")
     if at:
         what = "a user and a password" if ":" in user else "a user"
-        hint = "leave it out, and give -H 'Authorization: Basic ...' with `user:password` in base64"
+        hint = f"leave it out, and give {part('headers', 'Authorization: Basic ...')} with `user:password` in base64"
         raise UsageError(f"the URL of {authority.rpartition('@')[2]} holds {what}, which would not be sent", hint=hint)
     if "\\" in authority:
         raise UsageError(f"{url}: a backslash does not separate the parts of a URL", hint=_HINT)

@@ -6,9 +6,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from redline.asking.shipped import COPIES, UNFINISHED, is_shipped, shipped_digest
 from redline.cli.cached import CachedItem, kept
 from redline.cli.command_line import CacheFlags
-from redline.cli.shipped import COPIES, UNFINISHED, is_shipped, shipped_digest
 from redline.cli.show import Terminal
 from redline.errors import StoreError
 from redline.files import mend, user_cache

@@ -11,10 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from redline.analysis.resolution import ShownDifference, forecast
-from redline.cli import places
+from redline.asking import places
+from redline.asking.suites import read_suite_file, suite_or_project
+from redline.cli.asks import suite_ask
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
-from redline.cli.flags import read_suite_file, suite_or_project
 from redline.cli.show import Terminal, write_json
 from redline.files import read_regular
 from redline.model import AutoTrials, Cell, Plan, Report
@@ -45,7 +46,7 @@ _MOST_RUNS = 20
 
 def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
-    validated, _ = read_suite_file(suite_or_project(flags.suite), flags)
+    validated, _ = read_suite_file(suite_or_project(flags.suite), suite_ask(flags))
     check_variables(validated.variants)
     first, plan = make_capacity_plan(validated), make_plan(validated)
     check_cores(plan, plan_placement().cores)

@@ -11,9 +11,11 @@ from rich.text import Text
 from redline.analysis.changes import FEWEST_RUNS
 from redline.analysis.history import SeenRun, build_history, overlooked, regressions, silent
 from redline.analysis.other_results import lines_of
+from redline.asking.asks import split
+from redline.asking.naming import at_least_one
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
-from redline.cli.flags import at_least_one, form_of, split
+from redline.cli.flags import form_of
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
 from redline.errors import RedlineError, UsageError
@@ -35,7 +37,7 @@ def execute(flags: HistoryFlags) -> None:
     """
     form = form_of(flags)
     if flags.recent is not None:
-        at_least_one("--recent", flags.recent)
+        at_least_one("recent", flags.recent)
     files = [path for path in flags.paths if path.is_file()]
     folders = [path for path in flags.paths if path not in files]
     if len(folders) > 1:

@@ -5,12 +5,13 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from redline.asking.asks import split
+from redline.asking.imported import read_file, times_of, times_summary
+from redline.asking.naming import at_least_one
+from redline.asking.written import as_yaml
 from redline.cli.command_line import ImportFlags
-from redline.cli.flags import at_least_one, split
-from redline.cli.imported import read_file, times_of, times_summary
 from redline.cli.imported_journey import import_journey
 from redline.cli.show import Terminal
-from redline.cli.written import as_yaml
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.quantities import integer, percent, size
@@ -38,7 +39,7 @@ def execute(flags: ImportFlags) -> None:
         import_journey(flags)
         return
     _check(flags)
-    most = MOST_REQUESTS if flags.most is None else at_least_one("--most", flags.most)
+    most = MOST_REQUESTS if flags.most is None else at_least_one("most", flags.most)
     keep = frozenset(name.lower() for name in split(flags.keep))
     made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most, times=flags.times is not None))
     if isinstance(made, Document):

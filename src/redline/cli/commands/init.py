@@ -11,19 +11,21 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path, PurePath
 
-from redline.cli import places
+from redline.asking import places
+from redline.asking.asks import RequestAsk
+from redline.asking.imported import read_file, summary
+from redline.asking.naming import naming
+from redline.asking.origins import FromRepository
+from redline.asking.project import run_document
+from redline.asking.requests import reached, scenarios
+from redline.asking.ways import OF_TLS
+from redline.asking.written import Given, named_by_sources, plain, read_written
+from redline.cli.asks import request_ask
 from redline.cli.build_view import BuildView
 from redline.cli.command_line import InitFlags, LoadFlags
-from redline.cli.flags import naming
-from redline.cli.imported import read_file, summary
-from redline.cli.origins import FromRepository
 from redline.cli.project_builds import run_builds
-from redline.cli.project_document import run_document
 from redline.cli.project_text import name_of, project_text
-from redline.cli.request_flags import reached, scenarios
 from redline.cli.show import Terminal
-from redline.cli.way_flags import OF_TLS
-from redline.cli.written import Given, named_by_flags, plain, read_written
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.files import mend, write_atomically
 from redline.model import Cell, Suite
@@ -65,10 +67,10 @@ _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
 _OWN_ADVICE = {
     OF_COMMAND.longer: "start it yourself, and give its URL",
-    OF_COMMAND.ready: "give another request with --path",
+    OF_COMMAND.request: "give another request with --path",
     OF_COMMAND.mend: "build it with --build COMMANDS, or fix",
     OF_SERVICE.longer: "start it yourself, and give its URL",
-    OF_SERVICE.ready: "give another request with --path",
+    OF_SERVICE.request: "give another request with --path",
 }
 """The flags of `init` that replace keys of redline.yaml, or flags of other commands, in hints."""
 _NEXT = """\
@@ -249,22 +251,22 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
     if len(words) == 1 and begins_curl(words[0]):
         words = [*split_curl(words[0])]
     if is_compose_file(words[0]):
-        return _of_compose(*words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
+        return _of_compose(*words), _request(RequestAsk(), Given(f"--path {path}", path or "/"))
     if is_curl(words[0]):
         curl = read_curl(words[1:], read=referenced_files(Path(PROJECT_FILE)).body)
         # curl ignores these options of TLS over http://.
         way = curl.way if is_secure(curl.url) else {key: text for key, text in curl.way.items() if key not in OF_TLS}
-        asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body, **way)
+        given = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body, **way)
+        url, asked = curl.url, request_ask(given)
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
-        asked = LoadFlags(url=with_scheme(words[0]))
+        url, asked = with_scheme(words[0]), RequestAsk()
     else:
         check_is_reachable(words[0])
         if len(words) == 1:
             check_has_a_host(words[0])
-        return _started(words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
-    url = str(asked.url)
+        return _started(words), _request(RequestAsk(), Given(f"--path {path}", path or "/"))
     if path is not None:
         raise UsageError(f"--path {path}: the URL names its path", hint="leave out --path")
     return {"name": "server", "url": base_of(url), **plain(reached(url, asked, str))}, _request(
@@ -294,9 +296,9 @@ def _started(words: list[str]) -> dict[str, object]:
     return {"name": name_of(parts), "start": command}
 
 
-def _request(flags: LoadFlags, path: Given) -> dict[str, object]:
+def _request(ask: RequestAsk, path: Given) -> dict[str, object]:
     """Return the request, with the flag of every value. Raises UsageError."""
-    (asked,) = scenarios(flags, path, str)
+    (asked,) = scenarios(ask, path, str)
     assert isinstance(asked, dict), "flags describe it, and no file of requests"
     return {key: value for key, value in asked.items() if key != "name"}
 
@@ -307,7 +309,7 @@ def _suite(described: _Described) -> Suite:
     try:
         project = read_project(project_text(described.server, described.asked()), PROJECT_FILE, files)
     except UsageError as error:
-        raise named_by_flags(error, described.asked()) from None
+        raise named_by_sources(error, described.asked()) from None
     scenarios = [{key: value for key, value in request.items() if key != "weight"} for request in described.requests]
     document = plain(run_document(project)) | {"scenarios": scenarios}
     suite, _ = read_written(document, PROJECT_FILE, files, FromRepository(Path.cwd()).origins())

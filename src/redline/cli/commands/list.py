@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from redline.cli import places
-from redline.cli.catalogues import Catalogues, read_catalogues
-from redline.cli.command_line import ListFlags, RunFlags
+from redline.asking import places
+from redline.asking.asks import SuiteAsk, split
+from redline.asking.catalogues import Catalogues, read_catalogues
+from redline.asking.origins import find_project
+from redline.asking.suites import read_suite_file
+from redline.cli.command_line import ListFlags
 from redline.cli.commands.build import matching
 from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult
-from redline.cli.flags import read_suite_file, split
 from redline.cli.list_view import show_details, show_overview
-from redline.cli.origins import find_project
 from redline.cli.show import Terminal, write_json
 from redline.errors import UsageError
 from redline.model import ServerEntry, Variant
@@ -41,7 +42,7 @@ def _of_project(known: Catalogues) -> tuple[ListedServer, ...]:
     file = find_project(Path.cwd())
     if file is None:
         return ()
-    suite, _ = read_suite_file(file, RunFlags())
+    suite, _ = read_suite_file(file, SuiteAsk())
     variants = {variant.entry.name: variant for variant in suite.variants}
     return tuple(_in_place(name, variant, _near(file), known) for name, variant in variants.items())
 

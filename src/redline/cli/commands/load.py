@@ -2,7 +2,7 @@
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -10,19 +10,26 @@ from rich.console import Console
 
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
-from redline.cli import exits, places, question
+from redline.asking import places
+from redline.asking.asks import LoadAsk
+from redline.asking.load import load_document, load_suite
+from redline.asking.naming import read_workers
+from redline.asking.opening import source_of
+from redline.asking.origins import project_here
+from redline.cli import exits, question
+from redline.cli.asks import load_ask
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult, StreamSummary
-from redline.cli.flags import command_line, read_workers
+from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
+from redline.cli.likes import as_like
 from redline.cli.line_stream import LineStream
-from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_panel import LoadPanel
 from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
-from redline.cli.origins import project_here
 from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_servers
 from redline.cli.show import show, write_json
+from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
@@ -35,10 +42,11 @@ from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import failure_of, new_recording, record_load, verify
-from redline.running.session import Source, new_manifest
+from redline.running.session import new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
+from redline.wording import part
 
 _TRIAL = "trial-1"
 
@@ -47,15 +55,21 @@ def execute(flags: LoadFlags) -> None:
     """Load a server: closed with -c users, or open at -R requests per second."""
     _check_printed(flags)
     flags, like = as_like(flags)
+    console = progress_console(flags)
+    if flags.write_suite is not None:
+        refuse(flags.given(among={*OF_MEASURING, "threads"}), WHY)
+        _write_suite(flags, flags.write_suite, console)
+        return
     with ExitStack() as stack:
-        console = progress_console(flags)
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
-        workplace = Workplace(None, stack, places.of_suite, on_usage, turn_of(flags, "redline load", console))
+        turn = turn_of("redline load", console, flags.wait, alone=flags.alone)
+        workplace = Workplace(None, stack, places.of_suite, on_usage, turn)
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
-        _, recording, result = measure(flags, folder, workplace, outputs)
+        order = LoadOrder(_asked(flags, console), command_line(), folder, is_kept=flags.output is not None)
+        _, recording, result = measure(order, workplace, outputs)
         question.settle()
         if stream is not None:
             stream.write(StreamSummary(result=result))
@@ -69,6 +83,18 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
         raise typer.Exit(code)
+
+
+def _asked(flags: LoadFlags, console: Console) -> LoadAsk:
+    """What flags ask for, of the URL to which redirects lead. Raises UsageError."""
+    ask = load_ask(flags)
+    return followed(ask, console) if flags.follow else ask
+
+
+def _write_suite(flags: LoadFlags, file: Path, console: Console) -> None:
+    """Write what flags ask for as a suite. Raises RedlineError."""
+    project = project_here() if flags.url is None else None
+    write_suite(_asked(flags, console), file, project, lambda ask, placed: load_document(ask, placed, project), console)
 
 
 def _check_printed(flags: LoadFlags) -> None:
@@ -94,34 +120,39 @@ class LoadOutputs:
     meter: Meter | None = None
 
 
-def measure(
-    flags: LoadFlags, folder: Path, workplace: Workplace, outputs: LoadOutputs
-) -> tuple[RunStore, Recording, LoadResult]:
-    """Make the load that the flags ask for, and keep it in a folder. Raises RedlineError."""
-    project = project_here() if flags.url is None else None
-    if flags.follow:
-        flags = followed(flags, outputs.console)
-    suite, text = load_suite(flags, project)
-    check_targets(suite, flags.mine)
+@dataclass(frozen=True)
+class LoadOrder:
+    """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`."""
+
+    ask: LoadAsk
+    command: str
+    folder: Path
+    is_kept: bool
+
+
+def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tuple[RunStore, Recording, LoadResult]:
+    """Make a load, and keep it in its folder. Raises RedlineError."""
+    ask, folder = order.ask, order.folder
+    project = project_here() if ask.server is None else None
+    suite, text = load_suite(ask, project)
+    check_targets(suite, ask.target_is_mine)
     check_variables(suite.variants)
-    workers, store = read_workers(flags.threads, suite.loads[0].connections), RunStore(folder)
+    workers, store = read_workers(ask.threads, suite.loads[0].connections), RunStore(folder)
     store.check_free()
     workplace.take_turn()
     if project is not None:
         build_servers(project, suite, outputs.console)
     bench, plan = workplace.bench(Path(), suite), make_plan(suite)
-    source = Source(command_line(flags), text=text, kind="load")
-    if flags.recorded is not None:
-        source = replace(source, text=flags.recorded.suite(text), kept=flags.recorded.kept)
+    source = source_of(ask, order.command, text, "load")
     store.create(new_manifest(folder.resolve().name, source, plan, bench), source.kept)
     (cell,) = plan.cells.values()
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs.console, outputs.stream, outputs.meter)
-        recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=flags.output is not None)
+        recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=order.is_kept)
     recording, checked, asked_again = recorded
-    if flags.output is not None:
+    if order.is_kept:
         write_run_views(store)
-    url = flags.url or own_server(cell.variant, cell.scenario.request.path)
+    url = ask.server or own_server(cell.variant, cell.scenario.request.path)
     return store, recording, load_result(url, cell, recording, suite.objectives, checked, asked_again)
 
 
@@ -218,7 +249,8 @@ def _say_cookies(driver: Driver, console: Console) -> None:
     """Say that a server sets cookies, which no request of the load sends back."""
     if isinstance(driver, EngineDriver) and driver.cookies:
         names = ", ".join(driver.cookies)
-        said = f"the answers set cookies ({names}), which no request sends back; to send some, give -H 'Cookie: …'"
+        cookie = part("headers", "Cookie: …")
+        said = f"the answers set cookies ({names}), which no request sends back; to send some, give {cookie}"
         console.print(said, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from redline.analysis.other_results import lines_of
-from redline.cli import places
+from redline.asking import places
 from redline.cli.command_line import ReportFlags
 from redline.cli.flags import form_of
 from redline.cli.show import show

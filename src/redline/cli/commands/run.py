@@ -5,11 +5,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from redline.cli import places
+from redline.asking import places
+from redline.asking.asks import SuiteAsk
+from redline.asking.origins import read_project_file
+from redline.asking.suites import read_suite_file, suite_or_project
+from redline.cli.asks import suite_ask
 from redline.cli.command_line import WHILE_IT_RUNS, RunFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
-from redline.cli.flags import command_line, read_suite_file, refuse, suite_or_project
-from redline.cli.origins import read_project_file
+from redline.cli.flags import command_line, refuse
 from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_named, build_servers
 from redline.cli.session_view import SessionView
@@ -31,7 +34,7 @@ def execute(flags: RunFlags) -> None:
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
-        turn = turn_of(flags, "redline run", console, flags.on)
+        turn = turn_of("redline run", console, flags.wait, alone=flags.alone, on=flags.on)
         workplace = Workplace(flags.on, stack, places.of_suite, on_usage, turn)
         output = _output(flags, meter)
         if flags.resume is not None:
@@ -41,25 +44,38 @@ def execute(flags: RunFlags) -> None:
             )
             finish_resumed(flags.resume, workplace, output, console, trials=flags.trials)
         else:
-            finish(created(flags, workplace, SessionView(console, meter), console), output, console)
+            file, ask = suite_or_project(flags.suite), suite_ask(flags)
+            view = SessionView(console, meter)
+            finish(created(file, ask, command_line(), flags.output, workplace, view, console), output, console)
 
 
-def created(flags: RunFlags, workplace: Workplace, view: SessionView, console: Console) -> RunSession:
-    """The run that the flags ask for, with its servers built, in a new directory. Raises RedlineError."""
-    file = suite_or_project(flags.suite)
-    suite, text = read_suite_file(file, flags)
-    return created_of(
-        suite, Source(command_line(flags), str(file.resolve()), text), file, flags, workplace, view, console
-    )
+def created(
+    file: Path,
+    ask: SuiteAsk,
+    command: str,
+    keep: Path | None,
+    workplace: Workplace,
+    view: SessionView,
+    console: Console,
+) -> RunSession:
+    """The run of a suite's file, with its servers built, in a new directory. Raises RedlineError."""
+    suite, text = read_suite_file(file, ask)
+    return created_of(suite, Source(command, str(file.resolve()), text), file, keep, workplace, view, console)
 
 
 def created_of(
-    suite: Suite, source: Source, file: Path, flags: RunFlags, workplace: Workplace, view: SessionView, console: Console
+    suite: Suite,
+    source: Source,
+    file: Path,
+    keep: Path | None,
+    workplace: Workplace,
+    view: SessionView,
+    console: Console,
 ) -> RunSession:
     """The run of a suite, which is in a file or would be. Raises RedlineError."""
     check_targets(suite)
     check_variables(suite.variants)
-    folder = flags.output or places.new_run(suite.name)
+    folder = keep or places.new_run(suite.name)
     RunStore(folder).check_free()
     workplace.take_turn()
     if file.name == PROJECT_FILE:

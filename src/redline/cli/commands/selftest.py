@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from redline.cli import exits, places
+from redline.asking import places
+from redline.cli import exits
 from redline.cli.command_line import SelftestFlags
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import OneLine, Terminal, show, write_json

@@ -2,9 +2,9 @@
 
 import sys
 
+from redline.asking.places import RUNS
 from redline.cli import exits, interrupts
 from redline.cli.command_line import ViewFlags
-from redline.cli.places import RUNS
 from redline.errors import UsageError
 from redline.viewing.server import listening
 from redline.viewing.site import Site

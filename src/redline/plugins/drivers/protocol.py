@@ -40,6 +40,7 @@ from redline.plugins.drivers.journeys import journey_keys, think_keys, with_valu
 from redline.plugins.engine_process import INSTALL
 from redline.plugins.secrets import with_secrets
 from redline.ports import Drive, DuetDrive, Endpoint
+from redline.wording import part
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -218,7 +219,7 @@ def _check_grpc(variant: Variant, request: Request) -> None:
     if variant.http == "1.1" and any(kind.startswith("application/grpc") for kind in kinds):
         raise DriveError(
             f"{request.method} {request.path} is a call of gRPC, which HTTP/1.1 does not carry",
-            hint="load it over HTTP/2: `--http2`, or `http: 2` of the server",
+            hint=f"load it over HTTP/2: {part('http2')}, or `http: 2` of the server",
         )
 
 
@@ -270,7 +271,8 @@ def certificate_of(tls: Tls) -> dict[str, str]:
     try:
         texts = [Path(file).read_text() for file in (tls.cert.file, tls.cert.key_file)]
     except (OSError, UnicodeDecodeError) as error:
-        raise DriveError(f"the client's certificate cannot be read: {error}", hint="see --cert and --key") from error
+        hint = f"see {part('cert')} and {part('key')}"
+        raise DriveError(f"the client's certificate cannot be read: {error}", hint=hint) from error
     if sha256_of(texts[0]) != tls.cert.sha256:
         hint = "begin anew: what is measured belongs to one certificate"
         raise DriveError(f"{tls.cert.file} is another certificate than when this was planned", hint=hint)

@@ -21,6 +21,7 @@ from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check, che
 from redline.plugins.encodings import EncodingError, codings_of, decoded
 from redline.ports import Endpoint
 from redline.quantities import clip, either
+from redline.wording import part
 
 VERIFY_WITHIN_S = (5.0, 30.0)
 SHOWN_BYTES = 120
@@ -28,12 +29,9 @@ DIFFERING_BYTES = 40
 GRPC = "application/grpc"
 _REDIRECTION = 3
 _BEGUN = "bytes of it"
-_ENDLESS = "; it began and did not end: if it is a stream of events, say so (--events sse, or `stream: sse`)"
 _ENCODING = "content-encoding"
 _SETTINGS, _TYPE_AT, _STREAM_AT, _FRAME_HEAD = 4, 3, 5, 9
 """The frame with which a server begins HTTP/2, and where its type and stream stand (RFC 9113, sections 3.4 and 4.1)."""
-_SPEAKS_HTTP2 = "; this port speaks HTTP/2: give --http2, or write `http: 2` of the server"
-_SPEAKS_HTTP1 = "; this port speaks HTTP/1.1: leave out --http2, or write `http: 1.1` of the server"
 _IN_HTTP1 = "answers in HTTP/1, not in HTTP/2"
 _NO_TLS = "does not speak TLS"
 _SIGNS_OF_TLS = ("certificate", "the server sent the alert")
@@ -319,8 +317,7 @@ def _with_files(message: str, tls: Tls | None) -> str:
 def difference(request: Request, answer: Checked) -> str | None:
     """Say how an answer differs from the expected answer, on one line; None if it does not."""
     if answer.status is None:
-        is_endless = answer.outcome == "timeout" and answer.failure is not None and _BEGUN in answer.failure.reason
-        return f"{answer.wrong}{_ENDLESS if is_endless else _other_version(answer)}"
+        return f"{answer.wrong}{_endless(answer) or _other_version(answer)}"
     expect, body = request.expect, answer.body
     if answer.header("content-type").startswith(GRPC) and answer.grpc_status is None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"
@@ -331,16 +328,24 @@ def difference(request: Request, answer: Checked) -> str | None:
     return next(filter(None, differences), None)
 
 
+def _endless(answer: Checked) -> str:
+    """Say how to ask for an answer that has no end; empty for any other."""
+    if answer.outcome != "timeout" or answer.failure is None or _BEGUN not in answer.failure.reason:
+        return ""
+    said = f"{part('events', 'sse')}, or `stream: sse`"
+    return f"; it began and did not end: if it is a stream of events, say so ({said})"
+
+
 def _other_version(answer: Checked) -> str:
     """Say that the port speaks another version of HTTP than it was asked in; empty if that is not seen."""
     if answer.failure is None or answer.outcome != "malformed":
         return ""
     if _IN_HTTP1 in answer.failure.reason:
-        return _SPEAKS_HTTP1
+        return f"; this port speaks HTTP/1.1: leave out {part('http2')}, or write `http: 1.1` of the server"
     received = b64decode(answer.failure.bytes_base64 or "")
     begins = answer.failure.begins == 0 and len(received) >= _FRAME_HEAD
     is_settings = begins and received[_TYPE_AT] == _SETTINGS and not any(received[_STREAM_AT:_FRAME_HEAD])
-    return _SPEAKS_HTTP2 if is_settings else ""
+    return f"; this port speaks HTTP/2: give {part('http2')}, or write `http: 2` of the server" if is_settings else ""
 
 
 def status_of(answer: Checked) -> str:

@@ -17,6 +17,7 @@ from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
 from redline.plugins.launchers.observed import Whereabouts
 from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.temporary import elsewhere
+from redline.wording import part
 
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
 _TAIL_BYTES = 16 << 10
@@ -33,7 +34,10 @@ _MOST_LINES = 1000
 
 @dataclass(frozen=True)
 class LaunchAdvice:
-    """Where a user changes a server's start, readiness and address, and how to see its output."""
+    """Where a user changes a server's start, readiness and address, and how to see its output.
+
+    `is_asked`: whether whoever asks for the measurement may say what is requested.
+    """
 
     start: str
     mend: str
@@ -41,6 +45,13 @@ class LaunchAdvice:
     longer: str
     by_hand: str
     elsewhere: str = ""
+    is_asked: bool = False
+
+    @property
+    def request(self) -> str:
+        """Where the request that shows readiness is said, which may be asked for with the measurement."""
+        asked = f"what is requested: {part('path')} and {part('status')}, or " if self.is_asked else ""
+        return f"{asked}{self.ready}"
 
 
 OF_CATALOGUE = LaunchAdvice(
@@ -53,7 +64,8 @@ OF_CATALOGUE = LaunchAdvice(
 OF_COMMAND = LaunchAdvice(
     start="the command",
     mend="build it first, or fix",
-    ready="what is requested: --path and --status, or `check` and `ready` in redline.yaml",
+    ready="`check` and `ready` in redline.yaml",
+    is_asked=True,
     longer="start it yourself and compare URLs, or raise `ready.within` in redline.yaml",
     by_hand="try the command by hand, with a port in place of {port}",
 )
@@ -64,7 +76,8 @@ OF_REVISION = replace(OF_COMMAND, mend="say in `build` of redline.yaml what buil
 OF_IMAGE = LaunchAdvice(
     start="the image",
     mend="fix",
-    ready="what is requested: --path and --status, or `check` and `ready`",
+    ready="`check` and `ready`",
+    is_asked=True,
     longer="raise `ready: {within: 2m}`",
     by_hand="try the image by hand: podman or docker run --rm IMAGE",
     elsewhere="let `port` be that on which it listens in its container, at 0.0.0.0",
@@ -74,6 +87,7 @@ OF_SERVICE = LaunchAdvice(
     start="the service",
     mend="fix",
     ready=OF_IMAGE.ready,
+    is_asked=True,
     longer=OF_IMAGE.longer,
     by_hand="try the compose file by hand: docker or podman compose up",
     elsewhere=OF_IMAGE.elsewhere,
@@ -160,12 +174,12 @@ class FailedStart:
         elif isinstance(saw, int):
             status = f"status {saw} in place of {ready.status}"
             message = f"{name} answers {request} with {status}, for {within} since its start"
-            hint = f"fix the server, or {advice.ready}"
+            hint = f"fix the server, or {advice.request}"
         else:
             message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
             hint = f"if it only needs longer, {advice.longer}"
             if saw.startswith(_ANSWERED):
-                hint = f"fix what answers so, or {advice.ready}"
+                hint = f"fix what answers so, or {advice.request}"
             if where:
                 own = f"let {advice.start} listen on {{port}}, at {self.host} or at all addresses"
                 hint = advice.elsewhere or own
@@ -224,15 +238,19 @@ def died_under_load(name: str, exited: Exited, log: Path, *, is_kept: bool = Tru
     )
 
 
-_NOT_KEPT = replace(OF_CATALOGUE, by_hand="to see its whole output, keep it with -o DIR")
+_NOT_KEPT = replace(OF_CATALOGUE, by_hand="")
 
 
 def _hint_for(exited: Exited, log: Path, advice: LaunchAdvice = OF_CATALOGUE) -> str:
     if exited.signal != signal.SIGKILL:
-        return advice.by_hand or f"its whole output is in {log}"
+        return _keep() if advice is _NOT_KEPT else advice.by_hand or f"its whole output is in {log}"
     if advice is _NOT_KEPT:
-        return f"{_who_killed(exited)}; {advice.by_hand}"
+        return f"{_who_killed(exited)}; {_keep()}"
     return f"{_who_killed(exited)}; see {log}"
+
+
+def _keep() -> str:
+    return f"to see its whole output, keep it with {part('keep', 'DIR')}"
 
 
 def _who_killed(exited: Exited) -> str:

@@ -58,7 +58,7 @@ def read_log(source: RequestSource, into: Gathering) -> None:
                 times[logged].append(Sent(began_ns, number))
                 timed += 1
     if untimed and not timed:
-        raise source.wrong("this file does not say when its requests were sent", "load it at a rate: -R RATE")
+        raise source.timeless()
     asked = {logged: known for logged, count in counts.items() if (known := _asked(logged, count, into))}
     hosts = Counter[str]()
     for logged, known in asked.items():

@@ -10,7 +10,6 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from redline.errors import UsageError
 from redline.model.template import as_literal
 from redline.quantities import LONGEST_DURATION_NS, clip, duration
 from redline.suite.importing.form_parts import AskedPart, secret_in_parts, written_parts
@@ -227,7 +226,7 @@ class Gathering:
         The first request of a page names its host, even if requests to other hosts outnumber it.
         """
         if self.untimed and not self.times:
-            raise self._timeless()
+            raise self.source.timeless()
         host = self._host(of_a_page=of_a_page)
         by_request = list[tuple[int, Asked, int | None]]()
         for asked, statuses in self.counted.items():
@@ -268,7 +267,7 @@ class Gathering:
         """
         known = [(sent, places[asked]) for sent, asked in self.times if asked in places]
         if self.wanted.times and not known:
-            raise self._timeless()
+            raise self.source.timeless()
         known.sort(key=lambda entry: entry[0])
         written = [sent.at_ns for sent, _ in known]
         times = spread(written)
@@ -277,9 +276,6 @@ class Gathering:
             raise self.source.wrong(message, "cut a part of it, such as: grep '26/Nov/2026:12:' access.log > noon.log")
         arrivals = (Arrival(at_ns - times[0], request) for at_ns, (_, request) in zip(times, known, strict=True))
         return tuple(arrivals), times != written
-
-    def _timeless(self) -> UsageError:
-        return self.source.wrong("this file does not say when its requests were sent", "load it at a rate: -R RATE")
 
     def _secret_in_body(self, asked: Asked) -> str | None:
         """The name of the first secret in a body; None if there is none."""

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from redline.errors import Location, UsageError
 from redline.suite.json_text import real_number, whole_number
+from redline.wording import part
 
 HEAD_BYTES = 64 * 1024
 MOST_TEXT_BYTES = 64 * 1024 * 1024
@@ -115,6 +116,12 @@ class RequestSource:
     ) -> UsageError:
         """The error at a position in the file."""
         return UsageError(message, hint=hint, place=Location(self.name, line, column, field))
+
+    def timeless(self) -> UsageError:
+        """The error of a file whose requests should be sent when they were."""
+        return self.wrong(
+            "this file does not say when its requests were sent", f"load it at a rate: {part('rate', 'RATE')}"
+        )
 
     def _check_bytes(self) -> None:
         quoted = shlex.quote(self.name)

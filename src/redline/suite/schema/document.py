@@ -1,7 +1,10 @@
-"""YAML text -> plain data with the position of each part. Pure; YAML 1.2, in which `on` is text."""
+"""YAML text, or values of a program, -> plain data with the position of each part. Pure.
+
+It is YAML 1.2, in which `on` is text.
+"""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ruamel.yaml import YAML
@@ -19,6 +22,10 @@ Spot = tuple[int, int]
 MOST_NODES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_CHARACTER = (
+    r"an escape such as `\udcff` does not stand for a character",
+    r"write the character itself, or as \U with eight digits; put bytes that are not text into a file",
+)
 _TEXT_TAGS = {"str", "timestamp", "merge", "value"}
 
 
@@ -134,6 +141,36 @@ def parse_document(text: str, file: str) -> Document:
     return Document(file, value, reader.values, reader.keys)
 
 
+def document_of(value: Plain, name: str) -> Document:
+    """The values of a program as a document: their lines are their order, so that problems are sorted by it.
+
+    Raises UsageError for what no file could hold: too many values, and texts that are not Unicode.
+    """
+    document = Document(name, value, {}, {})
+    problems = list[Problem]()
+
+    def walk(part: Plain, path: Path) -> None:
+        document.values[path] = (len(document.values) + 1, 1)
+        if len(document.values) > MOST_NODES:
+            raise UsageError(f"more than {MOST_NODES} values", hint="write less", place=document.place(path))
+        texts = [*part] if isinstance(part, dict) else [part] if isinstance(part, str) else []
+        if any(_SURROGATE.search(text) for text in texts):
+            problems.append(Problem(*_NO_CHARACTER, document.place(path)))
+        for key, item in _items(part):
+            walk(item, (*path, key))
+
+    walk(value, ())
+    if problems:
+        raise UsageError.of_problems(tuple(problems))
+    return document
+
+
+def _items(part: Plain) -> Iterable[tuple[str | int, Plain]]:
+    if isinstance(part, dict):
+        return part.items()
+    return enumerate(part) if isinstance(part, list) else ()
+
+
 class _Reader:
     """Turns nodes into plain data, and notes their positions and problems."""
 
@@ -202,8 +239,7 @@ class _Reader:
     def _text(self, node: ScalarNode, path: Path) -> str:
         text = str(node.value)
         if _SURROGATE.search(text):  # a lone surrogate, which no encoding can express
-            hint = r"write the character itself, or as \U with eight digits; put bytes that are not text into a file"
-            self._problem(node, path, r"an escape such as `\udcff` does not stand for a character", hint)
+            self._problem(node, path, *_NO_CHARACTER)
         return text
 
     def _problem(self, node: Node, path: Path, message: str, hint: str) -> None:

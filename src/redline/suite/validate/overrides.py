@@ -15,6 +15,7 @@ from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, 
 from redline.suite.schema.types import SHORTEST_LOAD_NS
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.loads import DETECTS_ITSELF, WARM_UP_HINT, never_steady
+from redline.wording import part
 
 T = TypeVar("T", Scenario, Load)
 Problems = list[Problem]
@@ -57,7 +58,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     problems: Problems = []
     has_budget = suite.auto is not None and suite.auto.precision is None
     if overrides.trials and has_budget:
-        message = "--trials sets the number of starts, and this suite has as many as its budget allows"
+        message = f"{part('trials')} sets the number of starts, and this suite has as many as its budget allows"
         problems.append(Problem(message, "leave it out, or change `budget`"))
     variants = _select_variants(suite, overrides.servers, catalogue, problems)
     variants = _select_options(suite, variants, overrides.options, problems)
@@ -77,7 +78,8 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     changed = _with_warm_up(changed, overrides, problems)
     problems += [*_range_problems(overrides), *_profile_problems(overrides)]
     if not variants and not problems:
-        problems.append(Problem("no server matches both -s and -w", "leave out -s or -w"))
+        names, options = part("servers"), part("options")
+        problems.append(Problem(f"no server matches both {names} and {options}", f"leave out {names} or {options}"))
     return changed, problems
 
 
@@ -177,10 +179,10 @@ def _scaled(loads: tuple[Load, ...], factor: float, problems: Problems) -> tuple
     """The loads with scaled rates; a share of a capacity already fits the machine."""
     changed = tuple(scaled(load, factor) for load in loads)
     if factor != 1 and changed == loads:
-        message = "--scale is given, but no load of this suite has a rate of its own"
+        message = f"{part('scale')} is given, but no load of this suite has a rate of its own"
         problems.append(Problem(message, "leave it out; a share of a capacity already fits the machine"))
     problems += [
-        Problem(f"--scale makes the rate of `{load.name}` more than {HIGHEST_RATE_PER_S:,.0f}/s", "lower it")
+        Problem(f"{part('scale')} makes the rate of `{load.name}` more than {HIGHEST_RATE_PER_S:,.0f}/s", "lower it")
         for load in changed
         if not isinstance(load.shape, Closed) and load.shape.most_per_s > HIGHEST_RATE_PER_S
     ]
@@ -190,15 +192,15 @@ def _scaled(loads: tuple[Load, ...], factor: float, problems: Problems) -> tuple
 def _range_problems(overrides: Overrides) -> Problems:
     number, length = "give a number in that range", "give a duration such as 25s"
     ranges = (
-        ("-u", overrides.users, 1, MOST_CONNECTIONS, ""),
-        ("--trials", overrides.trials, 1, MOST_TRIALS, ""),
-        ("--seed", overrides.seed, 0, HIGHEST_SEED, ""),
-        ("-d", overrides.duration_ns, SHORTEST_LOAD_NS, LONGEST_DURATION_NS, "1ms to 24h"),
-        ("--warmup", overrides.warmup_ns, 0, LONGEST_DURATION_NS, "0s to 24h"),
+        ("users", overrides.users, 1, MOST_CONNECTIONS, ""),
+        ("trials", overrides.trials, 1, MOST_TRIALS, ""),
+        ("seed", overrides.seed, 0, HIGHEST_SEED, ""),
+        ("duration", overrides.duration_ns, SHORTEST_LOAD_NS, LONGEST_DURATION_NS, "1ms to 24h"),
+        ("warmup", overrides.warmup_ns, 0, LONGEST_DURATION_NS, "0s to 24h"),
     )
     return [
-        Problem(f"{flag} must be {text or f'{low} to {high}, not {value}'}", length if text else number)
-        for flag, value, low, high, text in ranges
+        Problem(f"{part(name)} must be {text or f'{low} to {high}, not {value}'}", length if text else number)
+        for name, value, low, high, text in ranges
         if value is not None and not low <= value <= high
     ]
 
@@ -228,7 +230,8 @@ def quickened(suite: Suite, quick: QuickSchema | None) -> Suite:
     if quick is None:
         raise UsageError(
             f"the suite {suite.name} has no `quick`",
-            hint="add `quick: {warmup: 1s, for: 2s, trials: 2}` to it, or give -d and --trials",
+            hint="add `quick: {warmup: 1s, for: 2s, trials: 2}` to it, or give "
+            f"{part('duration')} and {part('trials')}",
         )
 
     def shorter(value: int, quick_value: int | None) -> int:

@@ -1,4 +1,4 @@
-"""A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
+"""A suite's text or values, and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
 from redline.suite.schema.bodies import BODIES
-from redline.suite.schema.document import Path, parse_document
+from redline.suite.schema.document import Document, Path, parse_document
 from redline.suite.schema.http_texts import http2_forbids
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema, WarmUpLoadSchema
@@ -43,12 +43,23 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     files: Files = NO_FILES,
     origins: Origins = Origins(),  # noqa: B008 - frozen
 ) -> Suite:
-    """Read a suite from a file's text, resolve it against the catalogue, and apply the overrides.
+    """Read a suite from a file's text, as `suite_of` reads a document."""
+    return suite_of(parse_document(text, file), catalogue, overrides, files, origins)
+
+
+def suite_of(
+    document: Document,
+    catalogue: Catalogue,
+    overrides: Overrides,
+    files: Files = NO_FILES,
+    origins: Origins = Origins(),  # noqa: B008 - frozen
+) -> Suite:
+    """Resolve the suite of a document against the catalogue, and apply the overrides.
 
     `files` reads the files that it names; `origins` resolves revisions. Raises UsageError with every problem of the
-    file, or, if it has none, of the overrides.
+    document, or, if it has none, of the overrides.
     """
-    sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md", {BODIES: files.body})
+    sheet = Sheet(document, SuiteSchema, "docs/reference/suite.md", {BODIES: files.body})
     schema = sheet.read(SuiteSchema)
     scenarios = _scenarios(sheet, catalogue, files, origins)
     names = Names(catalogue, files, read_routes(sheet, catalogue), origins, tuple(scenarios))
@@ -75,7 +86,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     by = schema.warmup_by
     warmup_ns, warmup_detect = read_warm_up(_WARMUP_NS if schema.warmup is None else schema.warmup)
     suite = Suite(
-        name=_name(file),
+        name=_name(document.file),
         about=schema.about,
         variants=tuple(variants),
         baseline=baseline,

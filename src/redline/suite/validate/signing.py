@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from redline.errors import UsageError
 from redline.model import AttachedServer, Request, Suite, Variant
 from redline.model.sign_in import AwsSignIn, authority, outlives_signature
+from redline.wording import part
 
 
 def check_signed(suite: Suite) -> None:
@@ -25,7 +26,7 @@ def check_signed(suite: Suite) -> None:
     hosts = dict.fromkeys(_host(variant) or f"a port of its own for {variant.slug}" for variant in suite.variants)
     if is_duet and without_host is not None and (len(hosts) > 1 or None in map(_host, suite.variants)):
         message = f"{_line(without_host)}: it is signed for one Host, and in a duet several servers get it"
-        hint = "say which they all get: -H 'Host: api.example', or `headers: {Host: api.example}` of the request"
+        hint = f"say which they all get: {part('headers', 'Host: api.example')}, or `headers` of the request"
         raise UsageError(f"{message}: {', '.join(list(hosts)[:3])}", hint=hint)
 
 

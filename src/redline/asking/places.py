@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from redline.cli.shipped import is_shipped, shipped_project
+from redline.asking.shipped import is_shipped, shipped_project
 from redline.errors import UsageError
 from redline.files import is_folder
 from redline.plugins.launchers.builds import cache_in

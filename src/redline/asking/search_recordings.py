@@ -1,34 +1,38 @@
-"""Recordings that `redline limit` sends: their first speed, and those that are too short for a probe."""
+"""Recordings that a search sends: their first speed, and those that are too short for a probe."""
 
-from redline.cli.command_line import LimitFlags
-from redline.cli.flags import naming
+from redline.asking.asks import SearchAsk
+from redline.asking.naming import naming
 from redline.errors import UsageError
 from redline.model import Load, Open, Suite
 from redline.quantities import duration, parse_speed, speed
 from redline.report.format import count
 from redline.search.stretch import FEWEST, due_in, shortest_probe_ns
+from redline.wording import part
 
 _LONGER = "take a longer recording"
 
 
-def check_is_speed(start: str) -> None:
+def check_is_speed(start: str | float) -> None:
     """Raise UsageError for a first speed of a recording that is written as a rate."""
-    if not start.strip().endswith("x"):
-        message = f"--start {start}: a recording is sent at a speed, not at a rate"
-        raise UsageError(message, hint="write how many times faster than recorded it is sent first: --start 2x")
+    if not str(start).strip().endswith("x"):
+        message = f"{part('start', start)}: a recording is sent at a speed, not at a rate"
+        raise UsageError(
+            message, hint=f"write how many times faster than recorded it is sent first: {part('start', '2x')}"
+        )
 
 
-def at_first_speed(suite: Suite, flags: LimitFlags) -> Suite:
-    """Return the suite with its recordings at the first speed that the flags say, if they do. Raises UsageError."""
+def at_first_speed(suite: Suite, ask: SearchAsk) -> Suite:
+    """Return the suite with its recordings at the first speed that is asked for, if one is. Raises UsageError."""
     replays = [load for load in suite.loads if _is_replay(load)]
-    if flags.start is None or not replays:
+    if ask.start is None or not replays:
         return suite
     if rated := [load.name for load in suite.loads if isinstance(load.shape, Open) and load not in replays]:
-        message = f"--start {flags.start}: `{replays[0].name}` is a recording with a speed, and `{rated[0]}` has a rate"
-        raise UsageError(message, hint="search them one after the other, with -l")
-    check_is_speed(flags.start)
-    with naming(f"--start {flags.start}"):
-        first = parse_speed(flags.start)
+        asked = part("start", ask.start)
+        message = f"{asked}: `{replays[0].name}` is a recording with a speed, and `{rated[0]}` has a rate"
+        raise UsageError(message, hint=f"search them one after the other, with {part('loads')}")
+    check_is_speed(ask.start)
+    with naming(part("start", ask.start)):
+        first = parse_speed(ask.start)
     loads = tuple(load.shaped(load.open_shape.sped(first)) if load in replays else load for load in suite.loads)
     return suite.under(loads, suite.warmup_by)
 
@@ -52,11 +56,15 @@ def _refuse_short_at_first(load: Load) -> None:
     times, first = load.open_shape.replayed_ns, speed(load.open_shape.speed)
     if (due := due_in(load)) < FEWEST:
         message = f"at {first}, {count(due, 'request')} of the recording are due in {duration(load.duration_ns)}"
-        hint = f"begin faster, such as --start 10x, or give longer probes (-d): {FEWEST} requests are the fewest"
+        hint = (
+            f"begin faster, such as {part('start', '10x')}, or give longer probes ({part('duration')}): "
+            f"{FEWEST} requests are the fewest"
+        )
         raise UsageError(message, hint=hint)
     if times[-1] < (shortest_ns := shortest_probe_ns(load)):
         message = f"at {first} the recording lasts {duration(times[-1])}, and a probe {duration(shortest_ns)} at least"
-        raise UsageError(message, hint=f"begin slower (--start), give shorter probes (-d), or {_LONGER}")
+        slower = f"begin slower ({part('start')}), give shorter probes ({part('duration')})"
+        raise UsageError(message, hint=f"{slower}, or {_LONGER}")
 
 
 def _is_replay(load: Load) -> bool:

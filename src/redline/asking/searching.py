@@ -1,47 +1,36 @@
-"""Read the flags of `redline limit` as a search: of suites, or of servers that the flags name."""
+"""Searches that are asked for: of suites, or of servers that are named."""
 
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from redline.analysis.probe_loads import FIRST_PER_S
-from redline.cli import places
-from redline.cli.catalogues import proxies_of
-from redline.cli.command_line import LimitFlags
-from redline.cli.flags import (
-    DETECTED,
-    at_least_one,
-    command_line,
-    naming,
-    read_flag,
-    read_suite_file,
-    read_workers,
-    refuse,
-    split,
-)
-from redline.cli.limit_document import limit_document
-from redline.cli.limit_recording import at_first_speed, refuse_short_recordings
-from redline.cli.origins import FromRepository, project_name
-from redline.cli.project_document import in_its_words
-from redline.cli.request_flags import (
+from redline.asking import places
+from redline.asking.asks import DETECTED, SearchAsk
+from redline.asking.catalogues import proxies_of
+from redline.asking.naming import at_least_one, naming, read_part, read_workers, refuse
+from redline.asking.origins import FromRepository, project_name
+from redline.asking.project import in_its_words
+from redline.asking.requests import (
     REQUEST,
     check_targets_are_whole,
     describes_requests,
     referenced,
     servers,
-    take_recording,
 )
-from redline.cli.written import read_written
+from redline.asking.search import search_document
+from redline.asking.search_recordings import at_first_speed, refuse_short_recordings
+from redline.asking.suites import of_search, read_suite_file
+from redline.asking.written import read_written
 from redline.errors import UsageError
 from redline.model import Load, Objective, Open, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import did_you_mean, duration, parse_duration, parse_rate
 from redline.running.searching import SearchRequest
-from redline.running.session import Source
 from redline.search.change import LOOKS
 from redline.search.steps import QUANTILES
 from redline.search.stretch import shortest_probe_ns
@@ -54,21 +43,23 @@ from redline.suite.schema.objectives import Selectable
 from redline.suite.schema.suite import PrecisionSchema
 from redline.suite.urls import base_of, is_url, read_url
 from redline.suite.validate.overrides import Overrides
+from redline.wording import part
 
-_OF_STARTS = {"trials", "no_beyond"}
+_OF_STARTS = frozenset(("trials", "no_beyond"))
 
 Sets = Mapping[str, tuple[Objective, ...]]
 
 
 @dataclass(frozen=True)
 class AskedSearch:
-    """A search as flags ask for it, and where it comes from.
+    """A search that is asked for, with the text of its suites, and the file of the first, if it has one.
 
     For suites, also the loads and the kinds of profiles that are left out, and why some suites are not compared.
     """
 
     request: SearchRequest
-    source: Source
+    text: str
+    file: str = ""
     ignored: tuple[str, ...] = ()
     unprofiled: tuple[Profile, ...] = ()
     not_compared: tuple[str, ...] = ()
@@ -86,17 +77,17 @@ def is_suite(target: str) -> bool:
     return Path(target).suffix in {".yaml", ".yml"} and not is_url(target) and "{" not in target
 
 
-def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSearch:
+def read_suites_search(ask: SearchAsk, repository: FromRepository) -> AskedSearch:
     """Return the search of one or several suites, and of further servers that are named. Raises UsageError."""
-    trials = _trials(flags.trials)
+    trials = _trials(ask.trials)
     parts, texts, ignored, unprofiled = list[SearchPart](), list[str](), list[str](), list[Profile]()
-    files = [str(places.ready_suite(Path(target))) for target in flags.targets if is_suite(target)]
+    files = [str(places.ready_suite(Path(target))) for target in ask.targets if is_suite(target)]
     for file in files:
-        written, text = read_suite_file(Path(file), flags)
+        written, text = read_suite_file(Path(file), of_search(ask))
         with naming(file) if len(files) > 1 else nullcontext():
-            suite, closed = to_search(at_first_speed(_aborting(written, flags), flags), trials)
-            sets = _suite_sets(flags, suite)
-            within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
+            suite, closed = to_search(at_first_speed(_aborting(written, ask), ask), trials)
+            sets = _suite_sets(ask, suite)
+            within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}", "`timeout`")
             _refuse_what_cannot_be(sets, suite)
             refuse_short_recordings(suite, by_warm_up=False)
         parts.append(SearchPart(file, suite, sets))
@@ -104,20 +95,21 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
         ignored += closed
         unprofiled += written.profile
     first = parts[0]
-    if servers := _servers_beside(flags, first, repository):
-        names = ", ".join(target for target in flags.targets if not is_suite(target))
+    if servers := _servers_beside(ask, first, repository):
+        names = ", ".join(target for target in ask.targets if not is_suite(target))
         parts.insert(1, SearchPart(names, first.suite.keeping(servers), first.sets))
     whole = join_suites(parts)
     if len(parts) == 1:
-        terms, text = _terms(flags, first.sets, whole.loads, trials=trials, beyond=not flags.no_beyond), texts[0]
+        terms, text = _terms(ask, first.sets, whole.loads, trials=trials, beyond=not ask.no_beyond), texts[0]
     else:
         sets, asked = join_sets(parts)
-        terms = _terms(flags, sets, whole.loads, asked=asked, trials=trials, beyond=not flags.no_beyond)
+        terms = _terms(ask, sets, whole.loads, asked=asked, trials=trials, beyond=not ask.no_beyond)
         named = (f"# {Path(file).name}\n{text.rstrip()}\n" for file, text in zip(files, texts, strict=True))
         text = "---\n".join(named)
     return AskedSearch(
         SearchRequest(whole, terms, tuple(part.suite for part in parts)),
-        Source(command_line(flags), str(Path(files[0]).resolve()), text),
+        text,
+        str(Path(files[0]).resolve()),
         tuple(dict.fromkeys(ignored)),
         tuple(dict.fromkeys(unprofiled)),
         tuple(
@@ -128,87 +120,83 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     )
 
 
-def _aborting(suite: Suite, flags: LimitFlags) -> Suite:
-    """Return the suite with what the flags say ends a probe early, if they do. Raises UsageError."""
-    if not flags.abort_when:
+def _aborting(suite: Suite, ask: SearchAsk) -> Suite:
+    """Return the suite with what is to end a probe early, if that is asked for. Raises UsageError."""
+    if not ask.abort_when:
         return suite
-    with naming("--abort-when"):
-        return suite.aborted_when(tuple(map(parse_abort_rule, flags.abort_when)))
+    with naming(part("abort_when")):
+        return suite.aborted_when(tuple(map(parse_abort_rule, ask.abort_when)))
 
 
-def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromRepository) -> tuple[Variant, ...]:
+def _servers_beside(ask: SearchAsk, first: SearchPart, repository: FromRepository) -> tuple[Variant, ...]:
     """Return the servers that are named besides suites; they get the first suite's requests. Raises UsageError."""
-    letters = zip(string.ascii_uppercase, flags.targets, strict=False)
+    letters = zip(string.ascii_uppercase, ask.targets, strict=False)
     targets = {letter: target for letter, target in letters if not is_suite(target)}
     if not targets:
         return ()
-    if len(flags.targets) > len(string.ascii_uppercase):
+    if len(ask.targets) > len(string.ascii_uppercase):
         most = len(string.ascii_uppercase)
-        raise UsageError(f"{len(flags.targets)} targets are too many", hint=f"give {most} at most")
+        raise UsageError(f"{len(ask.targets)} targets are too many", hint=f"give {most} at most")
     check_targets_are_whole(tuple(targets.values()))
     for target in targets.values():
         if is_url(target) and read_url(target)[1] != "/":
             raise UsageError(f"{target}: {first.name} says what is requested", hint=f"give {base_of(target)}")
-    entries = servers(targets, flags, str)
+    entries = servers(targets, ask, str)
     load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
     request = first.suite.scenarios[0].request
     path = request.path if request.method == "GET" and "{" not in request.path else "/"
     asked = {"name": REQUEST, "get": path}  # the readiness request
     document = {"servers": entries, "scenarios": [asked], "loads": {PROBE: load}}
-    return read_written(document, "limit", referenced(flags), repository.origins())[0].variants
+    return read_written(document, "limit", referenced(ask), repository.origins())[0].variants
 
 
-def read_servers_search(flags: LimitFlags, repository: FromRepository, project: Project | None = None) -> AskedSearch:
-    """Return the search of servers that flags or a redline.yaml name. Raises UsageError."""
-    if not flags.objective and (project is None or not project.written.objective):
-        hint = "give --objective 'p99 < 200ms, errors < 0.1%'"
+def read_servers_search(ask: SearchAsk, repository: FromRepository, project: Project | None = None) -> AskedSearch:
+    """Return the search of servers that are named, or that a redline.yaml has. Raises UsageError."""
+    if not ask.objective and (project is None or not project.written.objective):
+        hint = _example()
         more = f", or write `objective: p99 < 200ms` in {project.document.file}" if project else ""
         raise UsageError("nothing says what is to be met", hint=hint + more)
-    read_sets(flags.objective)  # what is wrong with most of it is said before revisions are looked up
-    take_recording(flags)
-    document = limit_document(flags, repository.ends, str, project)
-    scenarios = split(flags.scenarios) if project and not describes_requests(flags) else ()
-    selected = Overrides(servers=split(flags.servers), scenarios=scenarios)
+    read_sets(ask.objective)  # what is wrong with most of it is said before revisions are looked up
+    document = search_document(ask, repository.ends, str, project)
+    scenarios = ask.scenarios if project and not describes_requests(ask) else ()
+    selected = Overrides(servers=ask.servers, scenarios=scenarios)
     known = proxies_of(document, repository.folder)
     name = "limit" if project is None else project_name(project)
     with in_its_words(project):
-        written, text = read_written(document, name, referenced(flags, project), repository.origins(), selected, known)
-    sets = _suite_sets(flags, written)
+        written, text = read_written(document, name, referenced(ask, project), repository.origins(), selected, known)
+    sets = _suite_sets(ask, written)
     starts = not all(variant.is_attached for variant in written.variants)
-    if flags.replay is not None and (starts if flags.warmup is None else flags.warmup == DETECTED):
+    if ask.replay is not None and (starts if ask.warmup is None else ask.warmup == DETECTED):
         written = written.warming_up(written.warmup_ns, detect=True)
     if not starts:
-        refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")
-    trials = _trials(flags.trials) if starts else 0
-    length = f"--for {flags.lasts}" if flags.lasts else f"-d {flags.duration}" if flags.duration else ""
-    with naming(length) if length else nullcontext():
+        refuse(ask.given(_OF_STARTS), "a server that is running already is not started, and takes no")
+    trials = _trials(ask.trials) if starts else 0
+    lengths = [part(name, getattr(ask, name)) for name in ("budget", "duration") if getattr(ask, name)]
+    with naming(lengths[0]) if lengths else nullcontext():
         suite, _ = to_search(written, max(trials, 1))
     _refuse_what_cannot_be(sets, suite)
-    refuse_short_recordings(suite, by_warm_up=flags.start is None)
-    within_timeout(sets, suite.timeout_ns, f"--timeout {flags.timeout or duration(suite.timeout_ns)}")
-    connections = CONNECTIONS if flags.connections is None else flags.connections
+    refuse_short_recordings(suite, by_warm_up=ask.start is None)
+    within_timeout(sets, suite.timeout_ns, part("timeout", ask.timeout or duration(suite.timeout_ns)), part("timeout"))
+    connections = CONNECTIONS if ask.connections is None else ask.connections
     by_probe = len(suite.variants) > 1
     terms = _terms(
-        flags,
+        ask,
         sets,
         suite.loads,
         trials=trials,
-        by_warm_up=flags.start is None,
-        beyond=starts and not by_probe and not flags.no_beyond,
+        by_warm_up=ask.start is None,
+        beyond=starts and not by_probe and not ask.no_beyond,
         curve=starts and not by_probe,
         by_probe=by_probe,
-        lasts_ns=None if flags.lasts is None else parse_duration(flags.lasts),
+        lasts_ns=None if ask.budget is None else parse_duration(ask.budget),
         workers=None
-        if starts and flags.threads is None
-        else read_workers(1 if flags.threads is None else flags.threads, connections),
+        if starts and ask.threads is None
+        else read_workers(1 if ask.threads is None else ask.threads, connections),
     )
-    source = Source(command_line(flags), text=text)
-    if flags.recorded is not None:
-        source = replace(source, text=flags.recorded.suite(text), kept=flags.recorded.kept)
-    return AskedSearch(SearchRequest(suite, terms), source)
+    return AskedSearch(SearchRequest(suite, terms), text)
 
 
-def read_sets(texts: list[str], known: Selectable | None = None) -> dict[str, tuple[Objective, ...]]:
+def read_sets(texts: Sequence[str], known: Selectable | None = None) -> dict[str, tuple[Objective, ...]]:
     """Read objectives by name; the text of an objective without a name is its name. Raises UsageError.
 
     `known` has the requests that conditions may be about: `items: p99 < 20ms` is about a request of this name, and
@@ -219,12 +207,26 @@ def read_sets(texts: list[str], known: Selectable | None = None) -> dict[str, tu
         name, conditions = _named(text, known or Selectable())
         if known is None and ":" in conditions:
             continue
-        with naming("--objective"):
+        with naming(part("objective")):
             parsed = parse_objectives(conditions, known or Selectable())
         if name in sets:
-            raise UsageError(f"--objective: `{name}` is given twice", hint="write both in one objective, with a comma")
+            raise UsageError(
+                f"{part('objective')}: `{name}` is given twice", hint="write both in one objective, with a comma"
+            )
         sets[name] = parsed
     return _with_few_errors(sets, {} if known is None else known.requests)
+
+
+def _example() -> str:
+    return f"give {part('objective', 'p99 < 200ms, errors < 0.1%')}"
+
+
+def written_objective(ask: SearchAsk, sets: Iterable[str]) -> object:
+    """The objectives that are asked for, as suites have them; `sets` are their names, in the same order."""
+    if len(ask.objective) == 1 and [*sets] == [ask.objective[0].strip()]:
+        return ask.objective[0]
+    named = zip(sets, ask.objective, strict=True)
+    return {name: text if name == text.strip() else text.partition(":")[2].strip() for name, text in named}
 
 
 def _named(text: str, known: Selectable) -> tuple[str, str]:
@@ -236,16 +238,16 @@ def _named(text: str, known: Selectable) -> tuple[str, str]:
     labels = {label for labels in known.requests.values() for label in labels}
     if hint := did_you_mean(name, tuple(labels)):
         hint = f"{hint} Or give the objective a name that is like no request's"
-        raise UsageError(f"--objective '{text}': there is no request `{name}`", hint=hint)
+        raise UsageError(f"{part('objective', text)}: there is no request `{name}`", hint=hint)
     return name, conditions
 
 
-def _terms(flags: LimitFlags, sets: Sets, loads: Sequence[Load], **given: Any) -> SearchTerms:
+def _terms(ask: SearchAsk, sets: Sets, loads: Sequence[Load], **given: Any) -> SearchTerms:
     return SearchTerms(
         sets=dict(sets),
-        start_per_s=_start_per_s(flags, loads),
-        probes=at_least_one("--probes", flags.probes),
-        precision=read_flag("--precision", flags.precision, "precision", PrecisionSchema),
+        start_per_s=_start_per_s(ask, loads),
+        probes=at_least_one("probes", ask.probes),
+        precision=read_part("precision", ask.precision, "precision", PrecisionSchema),
         looks=True,
         **given,
     )
@@ -279,12 +281,12 @@ def _few_errors(conditions: tuple[Objective, ...], requests: Mapping[str, Sequen
         yield Objective(metric="errors", below=True, limit=FEW_SHARE, text=FEW_ERRORS, load=load, scenario=scenario)
 
 
-def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, ...]]:
-    """Return the flags' objectives, else the suite's. Raises UsageError if there are none."""
+def _suite_sets(ask: SearchAsk, suite: Suite) -> dict[str, tuple[Objective, ...]]:
+    """Return the objectives that are asked for, else the suite's. Raises UsageError if there are none."""
     known = Selectable.of((), suite.scenarios).without_places()
     requests = known.requests
-    if flags.objective:
-        return read_sets(flags.objective, known)
+    if ask.objective:
+        return read_sets(ask.objective, known)
     if suite.objective_sets:
         return _with_few_errors(suite.objective_sets, requests)
     if suite.objectives:
@@ -292,20 +294,20 @@ def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, .
         return _with_few_errors({name: suite.objectives}, requests)
     raise UsageError(
         "nothing says what is to be met",
-        hint="give --objective 'p99 < 200ms, errors < 0.1%', or write `objective: p99 < 200ms` in the suite",
+        hint=f"{_example()}, or write `objective: p99 < 200ms` in the suite",
     )
 
 
-def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
+def within_timeout(sets: Sets, timeout_ns: int, timeout: str, name: str) -> None:
     """Raise UsageError for a latency limit that no request can exceed, since it times out before.
 
-    `timeout` is the flag or key that sets the timeout, with its value.
+    `timeout` is what sets the timeout, with its value, and `name` without.
     """
     for condition in (condition for conditions in sets.values() for condition in conditions):
         if condition.metric in (*QUANTILES, "max") and condition.limit >= timeout_ns:
             raise UsageError(
                 f"the objective `{condition.text}` is not below {timeout}, when requests time out",
-                hint=f"raise {timeout.split(maxsplit=1)[0]} well above the limit",
+                hint=f"raise {name} well above the limit",
             )
 
 
@@ -334,23 +336,24 @@ def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
     }
     if lacking := next((names for names, is_judged in judged.items() if not is_judged), None):
         others = dict.fromkeys(scenario for (scenario, _), is_judged in judged.items() if is_judged)
-        instead = f"search others alone: -m {','.join(others)}" if others else "choose others with -m and -l"
+        instead = f"choose others with {part('scenarios')} and {part('loads')}"
+        if others:
+            instead = f"search others alone: {part('scenarios', ','.join(others))}"
         hint = f"give an objective for it, or {instead}"
         raise UsageError(f"no objective is for `{lacking[0]}` under the load `{lacking[1]}`", hint=hint)
 
 
 def _trials(given: int | None) -> int:
-    trials = TRIALS if given is None else at_least_one("--trials", given)
+    trials = TRIALS if given is None else at_least_one("trials", given)
     if trials < 2:
-        raise UsageError(
-            f"--trials {trials} says nothing of how starts differ", hint="give --trials 2 or more, or leave it out"
-        )
+        message = f"{part('trials', trials)} says nothing of how starts differ"
+        raise UsageError(message, hint=f"give {part('trials', 2)} or more, or leave it out")
     return trials
 
 
-def _start_per_s(flags: LimitFlags, loads: Sequence[Load]) -> float | None:
+def _start_per_s(ask: SearchAsk, loads: Sequence[Load]) -> float | None:
     """Return the first rate, if given; recordings have a first speed, which these loads have. Raises UsageError."""
-    if flags.start is None or all(load.shape.is_replay for load in loads if isinstance(load.shape, Open)):
+    if ask.start is None or all(load.shape.is_replay for load in loads if isinstance(load.shape, Open)):
         return None
-    with naming(f"--start {flags.start}"):
-        return parse_rate(flags.start)
+    with naming(part("start", ask.start)):
+        return parse_rate(ask.start)

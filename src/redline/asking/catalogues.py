@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from redline.cli import places
-from redline.cli.written import NO_CATALOGUE, plain
+from redline.asking import places
+from redline.asking.written import NO_CATALOGUE, plain
 from redline.errors import UsageError
 from redline.model import ServerEntry
 from redline.suite import Catalogue, load_catalogue
@@ -52,7 +52,7 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
 
 
 def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:
-    """Return the proxies known in a folder, which the routes of flags or of a redline.yaml may name.
+    """Return the proxies known in a folder, which routes may name, that are asked for or in a redline.yaml.
 
     Servers are left out, so that those of the document may have any name. Without routes nothing is read.
     """

@@ -1,4 +1,4 @@
-"""`redline.yaml` as a suite document, in which each value has its place in the file. Pure.
+"""`redline.yaml` as a suite, in which each value has its place in the file. Pure.
 
 Several servers are compared as `redline ab` compares two; a single server is loaded on every start once it is steady.
 """
@@ -9,42 +9,19 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from redline.cli.written import Given, of_file, plain
+from redline.asking.written import Given, of_file, plain
 from redline.defaults import AB_BUDGET, AB_MOST, AB_USERS, RUN_LENGTH
 from redline.errors import UsageError
 from redline.model.load import Replay
 from redline.quantities import parse_duration
 from redline.suite.budget import MOST_COMPARED
-from redline.suite.project import Project
+from redline.suite.project import IN_SUITES, Project
 from redline.suite.schema.document import Document, Path
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import CHECK, JOURNEY, MIX
-from redline.suite.schema.setup import SetupSchema
-from redline.suite.schema.way import WaySchema
 from redline.suite.validate.experiment import DUET_HINT, unfit
 from redline.suite.validate.loads import WARM_UP_HINT
-
-_KEYS = {
-    "name": "name",
-    "url": "url",
-    "start": "command",
-    "image": "image",
-    "compose": "compose",
-    "service": "service",
-    "fresh": "fresh",
-    "port": "port",
-    "cpus": "cpus",
-    "memory": "memory",
-    **{key: key for key in SetupSchema.model_fields},
-    "runtime": "runtime",
-    "ready": "ready",
-    "stop": "stop",
-    "route": "route",
-    "http": "http",
-    "tls": "tls",
-    **{key: key for key in WaySchema.model_fields},
-}
-"""The keys of a server in redline.yaml that suites have too, with their names there. Suites have no builds."""
+from redline.wording import part
 
 
 def run_document(
@@ -115,7 +92,7 @@ def servers_of(project: Project, folder: str) -> list[dict[str, object]]:
 
 def _server(document: Document, path: Path, folder: str) -> dict[str, object]:
     written = _mapping(document, path)
-    server = {suite_key: written[key] for key, suite_key in _KEYS.items() if key in written}
+    server = {IN_SUITES[key]: value for key, value in written.items() if key in IN_SUITES}
     if "compose" in written:
         file = str(PurePath(folder, str(document.at((*path, "compose")))))
         server["compose"] = Given(str(document.place((*path, "compose"))), file)
@@ -192,7 +169,7 @@ def searched_objectives(project: Project) -> object:
     left = {name: texts for name, texts in left.items() if texts}
     place = str(project.document.place(path))
     if not left:
-        hint = "add one without a load, such as `p99 < 200ms`, or give --objective"
+        hint = f"add one without a load, such as `p99 < 200ms`, or give {part('objective')}"
         raise UsageError(
             f"{place}: each condition is for a load of `redline run`; a search has its own load", hint=hint
         )
@@ -202,7 +179,6 @@ def searched_objectives(project: Project) -> object:
 _HINTS = {
     "move it to `scenarios`": "move it to `check`",
     DUET_HINT: "remove `budget`: it is then compared by trials",
-    WARM_UP_HINT: "give a time, such as --warmup 30s",
 }
 """Hints of redline.yaml in place of hints about keys that only suites have."""
 
@@ -220,6 +196,8 @@ def in_its_words(project: Project | None) -> Iterator[None]:
 
 
 def _in_its_words(hint: str) -> str:
+    if hint == WARM_UP_HINT:
+        return f"give a time, such as {part('warmup', '30s')}"
     for of_suite, of_project in _HINTS.items():
         hint = hint.replace(of_suite, of_project)
     return hint

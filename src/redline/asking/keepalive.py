@@ -1,27 +1,30 @@
-"""`--no-keepalive` of `load`, `limit` and `ab`: a connection for each request."""
+"""A connection for each request, of loads, comparisons and searches alike."""
 
 from collections.abc import Callable, Mapping
 
-from redline.cli.command_line import RequestFlags
-from redline.cli.written import Given
+from redline.asking.asks import RequestAsk
+from redline.asking.written import Given
 from redline.errors import UsageError
+from redline.wording import part
 
-_FLAG = "--no-keepalive"
+_NAME = "no_keepalive"
 
 
-def kept_alive_or_not(document: Mapping[str, object], flags: RequestFlags) -> dict[str, object]:
-    """Return the document; with --no-keepalive, its requests and loads use a connection once. Raises UsageError."""
-    if not flags.no_keepalive:
+def kept_alive_or_not(document: Mapping[str, object], ask: RequestAsk) -> dict[str, object]:
+    """Return the document; if that is asked for, its requests and loads use a connection once. Raises UsageError."""
+    if not ask.no_keepalive:
         return {**document}
-    if flags.http2:
-        raise UsageError(f"{_FLAG}: HTTP/2 has no `Connection: close`", hint=f"leave out --http2 or {_FLAG}")
-    for flag, key, least in (("--depth", "depth", 2), ("--requests-per-connection", "requests_per_connection", 2)):
-        if (getattr(flags, key, None) or 0) >= least:
-            message = f"{_FLAG}: {flag} puts several requests on a connection"
-            raise UsageError(message, hint=f"leave out {flag} or {_FLAG}")
+    if ask.http2:
+        raise UsageError(
+            f"{part(_NAME)}: HTTP/2 has no `Connection: close`", hint=f"leave out {part('http2')} or {part(_NAME)}"
+        )
+    for key in ("depth", "requests_per_connection"):
+        if (getattr(ask, key, None) or 0) > 1:
+            message = f"{part(_NAME)}: {part(key)} puts several requests on a connection"
+            raise UsageError(message, hint=f"leave out {part(key)} or {part(_NAME)}")
     if "scenarios" not in document:
-        message = f"{_FLAG}: the redline.yaml of a revision says what is requested"
-        raise UsageError(message, hint="give --path or --requests too")
+        message = f"{part(_NAME)}: the redline.yaml of a revision says what is requested"
+        raise UsageError(message, hint=f"give {part('path')} or {part('requests')} too")
     return {
         **document,
         "scenarios": _each(document["scenarios"], _closing),
@@ -42,12 +45,12 @@ def _closing(asked: object) -> object:
         return _with(asked, journey=_with(written["journey"], **closing))
     headers = _mapping(written.get("headers")) or {}
     kept = {name: value for name, value in headers.items() if name.lower() != "connection"}
-    return _with(asked, headers={**kept, "Connection": Given(_FLAG, "close")})
+    return _with(asked, headers={**kept, "Connection": Given(part(_NAME), "close")})
 
 
 def _used_once(shape: object) -> object:
     """The shape of a load, whose connections are replaced after a request; other keys of a load stay."""
-    return shape if _mapping(shape) is None else _with(shape, requests_per_connection=Given(_FLAG, 1))
+    return shape if _mapping(shape) is None else _with(shape, requests_per_connection=Given(part(_NAME), 1))
 
 
 def _mapping(written: object) -> Mapping[str, object] | None:

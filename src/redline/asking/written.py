@@ -1,8 +1,9 @@
-"""The suite document that flags write; it remembers the flag behind each value. Pure."""
+"""The suite that is asked for, as values that remember what asked for each; and its text. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
+from numbers import Integral
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -11,11 +12,11 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from redline.errors import Problem, UsageError
 from redline.model import Suite
-from redline.suite import Catalogue, read_suite
+from redline.suite import Catalogue, suite_of
 from redline.suite.json_text import WrittenNumber
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Origins
-from redline.suite.schema.document import Document, Path, Plain, dotted
+from redline.suite.schema.document import Document, Path, Plain, document_of, dotted
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files
 
@@ -26,7 +27,7 @@ _IN_ONE_LINE = 100
 
 @dataclass(frozen=True)
 class Given:
-    """A value of the document, and its source: a flag with its value, or a place in a file."""
+    """A value of the suite, and its source: the part that asked for it, with its value, or a place in a file."""
 
     source: str
     value: object
@@ -38,7 +39,9 @@ def plain(written: object) -> Any:
         return plain(written.value)
     if isinstance(written, Mapping):
         return {key: plain(value) for key, value in written.items()}
-    return [plain(value) for value in written] if isinstance(written, (list, tuple)) else written
+    if isinstance(written, (list, tuple)):
+        return [plain(value) for value in written]
+    return int(written) if isinstance(written, Integral) and not isinstance(written, bool) else written
 
 
 def of_file(document: Document, path: Path) -> object:
@@ -52,8 +55,8 @@ def of_file(document: Document, path: Path) -> object:
     return Given(source, value)
 
 
-def named_by_flags(error: UsageError, written: object) -> UsageError:
-    """Name flags in place of fields in an error; the same problem of several values is reported once."""
+def named_by_sources(error: UsageError, written: object) -> UsageError:
+    """Name what asked for fields in an error; the same problem of several values is reported once."""
     sources = dict(_sources(written))
     of_problems: dict[tuple[str, str], list[str]] = {}
     for problem in error.problems:
@@ -68,7 +71,7 @@ def named_by_flags(error: UsageError, written: object) -> UsageError:
 
 
 def _source_of(problem: Problem, sources: Mapping[str, str]) -> list[str]:
-    """Return the flag of a problem, or its field if no flag has it; empty if the problem has no field."""
+    """Return what asked for the field of a problem, or the field if nothing did; empty if it has no field."""
     field = problem.place.field if problem.place else None
     if field is None:
         return []
@@ -97,16 +100,16 @@ def read_written(
     overrides: Overrides = AS_WRITTEN,
     catalogue: Catalogue = NO_CATALOGUE,
 ) -> tuple[Suite, str]:
-    """Read the suite of a document, and return it with its text. Raises UsageError that names flags, not fields.
+    """Return the suite of a document's values, and its text. Raises UsageError that names what was asked for.
 
     `name` is the suite's name; `files` reads files that the document names, and `catalogue` has its proxies.
     """
-    text = as_yaml(written)
+    values = plain(written)
     try:
-        suite = read_suite(text, name, catalogue, overrides, files, origins)
+        suite = suite_of(document_of(values, name), catalogue, overrides, files, origins)
     except UsageError as error:
-        raise named_by_flags(error, written) from None
-    return suite, text
+        raise named_by_sources(error, written) from None
+    return suite, as_yaml(values)
 
 
 def as_yaml(written: object) -> str:

@@ -1,0 +1,438 @@
+"""The servers and requests that are asked for, as parts of a suite."""
+
+import base64
+import fnmatch
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from redline.asking.asks import ComparisonAsk, LoadAsk, RequestAsk, SearchAsk
+from redline.asking.imported import TIMES_FILE
+from redline.asking.naming import naming
+from redline.asking.project import (
+    first_of,
+    folder_of,
+    journey_at,
+    routes_of,
+    scenarios_at,
+    scenarios_of,
+    servers_of,
+    variants_of,
+)
+from redline.asking.suites import check_is_no_file
+from redline.asking.ways import Placed, check_way_values, check_ways_are_used, check_without_url, tls_of, way_to
+from redline.asking.written import Given
+from redline.errors import UsageError
+from redline.model.catalogue import passed_names
+from redline.plugins import secrets
+from redline.plugins.revisions import WORK_TREE
+from redline.suite import read_body, read_data, referenced_files
+from redline.suite.project import Project, has_journey
+from redline.suite.schema.document import Document, Plain
+from redline.suite.schema.document import Path as Steps
+from redline.suite.schema.project import JOURNEY, MIX
+from redline.suite.schema.request import EXPECT_CONTINUE, METHODS
+from redline.suite.schema.stream import read_stream
+from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
+from redline.suite.validate.checking import suggest
+from redline.suite.validate.referenced_files import Files
+from redline.wording import part
+
+REQUEST = "requests"
+"""The name of a request that has no other."""
+BODY_FILE = "body.bin"
+"""The bytes of a body, in the directory of a run."""
+OF_HEADERS = {"user_agent": "User-Agent", "cookie": "Cookie", "referer": "Referer"}
+"""What is asked for instead of a header, and its name."""
+OF_REQUEST = frozenset(
+    {
+        *OF_HEADERS,
+        *("method", "head", "body", "headers", "user", "oauth2_bearer", "aws_sigv4", "compressed", "status", "events"),
+    }
+)
+"""What describes a single request."""
+_SCOPE = re.compile(r"aws:amz:([A-Za-z0-9-]+):([A-Za-z0-9-]+)")
+_COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
+_IN_CHUNKS = ("transfer-encoding", "chunked")
+"""The header with which curl sends a body in chunks."""
+_WAITS = ("expect", "100-continue")
+"""The header with which curl lets a body wait for an answer 100."""
+_LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
+
+
+def servers(targets: Mapping[str, str], ask: RequestAsk, placed: Placed) -> list[dict[str, object]]:
+    """Return the servers of a suite: URLs, commands of the current folder, or revisions. Raises UsageError.
+
+    A command has spaces or braces, or begins with `.`, `/` or `~`; anything else that is not a URL is a revision.
+    Several servers have names; a single server is shown by its address, program or revision.
+    """
+    check_way_values(ask)
+    urls = [target for target in targets.values() if is_url(target)]
+    if not urls:
+        check_without_url(ask)
+    check_ways_are_used(urls, ask)
+    entries = {name: _server(name, target, ask, placed) for name, target in targets.items()}
+    return [{"name": name, **entry} for name, entry in entries.items()] if len(entries) > 1 else [*entries.values()]
+
+
+def compared(targets: Mapping[str, str], ask: ComparisonAsk | SearchAsk, placed: Placed) -> dict[str, object]:
+    """Return servers by name, the first as baseline, and their requests. Raises UsageError."""
+    urls = {name: target for name, target in targets.items() if is_url(target)}
+    has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
+    path = path_of(urls, ask.path)
+    if urls and has_project and path and path.value == "/":
+        path = None  # the URL names only the server, and redline.yaml the requests
+    asked = scenarios(ask, path or (None if has_project else Given(part("path", "/"), "/")), placed)
+    document: dict[str, object] = {"servers": servers(targets, ask, placed)}
+    if len(targets) > 1:
+        document["baseline"] = next(iter(targets))
+    return document | ({"scenarios": asked} if asked else {})
+
+
+def aborted_when(conditions: Sequence[str]) -> dict[str, object]:
+    """Return what ends loads early, if that is asked for."""
+    return {"abort_when": Given(part("abort_when"), [*conditions])} if conditions else {}
+
+
+def settings(ask: RequestAsk, *keys: str) -> dict[str, object]:
+    """Return what is asked for under these keys of a suite."""
+    return {key: Given(part(key, getattr(ask, key)), getattr(ask, key)) for key in ask.differing(keys)}
+
+
+def check_targets_are_whole(targets: Sequence[str]) -> None:
+    """Raise UsageError for a malformed URL, and for a target that is no server."""
+    for target in targets:
+        check_is_reachable(target)
+        check_is_no_file(target)
+        if is_like_a_url(target):
+            message = f"{target} is neither a command nor a URL of http:// or https://"
+            raise UsageError(message, hint=f"try {as_url(target)}")
+
+
+def of_project(project: Project, ask: LoadAsk | ComparisonAsk | SearchAsk, placed: Placed) -> dict[str, object]:
+    """Return a redline.yaml's servers, the first as baseline, reached as is asked, and the requests asked for.
+
+    Without any, the requests are those of the file. Raises UsageError.
+    """
+    written, path = project.written.servers or (), ask.path
+    described = ask.given(OF_REQUEST)
+    if described and path is None and ask.listed is None:
+        message = f"{described[0]}: {project.document.file} says what is requested"
+        raise UsageError(message, hint=f"write it there, or give {part('path')}")
+    check_way_values(ask)
+    urls = [server.url or "" for server in written] or [""]
+    if not any(urls):
+        check_without_url(ask)
+    check_ways_are_used([*filter(None, urls)], ask)
+    document: dict[str, object] = {
+        "servers": [
+            _with_ways(server, reached(url, ask, placed))
+            for server, url in zip(servers_of(project, placed(folder_of(project))), urls, strict=True)
+        ],
+        **routes_of(project),
+        "scenarios": scenarios(ask, path_of({}, path), placed) or scenarios_of(project),
+    }
+    return document | ({"baseline": first_of(project)} if variants_of(project) > 1 else {})
+
+
+def _with_ways(server: dict[str, object], given: dict[str, object]) -> dict[str, object]:
+    """A server of redline.yaml, reached as is asked; settings of TLS that are not asked for stay."""
+    tls = {**_entries(server.get("tls")), **_entries(given.get("tls"))}
+    return server | given | ({"tls": tls} if tls else {})
+
+
+def _entries(written: object) -> Mapping[str, object]:
+    inner = written.value if isinstance(written, Given) else written
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def describes_requests(ask: RequestAsk) -> bool:
+    """Whether it is asked what is requested, rather than written in a redline.yaml."""
+    return ask.listed is not None or bool(ask.differing({*OF_REQUEST, "path"}))
+
+
+def _server(name: str, target: str, ask: RequestAsk, placed: Placed) -> dict[str, object]:
+    if is_url(target):
+        return {"url": Given(target, base_of(target)), **reached(target, ask, placed)}
+    way = reached("", ask, placed)
+    if is_command(target):
+        return {"command": Given(name, target), "folder": placed("."), **way}
+    return {"revision": Given(name, target), **way}
+
+
+def reached(url: str, ask: RequestAsk, placed: Placed) -> dict[str, object]:
+    """Return how to reach a server; `url` is empty unless it runs already. Raises UsageError."""
+    http: dict[str, object] = {"http": Given(part("http2"), 2)} if ask.http2 else {}
+    return {**http, **way_to(url, ask), **tls_of(url, ask, placed)} if url else http
+
+
+def is_command(target: str) -> bool:
+    """Whether a target is a command, rather than a revision."""
+    return target != WORK_TREE and _COMMAND.match(target) is not None
+
+
+def scenarios(ask: RequestAsk, path: Given | None, placed: Placed) -> list[object]:
+    """Return the requests; empty if none is asked for and `redline.yaml` has them. Raises UsageError.
+
+    `path` is the requested path, which a URL has or which is asked for.
+    """
+    if ask.listed is not None:
+        check_is_not_described(ask, path)
+        # Recorded traffic is measured as a whole; the requests of a list have names that somebody gave them.
+        return _selected(ask.listed.document, ask.scenarios or ((MIX,) if ask.listed.is_traffic else ()))
+    assert ask.requests is None, "`opened` reads that file"
+    if not path and not ask.differing(OF_REQUEST):
+        return []
+    if ask.scenarios:
+        asked = part("scenarios", ",".join(ask.scenarios))
+        method = next((name for name in ask.scenarios if name.lower() in METHODS), None)
+        hint = f"leave it out: it selects requests of {part('requests')} or redline.yaml"
+        if method:
+            hint = f"the method is {part('method', method)}"
+        raise UsageError(f"{asked}: there is a single request, without a name", hint=hint)
+    return [_request(ask, path or Given("/", "/"), placed)]
+
+
+def check_is_not_described(ask: RequestAsk, path: Given | None = None) -> None:
+    """Raise UsageError where requests are listed, and one is described too."""
+    described = [*ask.given(OF_REQUEST), *([path.source] if path is not None and path.value != "/" else [])]
+    if described:
+        message = f"{described[0]}: {part('requests')} says what is requested"
+        raise UsageError(message, hint=f"leave out {described[0]} or {part('requests')}")
+
+
+def replayed(ask: LoadAsk | ComparisonAsk | SearchAsk, placed: Placed) -> Given | None:
+    """Return the arrivals of a recording; None without it."""
+    if ask.replay is None:
+        return None
+    file = placed(str(ask.replay)) if ask.recorded is None else TIMES_FILE
+    speed = {} if isinstance(ask, SearchAsk) else settings(ask, "speed")
+    return Given(part("replay", ask.replay), {"replay": file, **speed})
+
+
+def _selected(document: Document, globs: Sequence[str]) -> list[object]:
+    """A scenario for every selected request, and a mix of several by weight; or only `mix`, of all; or a journey.
+
+    Raises UsageError.
+    """
+    if has_journey(document):
+        if wrong := next((glob for glob in globs if not fnmatch.fnmatchcase(JOURNEY, glob)), None):
+            hint = f"leave out {part('scenarios')}: {document.file} has a journey"
+            raise UsageError(f"{part('scenarios', wrong)}: there is no such request", hint=hint)
+        return [journey_at(document)]
+    if not isinstance(document.value, list) or not all(isinstance(request, dict) for request in document.value):
+        raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
+    if not document.value:
+        raise UsageError("this list has no request", hint=_LIST_HINT, place=document.place(()))
+    if [*globs] == [MIX]:
+        return scenarios_at(document, [(index,) for index in range(len(document.value))])[-1:]
+    names = [str(entry["name"]) for entry in document.value if isinstance(entry, dict) and "name" in entry]
+    for glob in globs:
+        if not fnmatch.filter(names, glob):
+            hint = suggest(glob, names, f"{document.file} has")
+            raise UsageError(f"{part('scenarios', glob)}: there is no such request", hint=hint)
+    paths: list[Steps] = [
+        (index,)
+        for index in range(len(document.value))
+        if not globs or any(fnmatch.fnmatchcase(str(document.at((index, "name"))), glob) for glob in globs)
+    ]
+    return scenarios_at(document, paths)
+
+
+def _request(ask: RequestAsk, path: Given, placed: Placed) -> dict[str, object]:
+    """Return the request that is described, with the required keys."""
+    method = _method(ask)
+    asked: dict[str, object] = {method.lower(): path}
+    if method.lower() not in METHODS:
+        asked = {"method": Given(part("method", ask.method), method), "path": path}
+    of_body = {_IN_CHUNKS, _WAITS} if ask.body is not None else set()
+    framing = {_lower(pair): pair for pair in ask.headers if _lower(pair) in of_body}
+    headers = _headers([pair for pair in ask.headers if _lower(pair) not in of_body])
+    if headers := headers | _named_headers(ask) | _sign_in(ask):
+        asked["headers"] = headers
+    if ask.aws_sigv4 is not None:
+        asked["auth"] = _signature(ask, ask.aws_sigv4)
+    if ask.compressed:
+        asked["accept"] = Given(part("compressed"), ["gzip", "br", "zstd"])
+    if ask.body is not None:
+        asked["body"] = _body(ask.body, placed)
+    if _IN_CHUNKS in framing:
+        asked["chunked"] = Given(_header(framing[_IN_CHUNKS]), True)
+    if _WAITS in framing:
+        asked["expect_continue"] = Given(_header(framing[_WAITS]), EXPECT_CONTINUE)
+    if ask.status is not None:
+        asked["expect"] = {"status": Given(part("status", ask.status), ask.status)}
+    if ask.events is not None:
+        asked["stream"] = _stream(ask.events)
+    return {"name": REQUEST, **asked}
+
+
+def _lower(pair: tuple[str, str]) -> tuple[str, str]:
+    return pair[0].lower(), pair[1].lower()
+
+
+def _header(pair: tuple[str, str]) -> str:
+    return part("headers", ": ".join(pair))
+
+
+def _stream(text: str) -> Given:
+    source = part("events", text)
+    with naming(source):
+        return Given(source, {key: Given(source, value) for key, value in read_stream(text).items()})
+
+
+def _method(ask: RequestAsk) -> str:
+    if ask.head:
+        if other := ask.given({"method", "body"}):
+            message = f"{part('head')} is the method HEAD, and {other[0]} asks for another"
+            raise UsageError(message, hint="give either")
+        return "HEAD"
+    text = ("GET" if ask.body is None else "POST") if ask.method is None else ask.method
+    method = text.upper()
+    if not re.fullmatch(r"[A-Z]+", method):
+        hint = f"write letters alone, such as {part('method', 'PUT')}"
+        raise UsageError(f"{part('method', text)}: is not a method", hint=hint)
+    if method == "CONNECT":
+        message = f"{part('method', text)}: CONNECT opens a tunnel, which the engine does not do"
+        raise UsageError(message, hint="use another, such as GET or POST")
+    return method
+
+
+def _headers(pairs: Sequence[tuple[str, str]]) -> dict[str, Given]:
+    """Return headers by name; a repeated header is sent as often, with the spelling of its first name."""
+    read: dict[str, tuple[str, list[Plain], list[str]]] = {}
+    for name, value in pairs:
+        _, values, sources = read.setdefault(name.lower(), (name, [], []))
+        values.append(value)
+        sources.append(_header((name, value)))
+    return {
+        name: Given(" ".join(sources), values[0] if len(values) == 1 else values)
+        for name, values, sources in read.values()
+    }
+
+
+def _named_headers(ask: RequestAsk) -> dict[str, Given]:
+    """Return the headers that are asked for without their names. Raises UsageError."""
+    read: dict[str, Given] = {}
+    written = {name.lower() for name, _ in ask.headers}
+    for field, name in OF_HEADERS.items():
+        value = getattr(ask, field)
+        if not value:
+            continue
+        if name.lower() in written:
+            message = f"{part(field)} and {part('headers', f'{name}: …')} are the same header"
+            raise UsageError(message, hint="leave one of them out")
+        values = [value] if isinstance(value, str) else value
+        if field == "cookie" and (files := [text for text in values if "=" not in text]):
+            hint = f"write {part('cookie', 'NAME=VALUE')}; a journey keeps the cookies of each user"
+            raise UsageError(f"{part('cookie', files[0])}: a file of cookies is not read", hint=hint)
+        read[name] = Given(part(field, value), "; ".join(values))
+    return read
+
+
+def _sign_in(ask: RequestAsk) -> dict[str, Given]:
+    """Return the header of a sign-in by Basic or Bearer, with a reference to what is secret. Raises UsageError."""
+    if ask.user is None and ask.oauth2_bearer is None and ask.aws_sigv4 is None:
+        return {}
+    if ask.oauth2_bearer is not None and (ask.user is not None or ask.aws_sigv4 is not None):
+        other = part("user" if ask.aws_sigv4 is None else "aws_sigv4")
+        raise UsageError(f"{other} and {part('oauth2_bearer')} are two sign-ins", hint="give either")
+    if any(name.lower() == "authorization" for name, _ in ask.headers):
+        message = f"{part('headers', 'Authorization: …')} is a sign-in of its own"
+        raise UsageError(message, hint=f"leave it out, or {part('user' if ask.user else 'oauth2_bearer')}")
+    if ask.oauth2_bearer is not None:
+        return {"Authorization": _bearer(ask.oauth2_bearer)}
+    if ask.aws_sigv4 is not None:
+        return {}
+    name, colon, password = (ask.user or "").partition(":")
+    if not colon:
+        hint = f"write it like {part('user', 'ann:${PASSWORD}')}, or 'ann:' for none"
+        raise UsageError(f"{part('user')} has no password", hint=hint)
+    secrets.hide(ask.user or "", f"{name}:***")
+    pair = secrets.with_secrets(f"{name}:{password}", part("user")).encode(errors="surrogateescape")
+    reference = secrets.hold("REDLINE_BASIC", base64.b64encode(pair).decode())
+    return {"Authorization": Given(part("user", f"{name}:***"), f"Basic {reference}")}
+
+
+def _bearer(token: str) -> Given:
+    if not token.strip():
+        hint = "give the token, or '${NAME}' for a variable with it"
+        raise UsageError(f"{part('oauth2_bearer')} has no token", hint=hint)
+    if not passed_names(token):
+        secrets.hide(token, "***")
+        token = secrets.hold("REDLINE_TOKEN", token)
+    return Given(part("oauth2_bearer"), f"Bearer {token}")
+
+
+def _signature(ask: RequestAsk, text: str) -> Given:
+    """Return the `auth` of a request to AWS, with a reference to the secret. Raises UsageError."""
+    source = part("aws_sigv4", text)
+    scope = _SCOPE.fullmatch(text)
+    if scope is None:
+        hint = f"write it like {part('aws_sigv4', 'aws:amz:eu-central-1:execute-api')}"
+        raise UsageError(f"{source} does not name AWS, a region and a service", hint=hint)
+    key, colon, secret = (ask.user or "").partition(":")
+    if not key or not colon or not secret:
+        example = part("user", "${AWS_ACCESS_KEY_ID}:${AWS_SECRET_ACCESS_KEY}")
+        hint = f"add {part('user', 'KEY:SECRET')}, such as {example}"
+        raise UsageError(f"{source}: the key and its secret are missing", hint=hint)
+    if not passed_names(secret):
+        secrets.hide(ask.user or "", f"{key}:***")
+        secret = secrets.hold("REDLINE_AWS_SECRET", secret)
+    region, service = scope.groups()
+    return Given(source, {"aws": {"region": region, "service": service, "key": key, "secret": secret}})
+
+
+def _body(body: str | bytes | Path, placed: Placed) -> object:
+    """A text, in which placeholders are filled in; or a file or bytes, which are sent as they are."""
+    if isinstance(body, str):
+        return Given(part("body"), body)
+    if isinstance(body, bytes):
+        return {"file": Given(part("body"), BODY_FILE)}
+    return {"file": Given(part("body", body), placed(str(body)))}
+
+
+def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
+    """Return the requested path, of the URLs or as it is asked for; None if neither. Raises UsageError.
+
+    `urls` maps the names of servers to their URLs.
+    """
+    paths = {name: read_url(url)[1] for name, url in urls.items()}
+    if written is not None and urls:
+        raise UsageError(f"{part('path', written)}: the URLs name their paths", hint=f"leave out {part('path')}")
+    if written is not None:
+        return Given(part("path", written), written)
+    (first, path), *others = paths.items() if paths else [("", "")]
+    for name, other in others:
+        if other != path:
+            raise UsageError(f"{first} is asked for {path} and {name} for {other}", hint="give URLs of the same path")
+    return Given("the URL's path", path) if paths else None
+
+
+def placed_here(ask: RequestAsk) -> Placed:
+    """Return the names of files in a suite without a file: relative to the folder of a file of requests, if any."""
+    return os.path.abspath if ask.requests is not None else str
+
+
+def referenced(ask: LoadAsk | ComparisonAsk | SearchAsk, project: Project | None = None) -> Files:
+    """Read the files that are asked for from anywhere, and those of a list or a redline.yaml from its folder."""
+    anywhere = Files(lambda name: read_data(Path(name)), lambda name: read_body(Path(name)))
+    names_files = ask.requests
+    if project is not None and not describes_requests(ask):
+        names_files = Path(project.document.file)
+    beside = anywhere if names_files is None else referenced_files(names_files)
+    placed = placed_here(ask)
+    named = {placed(str(file)) for file in (ask.cacert, ask.cert, ask.key, ask.replay) if file is not None}
+
+    def files(name: str) -> Files:
+        return anywhere if name in named else beside
+
+    def text(name: str) -> str:
+        recorded = ask.recorded if name == TIMES_FILE else None
+        return files(name).text(name) if recorded is None else recorded.times
+
+    def body(name: str) -> bytes:
+        return ask.body if name == BODY_FILE and isinstance(ask.body, bytes) else files(name).body(name)
+
+    return Files(text, body, lambda name: files(name).place(name))

@@ -1,0 +1,72 @@
+"""`--write-suite`: write what flags ask for as a suite, and measure nothing."""
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+
+from redline.asking import places
+from redline.asking.asks import ComparisonAsk, LoadAsk, SearchAsk
+from redline.asking.catalogues import proxies_of
+from redline.asking.origins import FromRepository
+from redline.asking.ways import Placed
+from redline.asking.written import read_written
+from redline.cli.command_line import TelemetryFlags
+from redline.cli.declaring import ProgressFlags
+from redline.cli.project_builds import builds_of
+from redline.errors import UsageError
+from redline.files import as_store_error, write_atomically
+from redline.suite import referenced_files
+from redline.suite.project import Project
+from redline.suite.validate.referenced_files import with_files
+from redline.wording import part
+
+_OUTPUT = ("output", "resume", "fail_on", "form", "json", "stream", "spectrum")
+_MACHINE = ("wait_quiet", "wait", "alone", "mine", "on")
+OF_MEASURING = frozenset((*_OUTPUT, *_MACHINE, *(TelemetryFlags.declared().keys() - ProgressFlags.declared().keys())))
+"""Flags that mean nothing where nothing is measured."""
+WHY = "--write-suite measures nothing, and takes no"
+A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk)
+
+
+def write_suite(
+    ask: A,
+    file: Path,
+    project: Project | None,
+    made: Callable[[A, Placed], Mapping[str, object]],
+    console: Console,
+    command: Sequence[str] = ("run",),
+) -> None:
+    """Write the suite that is `made` of what is asked for, after checking that it can be read. Raises RedlineError.
+
+    `command` is what measures it.
+    """
+    if ask.recorded is not None:
+        hint = f"write its list and times first: redline import {ask.replay} -o requests.yaml --times times.txt"
+        raise UsageError(f"{part('replay', ask.replay)}: a suite names files of due times", hint=hint)
+    if file.exists():
+        raise UsageError(f"{file} exists already", hint="give another name, or remove it")
+    placed, folder = partial(os.path.relpath, start=file.parent), file.parent.resolve()
+    if ask.requests is not None and ask.listed is not None:
+        beside = ask.requests.parent
+        listed = with_files(ask.listed.document, lambda name: placed(str(beside / name)))
+        ask = replace(ask, listed=ask.listed._replace(document=listed))
+    document = made(ask, placed)
+    origins, known = FromRepository(folder).origins(), proxies_of(document, folder)
+    _, text = read_written(document, str(file), referenced_files(file), origins, catalogue=known)
+    name, *flags = command
+    measured_by = shlex.join([places.own_name(), name, str(file), *flags])
+    builds = builds_of(project) if project is not None else ()
+    said: list[str] = [f"# Measure it with: {measured_by}"]
+    said += [f"# Built by: {line}" for text in builds for line in text.splitlines()]
+    with as_store_error(file):
+        write_atomically(file, "\n".join([*said, text]).encode())
+    if project is not None and builds:
+        message = f"{file} does not build its servers, as {project.document.file} does: see its first lines"
+        console.print(message, style="yellow", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"measure it with: {measured_by}", soft_wrap=True, highlight=False, markup=False)

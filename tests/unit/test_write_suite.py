@@ -1,0 +1,92 @@
+"""`--write-suite` of the commands that load: the file has what the command would measure, and nothing is measured."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from redline.asking.load import load_suite as suite_of
+from redline.asking.origins import FromRepository
+from redline.asking.searching import read_servers_search, read_suites_search
+from redline.cli.command_line import app
+from redline.errors import UsageError
+from redline.suite import Catalogue
+from redline.suite.loading import load_suite
+from tests.fakes import asks
+
+URL = "http://127.0.0.1:1/items"
+COMMAND = "./shop --port {port}"
+FILE = Path("written.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def written(*words: str) -> Result:
+    return CliRunner().invoke(app, [*words, "--write-suite", str(FILE)])
+
+
+@pytest.mark.parametrize("server", [URL, COMMAND])
+def test_a_load_is_a_suite_of_one_trial(server: str) -> None:
+    done = written("load", server, "-c", "4", "-d", "2s", "-H", "Accept: text/plain", "--objective", "p99 < 1s")
+    assert done.exit_code == 0, done.exception
+    assert FILE.read_text().startswith("# Measure it with: redline run written.yaml\n")
+    read = load_suite(FILE, Catalogue())
+    asked = asks.load(url=server, connections=4, duration="2s", headers=["Accept: text/plain"], objective=["p99 < 1s"])
+    meant, _ = suite_of(asked)
+    assert (read.loads, read.scenarios, read.objectives) == (meant.loads, meant.scenarios, meant.objectives)
+    assert [variant.slug for variant in read.variants] == [variant.slug for variant in meant.variants]
+    assert (read.trials, read.warmup_ns, read.seed) == (1, meant.warmup_ns, meant.seed)
+
+
+@pytest.mark.parametrize(
+    "objectives", [["p99 < 200ms"], ["good: p99 < 200ms", "fair: p99 < 500ms"], ["p99 < 200ms", "p50 < 10ms"]]
+)
+def test_a_search_is_a_suite_with_its_objective(objectives: list[str]) -> None:
+    flags = [word for text in objectives for word in ("--objective", text)]
+    done = written("limit", COMMAND, "--start", "300", "--probes", "5", "--no-beyond", *flags)
+    assert done.exit_code == 0, done.exception
+    assert FILE.read_text().startswith("# Measure it with: redline limit written.yaml --probes 5 --no-beyond\n")
+    here = FromRepository(Path.cwd())
+    asked = {"objective": objectives, "probes": 5, "no_beyond": True}
+    meant = read_servers_search(asks.search(targets=[COMMAND], start="300", **asked), here).request
+    read = read_suites_search(asks.search(targets=[str(FILE)], probes=5, no_beyond=True), here).request
+    assert read.terms.sets == meant.terms.sets
+    assert read.suite.loads == meant.suite.loads
+    assert read.suite.scenarios == meant.suite.scenarios
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["load", URL, "--json"], "--json"),
+        (["load", URL, "-o", "kept"], "-o"),
+        (["load", URL, "-t", "2"], "-t"),
+        (["load", URL, "--stream"], "--stream"),
+        (["limit", URL, "--objective", "p99 < 1s", "--wait-quiet"], "--wait-quiet"),
+        (["limit", URL, "--objective", "p99 < 1s", "--alone"], "--alone"),
+        (["ab", URL, URL, "--openmetrics", "9"], "--openmetrics"),
+    ],
+)
+def test_it_takes_no_flag_about_measuring(words: list[str], flag: str) -> None:
+    done = written(*words)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(f"--write-suite measures nothing, and takes no {flag}")
+    assert not FILE.exists()
+
+
+@pytest.mark.parametrize("command", ["load", "limit"])
+def test_a_file_that_exists_stays(command: str) -> None:
+    FILE.write_text("mine")
+    done = written(command, URL, *(["--objective", "p99 < 1s"] if command == "limit" else []))
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("written.yaml exists already")
+    assert FILE.read_text() == "mine"
+
+
+def test_a_suite_is_not_written_again() -> None:
+    done = written("limit", "some.yaml", "--objective", "p99 < 1s")
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("some.yaml is written already")
