@@ -116,7 +116,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
 
 
 def with_courses(report: CellReport, result: CellResult) -> CellReport:
-    """The report of a cell with what `CellReport.without_courses` leaves out of it."""
+    """The report of a cell with its trials and their courses."""
     return report.with_courses(tuple(_trials(result)), tuple(_timeline(result)), result.timelines)
 
 
