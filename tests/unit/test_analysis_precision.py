@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis import build_report, results
+from redline.analysis import build_report, trials
 from redline.analysis.precision import enough, whole_rounds
 from redline.analysis.precision import precision as precision_of
 from redline.analysis.results import GrowingRun, judge_run
@@ -54,7 +54,7 @@ def test_a_run_that_grows_is_judged_alike_and_each_trial_once(monkeypatch: pytes
     for rounds in range(1, 6):
         cut = run.model_copy(update={"recordings": run.recordings[: rounds * 3]})
         with monkeypatch.context() as patched:
-            patched.setattr(results, "judge_trial", counted)
+            patched.setattr(trials, "judge_trial", counted)
             cells = growing.judge(cut)
         for cell_id, expected in judge_run(cut).items():
             assert cells[cell_id].valid == expected.valid

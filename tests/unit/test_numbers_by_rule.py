@@ -11,10 +11,11 @@ from unittest.mock import patch
 
 import pytest
 
-from redline.analysis import build_report, results
+from redline.analysis import build_report, trials
 from redline.analysis.capacity import capacities
 from redline.analysis.history import see
 from redline.analysis.objectives import objective_results
+from redline.analysis.results import judge_run
 from redline.api.amounts import BoundedAmount
 from redline.api.levels import level_of
 from redline.cli import load_view
@@ -109,7 +110,7 @@ def chain_run(late: bool) -> Run:
 
 @cache
 def chain_report(kind: FindingKind, load: str) -> Report:
-    with patch.object(results, "judge_trial", _injecting(kind, load)):
+    with patch.object(trials, "judge_trial", _injecting(kind, load)):
         return build_report(chain_run(_behaviour(kind) is LATE))
 
 
@@ -283,7 +284,7 @@ def test_curves_courses_and_trials(kind: FindingKind) -> None:
 @every_rule
 def test_capacities_and_histories(kind: FindingKind) -> None:
     rule, run = RULES[kind], chain_run(_behaviour(kind) is LATE)
-    with patch.object(results, "judge_trial", _injecting(kind, "saturate")):
+    with patch.object(trials, "judge_trial", _injecting(kind, "saturate")):
         found, seen = capacities(run), see(run, "runs/a", lambda cell: True)
     known = rule.blames != "server" and left_of(rule, "saturate")[Metric.THROUGHPUT] is None
     slug = f"{TOUCHED}.SimpleGet.saturate"
@@ -310,8 +311,8 @@ def test_objectives_of_runs_are_decided_by_bounds_alone(kind: FindingKind) -> No
         assert (far, near) == ("met", "missed")
         middle = OBJECTIVES[0].model_copy(update={"limit": (bound.at_least + bound.at_most) / 2})
         run = chain_run(late=True)
-        with patch.object(results, "judge_trial", _injecting(kind, "steady")):
-            (result,) = objective_results(results.judge_run(run)[cell.cell_id], [middle])
+        with patch.object(trials, "judge_trial", _injecting(kind, "steady")):
+            (result,) = objective_results(judge_run(run)[cell.cell_id], [middle])
         assert result.state == "not known"
         assert "the engine was late" in result.reason
     else:
@@ -378,7 +379,7 @@ def options_run(late: bool) -> Run:
 @every_rule
 def test_effects_and_main_effects(kind: FindingKind) -> None:
     rule = RULES[kind]
-    with patch.object(results, "judge_trial", _injecting(kind, "saturate")):
+    with patch.object(trials, "judge_trial", _injecting(kind, "saturate")):
         report = build_report(options_run(_behaviour(kind) is LATE))
     left, comparable = left_of(rule, "saturate"), rule.blames != "server"
     assert {effect.comparison.metric for effect in report.effects} >= {Metric.THROUGHPUT, Metric.CPU_PER_REQUEST}

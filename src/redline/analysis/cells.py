@@ -116,9 +116,8 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
 
 
 def with_courses(report: CellReport, result: CellResult) -> CellReport:
-    """The report of a cell with what `CellReport.without_courses` leaves out of it."""
-    courses = {"trials": tuple(_trials(result)), "timeline": tuple(_timeline(result))}
-    return report.model_copy(update={**courses, "trial_timelines": result.timelines})
+    """The report of a cell with its trials and their courses."""
+    return report.with_courses(tuple(_trials(result)), tuple(_timeline(result)), result.timelines)
 
 
 def _traffic(trials: Iterable[TrialNumbers]) -> list[MeasuredTraffic]:

@@ -59,7 +59,7 @@ def encoded(task: CellTask, judged: JudgedCell) -> EncodedCell:
         watched=result.watched,
         timelines=result.timelines,
         known=result.known,
-        report=judged.report.without_courses(),
+        report=judged.report.with_courses((), (), ()),
     )
     content = _adapter().dump_json(stored)
     return EncodedCell(content, task.detail.steps, tuple(timeline.intervals for timeline in result.timelines))

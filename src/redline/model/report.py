@@ -255,9 +255,12 @@ class CellReport(Frozen):
         """Whether a finding hides the metric itself, and with it what was measured in the same way."""
         return not self.valid and (metric in self.bounds or not self.shows_numbers)
 
-    def without_courses(self) -> "CellReport":
-        """The cell without its trials and their courses."""
-        return self.model_copy(update={"trials": (), "timeline": (), "trial_timelines": ()})
+    def with_courses(
+        self, trials: tuple[TrialReport, ...], timeline: tuple[Moment, ...], timelines: tuple[TrialTimeline, ...]
+    ) -> "CellReport":
+        """The cell with these trials and their courses."""
+        courses = {"trials": trials, "timeline": timeline, "trial_timelines": timelines}
+        return self.model_copy(update=courses)
 
     def in_run(self, speeds: Mapping[int, float], findings: tuple[Finding, ...]) -> "CellReport":
         """The cell with facts from the whole run: the speed of its trials' cores by position, and findings."""
