@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -152,7 +153,9 @@ def load(  # noqa: PLR0913 - all but the first are named
         shown = console(progress=progress)
         turn = turn_of("redline.load", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
-        order = load_command.LoadOrder(ask, masked_call(called), folder_for(keep, stack), is_kept=keep is not None)
+        order = load_command.LoadOrder(
+            ask, partial(masked_call, called), folder_for(keep, stack), is_kept=keep is not None
+        )
         store, _, made = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
         result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
     if made.ended == "interrupted":
@@ -222,7 +225,7 @@ def ab(  # noqa: PLR0913 - all but two are named
         turn = turn_of("redline.ab", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
         folder, view = folder_for(keep, stack), SessionView(shown)
-        session = ab_command.created(ask, masked_call(called), folder, workplace, view, shown)
+        session = ab_command.created(ask, partial(masked_call, called), folder, workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
@@ -292,7 +295,7 @@ def limit(  # noqa: PLR0913 - all but the servers are named
         view = SessionView(shown)
         turn = turn_of("redline.limit", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
-        session = limit_command.created(ask, masked_call(called), _path(keep), workplace, view, shown)
+        session = limit_command.created(ask, partial(masked_call, called), _path(keep), workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)
         report, interrupted = search(session, view, is_kept=session.is_kept)
@@ -348,7 +351,7 @@ def run(  # noqa: PLR0913 - all but the suite are named
             scale=scale,
             screen=screen,
         )
-        shown, folder, command = console(progress=progress), folder_for(keep, stack), masked_call(called)
+        shown, folder, command = console(progress=progress), folder_for(keep, stack), partial(masked_call, called)
         turn = turn_of("redline.run", shown, _text(wait), alone=alone, on=on)
         view, workplace = SessionView(shown), Workplace(on, stack, places.of_suite, turn=turn)
         if given is None or given.file is not None:
@@ -356,7 +359,7 @@ def run(  # noqa: PLR0913 - all but the suite are named
             session = run_command.created(file, ask, command, folder, workplace, view, shown)
         else:
             resolved, text = given.resolved(ask)
-            source, near = Source(command, text=text), given.folder / "suite.yaml"
+            source, near = Source(command(), text=text), given.folder / "suite.yaml"
             session = run_command.created_of(resolved, source, near, folder, workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)

@@ -1,8 +1,9 @@
 """Read the files of requests and the recordings that are asked for, and say what they hold."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from redline.asking.asks import ComparisonAsk, Listed, LoadAsk, SearchAsk
 from redline.asking.imported import as_document, read_file, read_recording, summary, times_of, times_summary
@@ -18,6 +19,8 @@ from redline.suite.schema.document import Document
 from redline.wording import part
 
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk)
+Command: TypeAlias = Callable[[], str]
+"""The command or the call as it is stored; asked for once the suite is made, and with it all secrets are known."""
 
 
 def opened(ask: A) -> tuple[A, list[str]]:
@@ -39,7 +42,7 @@ def opened(ask: A) -> tuple[A, list[str]]:
     return replace(replayed, listed=listed), [*said, summary(read, replayed.requests, replayed.targets_named)]
 
 
-def source_of(ask: LoadAsk | ComparisonAsk | SearchAsk, command: str, text: str, kind: Kind = "run") -> Source:
+def source_of(ask: LoadAsk | ComparisonAsk | SearchAsk, command: Command, text: str, kind: Kind = "run") -> Source:
     """Where a session comes from, with the files that its suite names and nobody else has."""
     kept: dict[str, str | bytes] = {}
     if isinstance(ask.body, bytes):
@@ -47,7 +50,7 @@ def source_of(ask: LoadAsk | ComparisonAsk | SearchAsk, command: str, text: str,
     if ask.recorded is not None:
         kept.update(ask.recorded.kept)
         text = ask.recorded.suite(text)
-    return Source(command, text=text, kind=kind, kept=kept)
+    return Source(command(), text=text, kind=kind, kept=kept)
 
 
 def _with_recording(ask: A) -> tuple[A, list[str]]:

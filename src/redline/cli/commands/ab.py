@@ -12,7 +12,7 @@ from redline.asking.asks import ComparisonAsk
 from redline.asking.catalogues import proxies_of
 from redline.asking.comparison import comparison_document
 from redline.asking.naming import naming
-from redline.asking.opening import source_of
+from redline.asking.opening import Command, source_of
 from redline.asking.origins import FromRepository, project_here, project_name
 from redline.asking.project import in_its_words, parts_of, scenarios_of, variants_of
 from redline.asking.requests import describes_requests, placed_here, referenced
@@ -66,7 +66,7 @@ def execute(flags: AbFlags) -> None:
         else:
             folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
             view, ask = SessionView(console, meter), comparison_ask(flags)
-            finish(created(ask, command_line(), folder, workplace, view, console), output, console)
+            finish(created(ask, command_line, folder, workplace, view, console), output, console)
 
 
 def _project(ask: ComparisonAsk) -> Project | None:
@@ -89,7 +89,7 @@ def _requests(ask: ComparisonAsk) -> int:
 
 
 def created(
-    ask: ComparisonAsk, command: str, folder: Path, workplace: Workplace, view: SessionView, console: Console
+    ask: ComparisonAsk, command: Command, folder: Path, workplace: Workplace, view: SessionView, console: Console
 ) -> RunSession:
     """The comparison that is asked for, with its servers built, in a new directory. Raises RedlineError."""
     here = FromRepository(Path.cwd())

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from redline.asking import naming, places
 from redline.asking.asks import SearchAsk
-from redline.asking.opening import source_of
+from redline.asking.opening import Command, source_of
 from redline.asking.origins import FromRepository, project_here, read_project_file
 from redline.asking.requests import OF_REQUEST, check_targets_are_whole
 from redline.asking.search import search_document
@@ -72,7 +72,7 @@ def execute(flags: LimitFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)
             return
-        session = created(search_ask(flags), command_line(), flags.output, workplace, view, console, began_s)
+        session = created(search_ask(flags), command_line, flags.output, workplace, view, console, began_s)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 
@@ -101,7 +101,7 @@ def _write_suite(flags: LimitFlags, file: Path, console: Console) -> None:
 
 def created(
     ask: SearchAsk,
-    command: str,
+    command: Command,
     keep: Path | None,
     workplace: Workplace,
     view: SessionView,
@@ -125,7 +125,7 @@ def created(
         check_targets_are_whole(ask.targets)
         asked = read_servers_search(ask, here, project)
         folder = keep or Path(workplace.stack.enter_context(tempfile.TemporaryDirectory()), "search")
-    source = Source(command, asked.file, asked.text) if asked.file else source_of(ask, command, asked.text)
+    source = Source(command(), asked.file, asked.text) if asked.file else source_of(ask, command, asked.text)
     is_kept = bool(asked.file) or keep is not None
     return _opened(asked, source, project, folder, ask, workplace, view, console, began_s, is_kept=is_kept)
 

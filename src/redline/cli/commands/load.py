@@ -14,7 +14,7 @@ from redline.asking import places
 from redline.asking.asks import LoadAsk
 from redline.asking.load import load_document, load_suite
 from redline.asking.naming import read_workers
-from redline.asking.opening import source_of
+from redline.asking.opening import Command, source_of
 from redline.asking.origins import project_here
 from redline.cli import exits, question
 from redline.cli.asks import load_ask
@@ -68,7 +68,7 @@ def execute(flags: LoadFlags) -> None:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
-        order = LoadOrder(_asked(flags, console), command_line(), folder, is_kept=flags.output is not None)
+        order = LoadOrder(_asked(flags, console), command_line, folder, is_kept=flags.output is not None)
         _, recording, result = measure(order, workplace, outputs)
         question.settle()
         if stream is not None:
@@ -125,7 +125,7 @@ class LoadOrder:
     """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`."""
 
     ask: LoadAsk
-    command: str
+    command: Command
     folder: Path
     is_kept: bool
 

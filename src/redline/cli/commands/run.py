@@ -7,6 +7,7 @@ from rich.console import Console
 
 from redline.asking import places
 from redline.asking.asks import SuiteAsk
+from redline.asking.opening import Command
 from redline.asking.origins import read_project_file
 from redline.asking.suites import read_suite_file, suite_or_project
 from redline.cli.asks import suite_ask
@@ -46,13 +47,13 @@ def execute(flags: RunFlags) -> None:
         else:
             file, ask = suite_or_project(flags.suite), suite_ask(flags)
             view = SessionView(console, meter)
-            finish(created(file, ask, command_line(), flags.output, workplace, view, console), output, console)
+            finish(created(file, ask, command_line, flags.output, workplace, view, console), output, console)
 
 
 def created(
     file: Path,
     ask: SuiteAsk,
-    command: str,
+    command: Command,
     keep: Path | None,
     workplace: Workplace,
     view: SessionView,
@@ -60,7 +61,7 @@ def created(
 ) -> RunSession:
     """The run of a suite's file, with its servers built, in a new directory. Raises RedlineError."""
     suite, text = read_suite_file(file, ask)
-    return created_of(suite, Source(command, str(file.resolve()), text), file, keep, workplace, view, console)
+    return created_of(suite, Source(command(), str(file.resolve()), text), file, keep, workplace, view, console)
 
 
 def created_of(
