@@ -40,7 +40,7 @@ _INPUTS = {"budget": "for", "names": "names", "requests": "requests", "threshold
 _SPACE = re.compile(r"\s|^$")
 
 
-class Medium(Protocol):
+class Asker(Protocol):
     """The place where somebody asks, with its way to write a part and its value."""
 
     def name(self, part: str) -> str:
@@ -65,7 +65,7 @@ class CommandLine:
         return f"{self.name(part)} {repr(text) if _SPACE.search(text) else text}"
 
 
-class Step(CommandLine):
+class StepOfCi(CommandLine):
     """The inputs of a step in CI: `for: 10x` of an action, or `REDLINE_FOR=10x` of a job; else flags."""
 
     def __init__(self, *, has_inputs: bool) -> None:
@@ -110,7 +110,7 @@ class Call:
         return f"{self.name(part)}={shown!r}"
 
 
-_MEDIUM: ContextVar[Medium] = ContextVar("_MEDIUM")
+_MEDIUM: ContextVar[Asker] = ContextVar("_MEDIUM")
 _COMMAND_LINE = CommandLine()
 _NO_VALUE = object()
 ASKS_BY = "REDLINE_ASKS_BY"
@@ -118,7 +118,7 @@ ASKS_BY = "REDLINE_ASKS_BY"
 
 
 @contextmanager
-def asked_by(medium: Medium) -> Iterator[None]:
+def asked_by(medium: Asker) -> Iterator[None]:
     """Let messages of a block be in the words of a medium."""
     before = _MEDIUM.set(medium)
     try:
@@ -127,10 +127,10 @@ def asked_by(medium: Medium) -> Iterator[None]:
         _MEDIUM.reset(before)
 
 
-def medium_of(environment: Mapping[str, str]) -> Medium:
+def medium_of(environment: Mapping[str, str]) -> Asker:
     """The medium of a command: that of the script of CI that runs it, or the command line."""
     asks = environment.get(ASKS_BY)
-    return Step(has_inputs=asks == "inputs") if asks in ("inputs", "variables") else _COMMAND_LINE
+    return StepOfCi(has_inputs=asks == "inputs") if asks in ("inputs", "variables") else _COMMAND_LINE
 
 
 def part(name: str, value: object = _NO_VALUE) -> str:

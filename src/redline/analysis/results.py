@@ -209,13 +209,13 @@ class CellResult:
                 _ = self.sample(metric).by_trial
 
     @property
-    def known(self) -> "Known":
+    def known(self) -> "Computed":
         """What was computed of it so far."""
         made = [trial.numbers.traffic for trial in self.trials]
         quantiles = {metric: own for metric, own in self._samples.items() if isinstance(own, Quantiles)}
         main = self.cell.load.primary_metric
         scores = vars(quantiles[main]).get("scores") if main in quantiles else None
-        return Known(
+        return Computed(
             counts=tuple(traffic.response.count if traffic else None for traffic in made),
             gaps=dict(self.gaps),
             bounds=self._bounds,
@@ -229,7 +229,7 @@ class CellResult:
             scores={} if scores is None else {main: tuple(map(tuple, scores.tolist()))},
         )
 
-    def know(self, known: "Known") -> None:
+    def know(self, known: "Computed") -> None:
         """Take over what was computed before of the same trials, which is then not computed again.
 
         Raises ValueError for what is of other trials.
@@ -261,7 +261,7 @@ def too_few_for(metric: Metric, requests: int) -> str:
 
 
 @dataclass(frozen=True)
-class Known:
+class Computed:
     """What was computed of a cell: the number of response times of each trial, percentiles in gaps, bounds, estimates.
 
     `by_trial` are the percentiles of every trial by itself, and `scores` those of the batches of the main percentile.

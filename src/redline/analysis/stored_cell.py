@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from redline.analysis.cells import with_courses
 from redline.analysis.judging import CellTask, JudgedCell
-from redline.analysis.results import CellResult, Known
+from redline.analysis.results import CellResult, Computed
 from redline.analysis.trials import TrialResult
 from redline.model import CellReport, Finding, MemoryReport, WatchedSeries
 from redline.model.base import lean
@@ -44,7 +44,7 @@ class _Stored:
     memory: MemoryReport | None
     watched: tuple[WatchedSeries, ...]
     timelines: tuple[TrialTimeline, ...]
-    known: Known
+    known: Computed
     report: CellReport
 
 

@@ -233,7 +233,7 @@ class Quantiles(Sample):
             weights = resamples(len(merged.histograms)).weights
             size = max(_ROWS_AT_ONCE // len(weights), 1)
             for first in range(0, len(new), size):
-                _Together(merged, new[first : first + size]).compute(weights)
+                _SeveralQuantiles(merged, new[first : first + size]).compute(weights)
         return samples
 
     @cached_property
@@ -302,7 +302,7 @@ class Quantiles(Sample):
         return self.merged.table[0][np.searchsorted(self.merged.total, wanted)]
 
 
-class _Together:
+class _SeveralQuantiles:
     """Several quantiles of the same trials, computed at once to the values that each would have by itself."""
 
     def __init__(self, merged: Merged, samples: Sequence[Quantiles]) -> None:
