@@ -1,5 +1,6 @@
 """The two wheels of `make dist`, installed by themselves: no checkout, compiler, git or rights, in an empty folder."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -99,9 +100,15 @@ def run(*command: str | Path, **more: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheels() -> list[Path]:
-    run("make", "dist")
-    return sorted((CHECKOUT / "dist").glob("*.whl"))
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The wheels, in a folder of their own: another worker of pytest may build them again, one at a time."""
+    folder = tmp_path_factory.mktemp("dist")
+    lock = CHECKOUT / ".cache" / "dist.lock"
+    lock.parent.mkdir(exist_ok=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        run("make", "dist")
+        return [Path(shutil.copy(wheel, folder)) for wheel in sorted((CHECKOUT / "dist").glob("*.whl"))]
 
 
 @pytest.fixture(scope="module")
