@@ -223,7 +223,7 @@ def check_for_hosts(suite: Suite) -> None:
         (
             any(variant.is_own and not variant.is_attached for variant in suite.variants),
             "servers by their commands, containers or revisions",
-            f"start them yourself, and give each server a `url: http://HOST:PORT`; or measure without {part('on')}",
+            f"start them yourself, and give every server a `url: http://HOST:PORT`; or measure without {part('on')}",
         ),
         (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
         (
