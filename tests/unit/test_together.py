@@ -15,6 +15,7 @@ from redline.model import ServerEntry, Start, Variant
 from redline.model.catalogue import OwnImage
 from redline.ports import Launch, Launcher, Placement, RunningServer
 from redline.running.together import launched
+from redline.wording import Call, asked_by, part
 
 WITHIN_S = 20.0
 
@@ -100,6 +101,15 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
+def test_messages_of_its_threads_are_in_the_words_of_whoever_asks() -> None:
+    def refuse(_launch: Launch) -> None:
+        raise LaunchError("no", hint=f"give {part('budget', '10x')}")
+
+    with asked_by(Call()), ExitStack() as running, pytest.raises(LaunchError) as refused:
+        start(Containers(refuse), running, server("a"), server("b"))
+    assert refused.value.hint == "give budget='10x'"
+
+
 def test_an_interrupt_gives_up_all_that_start() -> None:
     begun = threading.Barrier(3)
 

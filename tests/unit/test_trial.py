@@ -137,7 +137,10 @@ def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
             "GET /: tls: the TLS handshake failed: the server's certificate is self-signed and not trusted",
             "--cacert FILE",
         ),
-        ("GET /: tls: the TLS handshake failed: the server's certificate is not for x, and for no other name", "--insecure"),
+        (
+            "GET /: tls: the TLS handshake failed: the server's certificate is not for x, and for no other name",
+            "--insecure",
+        ),
     ],
 )
 def test_the_advice_about_a_running_server_names_what_its_answer_asks_for(wrong: str, advice: str) -> None:

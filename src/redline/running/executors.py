@@ -6,6 +6,7 @@ import socket
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -167,7 +168,9 @@ class HostsExecutor:
         shares = Shares([tuple(starts_of(share, self.plan)) for share in assigned], self.plan.suite.host_retries)
         listener = _OneAtATime(self.listener)
         threads = [
-            threading.Thread(target=self._run_share, args=(pair, number, shares, listener, made), daemon=True)
+            threading.Thread(
+                target=copy_context().run, args=(self._run_share, pair, number, shares, listener, made), daemon=True
+            )
             for number, pair in enumerate(pairs)
         ]
         for thread in threads:

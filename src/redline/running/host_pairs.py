@@ -6,6 +6,7 @@ The calibration compares pairs by duets of a server with itself.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -127,7 +128,7 @@ def calibrate(pairs: Sequence[PairTools], plan: Plan, logs: Path) -> tuple[DuetR
         return [_start(pairs[number], cell, position, logs) for position in positions if not is_over.is_set()]
 
     with ThreadPoolExecutor(len(pairs)) as threads:
-        made = [threads.submit(starts_of, number) for number in range(len(pairs))]
+        made = [threads.submit(copy_context().run, starts_of, number) for number in range(len(pairs))]
         try:
             recordings = [recording for future in made for recording in future.result()]
         except BaseException:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -150,7 +151,7 @@ class SearchSession:
         if len(sites) == 1:
             return sites[0].search()
         with ThreadPoolExecutor(len(sites)) as threads:
-            searches = [threads.submit(site.search) for site in sites]
+            searches = [threads.submit(copy_context().run, site.search) for site in sites]
             try:
                 wait(searches)
             except KeyboardInterrupt:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
+from contextvars import copy_context
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -55,7 +56,7 @@ class _Together:
     def start(self) -> list[RunningServer]:
         """Start all, and wait until they are ready. Raises what the first that fails raises."""
         for context in self._contexts:
-            self._starting.append(self._threads.submit(context.__enter__))
+            self._starting.append(self._threads.submit(copy_context().run, context.__enter__))
         while True:
             ended, left = wait(self._starting, _LOOK_S, FIRST_EXCEPTION)
             for starting in self._starting:
@@ -75,7 +76,9 @@ class _Together:
             for context, starting in zip(self._contexts, self._starting, strict=False)
             if starting.exception() is None
         ]
-        stopping = [self._threads.submit(context.__exit__, kind, error, traceback) for context in started]
+        stopping = [
+            self._threads.submit(copy_context().run, context.__exit__, kind, error, traceback) for context in started
+        ]
         _wait_for_all(stopping)
         self._threads.shutdown()
         for stopped in stopping:
