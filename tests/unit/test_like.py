@@ -12,7 +12,7 @@ from redline.asking.load import load_suite
 from redline.cli.asks import load_ask
 from redline.cli.command_line import LoadFlags, app
 from redline.cli.commands import load
-from redline.cli.likes import as_like
+from redline.cli.commands.load import as_like
 from redline.errors import UsageError
 from redline.model import Closed, Open
 from redline.peers.like import read_like

@@ -22,7 +22,6 @@ from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
-from redline.cli.likes import as_like
 from redline.cli.line_stream import LineStream
 from redline.cli.load_panel import LoadPanel
 from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
@@ -36,6 +35,7 @@ from redline.cli.turns import turn_of
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.findings import servers_doing
 from redline.model import Cell, Interval, PlannedTrial, Recording
+from redline.peers.like import Like, read_like
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter, MeteredTrial
@@ -46,6 +46,7 @@ from redline.running.session import new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
+from redline.suite.urls import is_secure, is_url
 from redline.wording import part
 
 _TRIAL = "trial-1"
@@ -83,6 +84,19 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
         raise typer.Exit(code)
+
+
+def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
+    """Return the flags with the load of `--like`, if given; other flags take precedence. Raises UsageError."""
+    if flags.like is None:
+        return flags, None
+    like = read_like(flags.like)
+    own = {name: getattr(flags, name) for name in flags.declared()}
+    given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
+    values = own | dict(like.flags) | given
+    if values["url"] is not None and not (is_url(str(values["url"])) and is_secure(str(values["url"]))):
+        values |= {"insecure": flags.insecure, "cacert": flags.cacert}
+    return LoadFlags(**values | {"typed": flags.typed}), like
 
 
 def _asked(flags: LoadFlags, console: Console) -> LoadAsk:
