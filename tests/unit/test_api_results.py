@@ -239,6 +239,9 @@ def test_kept_recordings_are_saved_in_their_formats(tmp_path: Path) -> None:
     assert all(b"#[Mean" in file.read_bytes() for file in folder.iterdir())
     plots = result.save(tmp_path / "plots", form="svg")
     assert all(file.read_bytes().rstrip().endswith(b"</svg>") for file in plots.iterdir())
+    nothing = RunResult(result.report.model_copy(update={"cells": (), "comparisons": ()}), None)
+    with pytest.raises(StoreError, match="there is no valid result to draw"):
+        nothing.save(tmp_path / "none", form="svg")
     without = RunResult(result.report, None)
     with pytest.raises(UsageError, match="hlog is made of recordings, which were not kept"):
         without.save(tmp_path / "b.hlog")

@@ -12,7 +12,7 @@ from rich.console import Console
 from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
 from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
-from redline.errors import NotKnownError, UsageError
+from redline.errors import NotKnownError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import (
     CellReport,
@@ -31,8 +31,6 @@ from redline.report.render import summary, terminal
 from redline.running.formats import (
     Made,
     RecordedIn,
-    made_of_recordings,
-    made_of_report,
     renderer_of,
     write_files,
 )
@@ -88,13 +86,18 @@ class BaseResult(ABC, Generic[R]):
         return path
 
     def _made(self, form: ResultFormat) -> Made:
+        made: Made
         if form.needs is Needs.REPORT:
-            return made_of_report(form, self.report, "the result")
+            made = form.load()(self.report)
+            if isinstance(made, Mapping) and not made:
+                raise StoreError("there is no valid result to draw", hint="see `findings` of the result")
+            return made
         if self.folder is None:
             message = f"{form.name} is made of recordings, which were not kept"
             raise UsageError(message, hint="keep them: give the call keep=DIR")
         store = RunStore(self.folder)
-        return made_of_recordings(form, RecordedIn(store, store.run))
+        made = form.load()(RecordedIn(store, store.run))
+        return made
 
     @property
     @abstractmethod

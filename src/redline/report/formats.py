@@ -37,6 +37,8 @@ class ResultFormat:
     """The file of each session's directory that is in this format."""
     holds: str = ""
     alone: str = ""
+    log: str = ""
+    """The format that has the same of all in one file."""
     has_slugs: bool = False
     """Whether its names of cells can be the full slugs."""
     is_binary: bool = False
@@ -102,6 +104,7 @@ _OF_RECORDINGS = (
         Needs.RECORDINGS,
         holds="distribution",
         alone=".response.hgrm",
+        log="hlog",
         has_slugs=True,
     ),
     ResultFormat(

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from redline.errors import RedlineError, StoreError, UsageError
+from redline.errors import RedlineError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Run
 from redline.model.limits import AnyReport
 from redline.plugins.entry_points import Extension, extension
 from redline.ports import Renderer
 from redline.report.format import count
-from redline.report.formats import FORMATS, Needs, ResultFormat
+from redline.report.formats import FORMATS, ResultFormat
 from redline.storage.runs import RunStore
 
 GROUP = "redline.renderers"
@@ -38,30 +38,11 @@ class RecordedIn:
         return self.store.folder
 
 
-def made_of_report(form: ResultFormat, report: AnyReport, source: str) -> Made:
-    """A report in a format of the table; `source` is what messages call it. Raises StoreError where it has no plots."""
-    made: Made = form.load()(report)
-    if isinstance(made, Mapping) and not made:
-        raise StoreError(f"{source} has no valid result to draw", hint=f"see why: redline report {source}")
-    return made
-
-
-def made_of_recordings(form: ResultFormat, recorded: RecordedIn) -> Made:
-    """Recordings in a format of the table. Raises StoreError where they have nothing for it."""
-    made: Made = form.load()(recorded)
-    return made
-
-
 def renderer_of(name: str) -> Renderer:
-    """The renderer of a format that is made of a report; a built-in one first.
+    """The renderer of a format that a package brings. Raises UsageError if nobody brings it, or several do.
 
-    Raises UsageError for a format that nobody brings, or several. A renderer of a package raises RedlineError where it
-    fails, with the place in its code.
+    It raises RedlineError where it fails, with the place in its code.
     """
-    form = FORMATS.get(name)
-    if form is not None and form.needs is Needs.REPORT and not form.holds:
-        builtin: Renderer = form.load()
-        return builtin
     found = extension(GROUP, name, "format", PAGE, FORMATS)
     return lambda report: _rendered(found, report)
 
@@ -94,8 +75,7 @@ def only_document(form: ResultFormat, made: Made, source: Path) -> Iterable[byte
     if len(files) == 1:
         return files
     alone = " of response times" if form.alone else ""
-    other = next((each.name for each in FORMATS.values() if each.what == form.what and not each.holds), "")
-    whole = f"; or all to one log: --format {other}" if other else ""
+    whole = f"; or all to one log: --format {form.log}" if form.log else ""
     raise UsageError(
         f"{source} has {len(files)} {form.holds}s{alone}, and a {form.name} file holds a single {form.holds}",
         hint=f"write them to files: redline report {source} --format {form.name} -o DIR{whole}",

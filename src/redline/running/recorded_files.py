@@ -1,6 +1,7 @@
 """What is written of recordings for other tools: distributions, intervals and profiles; and plots as PNG."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
@@ -51,11 +52,7 @@ def _intervals(recorded: RecordedIn) -> Iterator[IntervalRow]:
     if first is None:
         _nothing(recorded.folder, "interval of a load")
 
-    def every() -> Iterator[IntervalRow]:
-        yield first
-        yield from rows
-
-    return every()
+    return chain((first,), rows)
 
 
 def _rows_of_search(store: RunStore) -> Iterator[IntervalRow]:

@@ -20,8 +20,6 @@ from redline.report.sections.other_results import other_sections
 from redline.running.formats import (
     Made,
     RecordedIn,
-    made_of_recordings,
-    made_of_report,
     only_document,
     renderer_of,
     write_files,
@@ -37,7 +35,7 @@ def execute(flags: ReportFlags) -> None:
     form = FORMATS.get(name or "")
     _check_options(flags, form)
     if form is not None and form.needs is Needs.RECORDINGS:
-        _write(form, made_of_recordings(form, _recordings(flags, form)), flags)
+        _write(form, form.load()(_recordings(flags, form)), flags)
         return
     render = renderer_of(name) if name and form is None else None
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
@@ -54,7 +52,10 @@ def execute(flags: ReportFlags) -> None:
         show(summary(report))
     else:
         named = _fully_named(flags.run, report) if flags.slug == "full" else report
-        _write(form, made_of_report(form, named, str(flags.run)), flags)
+        made: Made = form.load()(named)
+        if isinstance(made, Mapping) and not made:
+            raise StoreError(f"{flags.run} has no valid result to draw", hint=f"see why: redline report {flags.run}")
+        _write(form, made, flags)
 
 
 def _check_options(flags: ReportFlags, form: ResultFormat | None) -> None:
