@@ -106,6 +106,12 @@ def test_cells_of_other_rules_are_not_used(store: RunStore, tasks: list[str], mo
     assert len(tasks) == len(store.manifest().plan.cells)
 
 
+def test_another_version_of_a_library_that_computes_makes_other_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = judged.rules_version.__wrapped__()
+    monkeypatch.setattr("redline.storage.judged.version", lambda _: "0")
+    assert judged.rules_version.__wrapped__() not in (known, "")
+
+
 def test_nothing_is_kept_where_the_version_of_the_rules_is_not_known(
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
