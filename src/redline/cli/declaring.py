@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperOption
 from redline.cli import interrupts
 from redline.errors import UsageError
 from redline.refusals import check_memory
+from redline.version import VERSION
 
 if TYPE_CHECKING:  # it reads YAML, which nobody waits for who asks for help
     from redline.cli.imported import Recorded
@@ -40,9 +41,7 @@ _TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version as of  # noqa: PLC0415 - it takes as long as all the rest
-
-        typer.echo(f"redline {of('redline')}")
+        typer.echo(f"redline {VERSION}")
         raise typer.Exit
 
 

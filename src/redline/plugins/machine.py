@@ -7,7 +7,6 @@ import socket
 import subprocess
 import time
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 from redline.model import Environment
@@ -15,6 +14,7 @@ from redline.plugins.git import git
 from redline.plugins.linux.cgroup import read_limits
 from redline.plugins.linux.host import CpuTimes, Host
 from redline.ports import Placement
+from redline.version import VERSION
 
 _SAMPLE_S = 0.2
 _GIT_WITHIN_S = 10.0
@@ -54,7 +54,7 @@ def read_environment(engine_version: str, engine_sha256: str, placement: Placeme
     steal, busy = sample_shares(_SAMPLE_S)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Environment(
-        redline=version("redline"),
+        redline=VERSION,
         engine=engine_version,
         engine_sha256=engine_sha256,
         commit=_commit(Path(__file__)),
