@@ -26,7 +26,8 @@ from redline.cli.session_view import SessionView
 from redline.cli.turns import turn_of
 from redline.errors import UsageError
 from redline.running.assembly import Workplace
-from redline.running.session import SessionEnd, Source
+from redline.running.manifests import Source
+from redline.running.session import SessionEnd
 from redline.running.views import run_report
 from redline.suite.schema.document import UnwrittenDocument
 

@@ -40,8 +40,8 @@ from redline.errors import UsageError
 from redline.model import Load, Objective, Open, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import did_you_mean, duration, parse_duration, parse_rate
+from redline.running.manifests import Source
 from redline.running.searching import SearchRequest
-from redline.running.session import Source
 from redline.search.change import LOOKS
 from redline.search.steps import QUANTILES
 from redline.search.stretch import shortest_probe_ns

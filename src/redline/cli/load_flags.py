@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+from redline import peers
 from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import DETECTED, check_is_no_file, naming, split
@@ -29,7 +30,6 @@ from redline.cli.written import Given, read_written
 from redline.defaults import LOAD_WARM_UP, NO_WARM_UP
 from redline.errors import UsageError
 from redline.model import Closed, Suite
-from redline.peers.like import Like, read_like
 from redline.quantities import parse_duration, parse_speed
 from redline.suite.project import Origins, Project
 from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_secure, is_url
@@ -40,11 +40,11 @@ _NO_SERVER = (
 )
 
 
-def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
+def as_like(flags: LoadFlags) -> "tuple[LoadFlags, peers.Like | None]":
     """Return the flags with the load of `--like`, if given; other flags take precedence. Raises UsageError."""
     if flags.like is None:
         return flags, None
-    like = read_like(flags.like)
+    like = peers.read_like(flags.like)
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
     values = own | dict(like.flags) | given

@@ -33,7 +33,8 @@ from redline.model import Verdict
 from redline.plugins.launchers.variables import check_variables
 from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
-from redline.running.session import RunSession, Source
+from redline.running.manifests import Source
+from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import referenced_files
 from redline.suite.loading import AS_WRITTEN

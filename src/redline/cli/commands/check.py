@@ -13,8 +13,8 @@ from rich.text import Text
 from redline.analysis.resolution import ShownDifference, forecast
 from redline.cli import places
 from redline.cli.command_line import CheckFlags
-from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file, suite_or_project
+from redline.cli.other_contracts import check_result
 from redline.cli.show import Terminal, write_json
 from redline.files import read_regular
 from redline.model import AutoTrials, Cell, Plan, Report

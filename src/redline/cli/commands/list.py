@@ -6,10 +6,10 @@ from redline.cli import places
 from redline.cli.catalogues import Catalogues, read_catalogues
 from redline.cli.command_line import ListFlags, RunFlags
 from redline.cli.commands.build import matching
-from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult
 from redline.cli.flags import read_suite_file, split
 from redline.cli.list_view import show_details, show_overview
 from redline.cli.origins import find_project
+from redline.cli.other_contracts import ListedOption, ListedServer, ListedSuite, ListResult
 from redline.cli.show import Terminal, write_json
 from redline.errors import UsageError
 from redline.model import ServerEntry, Variant

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from redline import running
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
 from redline.cli import exits, places, question
@@ -34,9 +35,8 @@ from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
+from redline.running.manifests import Source, new_manifest
 from redline.running.record import failure_of, new_recording, record_load, verify
-from redline.running.session import Source, new_manifest
-from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
@@ -120,7 +120,7 @@ def measure(
         recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=flags.output is not None)
     recording, checked, asked_again = recorded
     if flags.output is not None:
-        write_run_views(store)
+        running.write_run_views(store)
     url = flags.url or own_server(cell.variant, cell.scenario.request.path)
     return store, recording, load_result(url, cell, recording, suite.objectives, checked, asked_again)
 
