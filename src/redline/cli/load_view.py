@@ -300,6 +300,8 @@ def _connections(result: LoadResult) -> Iterator[str]:
 
 def _by_request(result: LoadResult) -> Iterable[Block]:
     """The tables by request; only how requests ended if their times are not known."""
+    if not result.requests:
+        return ()
     is_timed = any(request.response for request in result.requests)
     return sections.request_tables(result.requests) if is_timed else [sections.outcomes_table(result.requests)]
 
