@@ -35,11 +35,17 @@ class Shipped(BuildHookInterface):
         self.scratch = tempfile.TemporaryDirectory()  # removed with this hook, after the wheel
         self.made = Path(self.scratch.name)
         written = {**manual.completions(), **manual.pages(self.metadata.version, texts)}
-        for number, (name, text) in enumerate(written.items()):
-            file = self.made / str(number)
-            file.write_text(text)
-            file.chmod(stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IROTH)
-            shared[str(file)] = f"share/{name}"
+        for name, text in written.items():
+            shared[self._made(text)] = f"share/{name}"
+        for name, text in manual.helps().items():
+            build_data["force_include"][self._made(text)] = f"redline/cli/helps/{name}.txt"
+
+    def _made(self, text: str) -> str:
+        """Write a file for the wheel."""
+        file = self.made / str(len(list(self.made.iterdir())))
+        file.write_text(text)
+        file.chmod(stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IROTH)
+        return str(file)
 
 
 def files(root: Path, names: tuple[str, ...]) -> list[str]:

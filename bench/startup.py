@@ -1,7 +1,8 @@
-"""How long `redline` takes to answer when it measures nothing: `python -m bench.startup [ROUNDS]`.
+"""What `redline` costs from Enter to its answer, beside the bounds: `python -m bench.startup [ROUNDS]`.
 
 The invocations take turns, so that a disturbance of the machine falls on all of them. The first line is the interpreter
-alone, which no command can undercut.
+alone, which no command can undercut. CPU is the lab's own, without that of the engine. A load lasts for its warm-up and
+its measurement in any case: its time is what it takes beyond these.
 """
 
 import os
@@ -10,36 +11,103 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
 ROUNDS = 11
 BARE = "python -c pass"
-REDLINE = ("--version", "--help", "load --help", "list --help")
 COMPLETIONS = ("redline his", "redline load --req")
+LOAD_S = 2.0
+"""The warm-up and the measurement of `load -d 1s`."""
 
 
-def invocations() -> dict[str, tuple[list[str], dict[str, str]]]:
-    """The command line and the further environment of each, by what it is called."""
-    redline = shutil.which("redline", path=os.path.dirname(sys.executable)) or "redline"  # noqa: PTH120
-    found: dict[str, tuple[list[str], dict[str, str]]] = {BARE: ([sys.executable, "-c", "pass"], {})}
-    found |= {f"redline {args}": ([redline, *args.split()], {}) for args in REDLINE}
+class Bound(NamedTuple):
+    """The most seconds of CPU, and of time, that an invocation may take."""
+
+    cpu_s: float
+    time_s: float
+
+
+AT_ONCE = Bound(0.05, 0.05)
+BOUNDS = {"redline --version": AT_ONCE, "redline --help": AT_ONCE, "redline load URL -d 1s": Bound(0.25, 0.3)}
+
+
+class Taken(NamedTuple):
+    """What an invocation took, in seconds."""
+
+    cpu_s: float
+    time_s: float
+
+
+class Invocation(NamedTuple):
+    """A command line with its further environment, and for how long it works in any case."""
+
+    command: list[str]
+    env: dict[str, str] = {}
+    works_s: float = 0.0
+
+
+def invocations(url: str) -> dict[str, Invocation]:
+    """All of them by what they are called."""
+    redline = str(Path(sys.executable).with_name("redline"))
+    words = ("--version", "--help", "load --help", "list --help")
+    made = {BARE: Invocation([sys.executable, "-c", "pass"])}
+    made |= {f"redline {args}": Invocation([redline, *args.split()]) for args in words}
     for line in COMPLETIONS:
-        words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-        found[f"completion of `{line}`"] = ([redline], {"_REDLINE_COMPLETE": "complete_bash", **words})
-    return found
+        asked = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_REDLINE_COMPLETE": "complete_bash"}
+        made[f"completion of `{line}`"] = Invocation([redline], asked)
+    made["redline load URL -d 1s"] = Invocation([redline, "load", url, "-d", "1s"], works_s=LOAD_S)
+    return made
 
 
-def measure(rounds: int) -> dict[str, list[float]]:
-    """Seconds of each invocation, round by round. The round before the first fills the caches."""
-    seconds: dict[str, list[float]] = {}
-    for number in range(rounds + 1):
-        for name, (command, env) in invocations().items():
-            begin = time.perf_counter()
-            subprocess.run(command, env={**os.environ, **env}, stdout=subprocess.DEVNULL, check=True, timeout=60)
-            if number:
-                seconds.setdefault(name, []).append(time.perf_counter() - begin)
-    return seconds
+def taken(invocation: Invocation) -> Taken:
+    """Make it, and return what it took. Raises CalledProcessError."""
+    quiet, env = subprocess.DEVNULL, {**os.environ, **invocation.env}
+    began_s = time.perf_counter()
+    with subprocess.Popen(invocation.command, env=env, stdout=quiet, stderr=quiet) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        took_s = time.perf_counter() - began_s
+        of_children = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[13:15]
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, invocation.command)
+    children_s = sum(map(int, of_children)) / os.sysconf("SC_CLK_TCK")
+    return Taken(used.ru_utime + used.ru_stime - children_s, took_s - invocation.works_s)
+
+
+@contextmanager
+def oracle() -> Iterator[str]:
+    """The URL of a server that answers at once."""
+    found = shutil.which("redline-oracle", path=str(Path(sys.executable).parent)) or "redline-oracle"
+    with subprocess.Popen([found, "null"], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://{server.stdout.readline().split()[-1]}/"
+        server.terminate()
+
+
+def measure(rounds: int) -> dict[str, list[Taken]]:
+    """What each invocation took, round by round. The round before the first fills the caches."""
+    took: dict[str, list[Taken]] = {}
+    with oracle() as url:
+        for number in range(rounds + 1):
+            for name, invocation in invocations(url).items():
+                seen = taken(invocation)
+                if number:
+                    took.setdefault(name, []).append(seen)
+    return took
+
+
+def row(name: str, took: list[Taken]) -> str:
+    """`redline --version   CPU 0.021 s (at most 0.05)   time 0.022 s (at most 0.05)`: the medians."""
+    cpu_s, time_s = (statistics.median(values) for values in zip(*took, strict=True))
+    bound = BOUNDS.get(name)
+    most_cpu, most_time = (f" (at most {most:.2f})" if bound else "" for most in (bound or AT_ONCE))
+    return f"{name:34} CPU {cpu_s:.3f} s{most_cpu:16} time {time_s:.3f} s{most_time}"
 
 
 if __name__ == "__main__":
-    for name, taken in measure(int(sys.argv[1]) if sys.argv[1:] else ROUNDS).items():
-        print(f"{name:38} median {statistics.median(taken):.3f} s   best {min(taken):.3f} s   of {len(taken)}")
+    for called, seconds in measure(int(sys.argv[1]) if sys.argv[1:] else ROUNDS).items():
+        print(row(called, seconds))

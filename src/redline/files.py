@@ -18,6 +18,11 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
+def cache_in(holder: Path) -> Path:
+    """Return the cache of the catalogue in a folder."""
+    return holder / ".cache"
+
+
 def user_cache() -> Path:
     """The user's cache, `$XDG_CACHE_HOME/redline` or `~/.cache/redline`. Raises UsageError where there is no home."""
     try:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from redline.errors import BuildError, DriveError, LaunchError
 from redline.model import (
@@ -30,8 +30,10 @@ from redline.model import (
     Variant,
 )
 from redline.model.catalogue import OptionValue
-from redline.model.limits import AnyReport
 from redline.model.way import Access
+
+if TYPE_CHECKING:  # what measures makes no reports
+    from redline.model.limits import AnyReport
 
 T = TypeVar("T")
 DIRECTLY = Access()
@@ -411,5 +413,5 @@ class Executor(Protocol):
         """Run the trials and duets in order."""
 
 
-Renderer = Callable[[AnyReport], bytes]
+Renderer: TypeAlias = "Callable[[AnyReport], bytes]"
 """The whole report in one format; the same report gives the same bytes."""

@@ -20,8 +20,9 @@ from redline.model.search import SearchTerms
 from redline.plugins.hosts.remote import Pair
 from redline.running import host_pairs
 from redline.running.assembly import on_hosts
+from redline.running.manifests import Source
 from redline.running.searching import SearchRequest, SearchSession
-from redline.running.session import RunSession, Source
+from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import load_catalogue, load_suite, to_search
 from tests.e2e.lab import ON_HOSTS, Lab

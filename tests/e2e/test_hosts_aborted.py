@@ -12,8 +12,8 @@ from redline.model import Recording, Traffic
 from redline.model.search import SearchTerms
 from redline.plugins.hosts.remote import Pair
 from redline.running.assembly import on_hosts
+from redline.running.manifests import Source
 from redline.running.searching import SearchRequest, SearchSession
-from redline.running.session import Source
 from redline.storage.runs import RunStore
 from redline.suite import to_search
 from tests.e2e.lab import Lab

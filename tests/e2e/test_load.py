@@ -2,6 +2,8 @@
 
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -38,6 +40,21 @@ def test_a_healthy_server_is_measured(redline: Redline) -> None:
     assert result.throughput is not None
     assert result.throughput.value == pytest.approx(result.counts.completed / result.measured_ns * 1e9)
     assert result.response[-1].q == 1.0
+
+
+UNUSED = {"jinja2", "psutil", "redline.model.report", "redline.running.duet", "scipy.special", "scipy.stats", "ssl"}
+"""What some commands need, and no plain load."""
+
+
+def test_a_load_imports_nothing_that_it_does_not_use() -> None:
+    script = (
+        "import sys; from redline.cli.main import main\ntry: main()\nfinally: sys.stderr.write(repr([*sys.modules]))"
+    )
+    with targets.target(targets.healthy) as url:
+        command = [sys.executable, "-c", script, "load", url, *SHORT]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "throughput" in done.stdout, done.stderr
+    assert not {name for name in UNUSED if repr(name) in done.stderr}
 
 
 def test_an_open_load_offers_its_rate(redline: Redline) -> None:

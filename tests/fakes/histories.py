@@ -11,7 +11,8 @@ from redline.analysis.changes import Level
 from redline.analysis.history import SeenRun, Sight
 from redline.model import Environment, Load, Manifest, Metric, Run
 from redline.model.run import Kind
-from redline.stats import Ratios, estimate
+from redline.stats import Ratios
+from redline.stats.estimate import estimate
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import EPOCH_UNIX_NS, SATURATE, simulated_environment, simulated_run

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from redline.model import Metric
-from redline.stats import Ratios, estimate
-from redline.stats.estimate import Spread, over_trials, within_trials
+from redline.stats import Ratios
+from redline.stats.estimate import Spread, estimate, over_trials, within_trials
 from redline.stats.samples import BATCHES, Floats
 
 TRUTH = 1_000.0

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import stats
 
 from redline.model import Metric, Verdict
-from redline.stats import Sample, decide, estimate, paired
+from redline.stats import Sample, decide, paired
+from redline.stats.estimate import estimate
 from redline.stats.samples import resamples
 from tests.fakes.trials import World
 

@@ -8,13 +8,13 @@ from typing import Any
 import jsonschema
 from pydantic.json_schema import models_json_schema
 
-from redline.cli.contracts import (
+from redline.cli.contracts import LoadResult
+from redline.cli.other_contracts import (
     BuildResult,
     CheckResult,
     DoctorResult,
     JudgeResult,
     ListResult,
-    LoadResult,
     SearchJudgeResult,
     check_result,
 )

@@ -9,6 +9,7 @@ import redline.cli
 FOLDER = Path(redline.cli.__file__).parent
 QUANTITY = re.compile(r"\s*[\d.]+\s*(ns|us|ms|s|m|h|%|/s|/min)\s*|.*[<>]\s*[\d.]+\s*(ns|us|ms|s|%).*")
 LAYOUT = {
+    "COLUMNS",  # of the help that a wheel has
     "LEAST_S",  # between two paints of a panel
     "PLAIN_S",  # between two lines of a log
     "WAITS_S",  # for the answer of a question

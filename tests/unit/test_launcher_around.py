@@ -11,8 +11,8 @@ import pytest
 from redline.errors import LaunchError
 from redline.model import ServerEntry, Start, Variant
 from redline.plugins.launchers.around import Around
+from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.guard import LaunchOrder
-from redline.plugins.launchers.servers import CommandLauncher
 from redline.ports import Launch, Placement
 from tests.unit.test_launcher_servers import COMMAND
 

@@ -88,7 +88,7 @@ def test_what_is_behind_a_proxy_is_seen_once(
         taps.append(endpoint)
         return tapped(endpoint)
 
-    monkeypatch.setattr("redline.plugins.launchers.route.tapped", counted)
+    monkeypatch.setattr("redline.plugins.launchers.tapped", counted)
     renamed = variant.model_copy(update={"route": variant.route and variant.route.model_copy(update={"name": "other"})})
     for each in (variant, renamed):
         with running(launcher, each, log) as started:

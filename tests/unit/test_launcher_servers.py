@@ -11,11 +11,9 @@ import pytest
 from redline.errors import LaunchError, RedlineError
 from redline.model import AttachedServer, Container, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout, ComposeService, OwnImage
-from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.container_engine import CHOICE
-from redline.plugins.launchers.of_packages import OwnLauncher
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
+from redline.plugins.launchers.revision import RevisionLauncher
+from redline.plugins.launchers.servers import ServersLauncher
 from redline.plugins.launchers.watching import AttachedWatch, KnownProcesses, watch
 from redline.plugins.revisions import Repository
 from redline.ports import Building, Launch, Placement
@@ -75,9 +73,7 @@ def checkouts(repository: Repository, build: str | None) -> tuple[Checkout, ...]
 
 
 def launcher_in(folder: Path, stack: ExitStack) -> ServersLauncher:
-    catalogue = ProcessLauncher(make_catalogue(folder / "catalogue"), folder / "cache")
-    services = ComposeLauncher(catalogue.containers, stack)
-    return ServersLauncher(catalogue, RevisionLauncher(stack), services, OwnLauncher(()))
+    return ServersLauncher(make_catalogue(folder / "catalogue"), folder / "cache", stack)
 
 
 def test_containers_of_every_kind_share_an_engine_that_is_tried_once_and_a_janitor(

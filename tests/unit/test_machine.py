@@ -15,7 +15,7 @@ from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import Limits, read_limits
 from redline.plugins.linux.host import CpuTimes, Host
 from redline.plugins.linux.mounts import read_mounts
-from redline.plugins.machine import place, plan_placement, read_environment, shares
+from redline.plugins.machine import MachineGlance, place, plan_placement, read_environment, shares
 from redline.ports import Placement
 
 
@@ -227,3 +227,27 @@ def test_where_a_port_listens_and_who_holds_it() -> None:
             assert not listens("127.0.0.2", port, another.pid)
         another.kill()
     assert listens("127.0.0.1", port, another.pid), "what nobody says is no reason for doubt"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile_s", "slept_s", "busy"),
+    [(0.05, 0.15, 0.25), (0.5, 0.0, 0.25), (30.0, 0.2, 0.0)],
+    ids=["it waits for the rest", "it waits for nothing", "it began too long ago"],
+)
+def test_a_glance_sees_what_ran_since_it_began(meanwhile_s: float, slept_s: float, busy: float) -> None:
+    """This process uses one of four cores all the time, and another process does for the first second."""
+    now_s, slept = 0.0, list[float]()
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+        slept.append(seconds)
+
+    def cpu_times() -> CpuTimes:
+        return CpuTimes(total_ns=round(now_s * 4e9), busy_ns=round((now_s + min(now_s, 1)) * 1e9), steal_ns=0)
+
+    glance = MachineGlance(cpu_times, lambda: now_s, sleep, lambda: round(now_s * 1e9))
+    now_s = meanwhile_s
+    steal, others = glance.shares(0.2)
+    assert (steal, others) == (0.0, busy)
+    assert slept == [pytest.approx(slept_s)]

@@ -14,7 +14,7 @@ import pytest
 
 from redline.errors import LaunchError, StoreError
 from redline.files import open_lock, write_atomically
-from redline.plugins.launchers.servers import CommandLauncher
+from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.profilers import attach
 from redline.plugins.profilers.sampler import ProfilerError
 from redline.plugins.temporary import private_folder, temporary_folder

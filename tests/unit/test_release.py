@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from redline.version import VERSION
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -15,7 +17,7 @@ def project_of(path: str) -> dict[str, object]:
 def test_the_lab_and_its_engine_have_the_same_version_everywhere() -> None:
     lab, engine = project_of("pyproject.toml"), project_of("engine/pyproject.toml")
     workspace = tomllib.loads((ROOT / "engine/Cargo.toml").read_text())["workspace"]["package"]
-    assert {lab["version"], engine["version"], workspace["version"]} == {lab["version"]}
+    assert {VERSION, engine["version"], workspace["version"]} == {lab["version"]}
     assert isinstance(lab["dependencies"], list)
     assert f"redline-engine=={lab['version']}" in lab["dependencies"]
 

@@ -13,8 +13,8 @@ import pytest
 from redline.model import PlannedDuet, PlannedTrial, Recording, Request, Scenario, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
+from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
-from redline.plugins.launchers.servers import CommandLauncher
 from redline.plugins.launchers.watching import watch
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
 from redline.plugins.monitors.jvm import compilers_of

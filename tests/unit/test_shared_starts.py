@@ -15,9 +15,10 @@ from redline.ports import DuetDrive, Endpoint, Launch, Placement
 from redline.running.assembly import Workbench
 from redline.running.duet import DuetStart, run_start
 from redline.running.executors import LocalExecutor, starts_of
+from redline.running.manifests import Source, new_manifest
 from redline.running.record import Tools
 from redline.running.rounds import run_trials
-from redline.running.session import Source, extend_budget, new_manifest
+from redline.running.session import extend_budget
 from redline.storage.runs import RunStore
 from redline.suite import Catalogue, make_plan
 from redline.suite.validate.overrides import Overrides

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.model import Histogram, Metric
-from redline.stats import Quantiles, Ratios, estimate
+from redline.stats import Quantiles, Ratios
+from redline.stats.estimate import estimate
 from redline.stats.samples import DRAWS, Merged, resamples
 from tests.fakes.trials import World
 

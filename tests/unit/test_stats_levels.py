@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.model import Histogram, HistogramTable, Metric
-from redline.stats import Quantiles, Ratios, Trial, estimate, paired, requests_needed, unpaired
+from redline.stats import Quantiles, Ratios, Trial, paired, requests_needed, unpaired
 from redline.stats.distributions import quantile_ranks
-from redline.stats.estimate import over_trials, within_trials
+from redline.stats.estimate import estimate, over_trials, within_trials
 from redline.stats.samples import Merged, batch_sums
 from redline.stats.trials import enough_beyond, sample_of
 from tests.fakes.behaviour import GOOD

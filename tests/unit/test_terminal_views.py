@@ -14,7 +14,7 @@ from redline.cli.recent import RecentLoad
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import show
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
-from redline.model.report import WarmUp
+from redline.model.judged import WarmUp
 from redline.report.document import Section
 from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Point, Quantile, SelftestResult
 from redline.stats.objectives import LoadTotals

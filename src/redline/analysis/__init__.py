@@ -1,15 +1,21 @@
 """Judging a run: comparisons, effects, layers, ranking, history, capacity, precision. Pure."""
 
-from redline.analysis.build import build_report
-from redline.analysis.capacity import capacities
-from redline.analysis.cells import other_times
-from redline.analysis.compare import RunsCompared, compare_runs
-from redline.analysis.objectives import evaluate_all, load_objectives
-from redline.analysis.percentiles import (
-    LoadedRequests,
-    are_sent_at_once,
-    journey_report,
-    percentiles,
-    request_reports,
-    stream_report,
-)
+from typing import TYPE_CHECKING
+
+from redline.lazily import offered
+
+if TYPE_CHECKING:
+    from redline.analysis.build import build_report
+    from redline.analysis.capacity import capacities
+    from redline.analysis.compare import RunsCompared, compare_runs
+    from redline.analysis.objectives import evaluate_all, load_objectives
+    from redline.analysis.percentiles import (
+        LoadedRequests,
+        are_sent_at_once,
+        journey_report,
+        other_times,
+        request_reports,
+        stream_report,
+    )
+else:
+    __getattr__ = offered(__name__)

@@ -10,6 +10,7 @@ from redline.analysis.objectives import objective_results
 from redline.analysis.percentiles import (
     LoadedRequests,
     journey_report,
+    other_times,
     percentiles,
     request_reports,
     stream_report,
@@ -27,12 +28,9 @@ from redline.model import (
     Metric,
     Moment,
     Numbers,
-    OneWay,
-    OtherTime,
     PartReport,
     Percentile,
     RequestReport,
-    Signed,
     StreamReport,
     Suite,
     TooFew,
@@ -41,7 +39,8 @@ from redline.model import (
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
 from redline.quantities import duration
-from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
+from redline.stats import QUANTILE_OF, enough_beyond, requests_needed, sample_of
+from redline.stats.estimate import estimate
 from redline.stats.trials import MeasuredTraffic, TrialNumbers
 from redline.suite.load_text import load_text, warmed_by
 
@@ -269,49 +268,3 @@ def clock_bound_ns(bounds: Sequence[int | None]) -> int | None:
     """The most that the hosts' clocks may be apart in trials or starts, in ns; None if one of them does not say."""
     known = [bound for bound in bounds if bound is not None]
     return max(known, default=0) if len(known) == len(bounds) else None
-
-
-def other_times(
-    first_byte: Histogram | None,
-    handshakes: Iterable[Histogram | None],
-    one_way: Iterable[OneWay | None],
-    resolution_ns: int | None,
-    clock_bound_ns: int | None = 0,
-) -> tuple[OtherTime, ...]:
-    """Times to the first byte, if given, handshakes of several trials together, and one-way times.
-
-    One-way times are known if answers carry the server's clock.
-
-    `resolution_ns` is the resolution of the server's clock, `clock_bound_ns` its largest distance from the client's, if
-    known: one-way times are left out unless that is a small part of both medians.
-    """
-    shown = [] if first_byte is None else [_time("first byte", first_byte, None)]
-    merged = Histogram.merged(handshake for handshake in handshakes if handshake is not None)
-    if merged.count:
-        shown.append(_time("handshake", merged, None))
-    ways = OneWay.merged(way for way in one_way if way is not None)
-    if ways is not None and ways.is_known(clock_bound_ns):
-        shown += [
-            _time("to server", ways.to_server, resolution_ns, clock_bound_ns),
-            _time("from server", ways.from_server, resolution_ns, clock_bound_ns),
-        ]
-    return tuple(shown)
-
-
-def _time(
-    name: Literal["first byte", "handshake", "to server", "from server"],
-    times: Histogram | Signed,
-    resolution_ns: int | None,
-    clock_bound_ns: int | None = 0,
-) -> OtherTime:
-    p50, p99, most = times.quantiles_ns((0.5, 0.99, 1.0))
-    return OtherTime(
-        name=name,
-        count=times.count,
-        p50_ns=p50,
-        p99_ns=p99 if enough_beyond(times.count, 0.99) else None,
-        max_ns=most,
-        resolution_ns=resolution_ns,
-        clock_bound_ns=clock_bound_ns or 0,
-        percentiles=percentiles(times),
-    )

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from redline.analysis.duet import NO_FAILURES, Duet, Duets, Failures, duets_of, failures_of, in_duet
 from redline.analysis.environments import Difference, differences
@@ -21,6 +21,7 @@ from redline.model import (
     Suite,
     Verdict,
 )
+from redline.model.estimate import HasVerdict
 from redline.quantities import percent
 from redline.stats import (
     QUANTILE_OF,
@@ -338,18 +339,6 @@ def _decided(comparison: Comparison) -> Comparison:
     higher = comparison.metric.higher_is_better
     decision = decide(comparison.ratio, comparison.threshold, higher_is_better=higher, p_adjusted=comparison.p_adjusted)
     return comparison.with_verdict(decision.verdict, matters=decision.matters)
-
-
-class HasVerdict(Protocol):
-    """A comparison of servers, runs or limits, or a change in a history, with its verdict."""
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The verdict; None if it was not asked for, or cannot be given."""
-
-    @property
-    def matters(self) -> bool | None:
-        """False if a significant difference is within the threshold."""
 
 
 _HasVerdict = TypeVar("_HasVerdict", bound=HasVerdict)

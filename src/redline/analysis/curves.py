@@ -20,9 +20,10 @@ from redline.model import (
     SharesCompared,
 )
 from redline.model.base import lean
-from redline.stats import Quantiles, enough_beyond, estimate
+from redline.stats import Quantiles, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
+from redline.stats.estimate import estimate
 from redline.stats.samples import Floats, Merged
 
 _COARSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)

@@ -18,8 +18,9 @@ from redline.analysis.results import CellResult, judge_run, too_few_for
 from redline.findings import is_valid
 from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
-from redline.stats import LogRatios, estimate, pooled
+from redline.stats import LogRatios, pooled
 from redline.stats.duets import StartRatio, over_starts
+from redline.stats.estimate import estimate
 
 
 @dataclass(frozen=True)

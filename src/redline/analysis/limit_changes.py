@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from redline.model.judged import ObjectiveState
 from redline.model.limits import FAR_BELOW, LimitChange, LimitProbe
-from redline.model.report import ObjectiveState
 from redline.quantities import duration, paced
 from redline.search.change import ServerChange, is_full
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from redline.analysis.limit_changes import change_text, limit_change, pace
 from redline.findings import RULES
 from redline.model import Finding, Grade
+from redline.model.judged import ObjectiveState
 from redline.model.limits import FAR_BELOW, LimitChange, LimitProbe
-from redline.model.report import ObjectiveState
 from redline.quantities import duration
 from redline.search.change import ServerChange
 from redline.search.client import DISTURBANCES

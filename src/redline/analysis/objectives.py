@@ -1,9 +1,8 @@
 """The results of objectives: of a cell over all of its trials, and of a load."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from redline.analysis.results import CellResult
 from redline.findings import Touch, is_late_at, left_by_all, of_engine, servers_doing, touched_by
 from redline.model import (
     Cell,
@@ -21,8 +20,11 @@ from redline.model.traffic import merged_requests
 from redline.stats import TrialNumbers
 from redline.stats.objectives import DEPTHS, LoadTotals, evaluate_objective
 
+if TYPE_CHECKING:  # a load has none
+    from redline.analysis.results import CellResult
 
-def objective_results(cell_result: CellResult, objectives: Iterable[Objective]) -> tuple[ObjectiveResult, ...]:
+
+def objective_results(cell_result: "CellResult", objectives: Iterable[Objective]) -> tuple[ObjectiveResult, ...]:
     """The results of all objectives that apply to the cell.
 
     If the server lost a trial, no objective is met: the other trials show only its good days. If the engine failed in a
@@ -132,7 +134,7 @@ def _result(objective: Objective, made: LoadTotals, *, at_most: bool) -> Objecti
     )
 
 
-def _measured(cell_result: CellResult, trials: Sequence[TrialNumbers]) -> LoadTotals:
+def _measured(cell_result: "CellResult", trials: Sequence[TrialNumbers]) -> LoadTotals:
     """The response times of these trials; counts, and the lateness that excuses them, are those of all whole trials."""
     made = [trial.numbers.traffic for trial in cell_result.whole if trial.numbers.traffic]
     used = [trial.traffic for trial in trials if trial.traffic]
@@ -151,7 +153,7 @@ def _measured(cell_result: CellResult, trials: Sequence[TrialNumbers]) -> LoadTo
     return totals.with_requests(cell_result.cell.scenario, tuple(map(RequestTraffic.timed_by, all_counted, counted)))
 
 
-def _not_seen(cell_result: CellResult, results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:
+def _not_seen(cell_result: "CellResult", results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:
     """Turn met objectives into not known if trials failed on the engine's side."""
     failed = sum(of_engine(trial.numbers.failure) for trial in cell_result.trials)
     if not failed:
@@ -160,7 +162,7 @@ def _not_seen(cell_result: CellResult, results: tuple[ObjectiveResult, ...]) -> 
     return tuple(result.unmet(reason, known=False) if result.met else result for result in results)
 
 
-def _lost(cell_result: CellResult) -> str:
+def _lost(cell_result: "CellResult") -> str:
     """The number of trials that the server lost, and why; empty if it lost none."""
     lost = [doing for trial in cell_result.trials if (doing := servers_doing(trial.findings, trial.numbers.failure))]
     kinds = sorted({kind for kinds in lost for kind in kinds})

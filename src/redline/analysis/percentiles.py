@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from redline.model import (
     Histogram,
     JourneyReport,
     JourneyTraffic,
+    OneWay,
+    OtherTime,
     Percentile,
     RequestReport,
     RequestTraffic,
@@ -147,3 +150,49 @@ def _rates(merged: Sequence[RequestTraffic], loads: Sequence[LoadedRequests]) ->
         return [None] * len(merged)
     rate_per_s = sum(load.answered for load in loads) / seconds
     return [rate_per_s * traffic.completed / completed for traffic in merged]
+
+
+def other_times(
+    first_byte: Histogram | None,
+    handshakes: Iterable[Histogram | None],
+    one_way: Iterable[OneWay | None],
+    resolution_ns: int | None,
+    clock_bound_ns: int | None = 0,
+) -> tuple[OtherTime, ...]:
+    """Times to the first byte, if given, handshakes of several trials together, and one-way times.
+
+    One-way times are known if answers carry the server's clock.
+
+    `resolution_ns` is the resolution of the server's clock, `clock_bound_ns` its largest distance from the client's, if
+    known: one-way times are left out unless that is a small part of both medians.
+    """
+    shown = [] if first_byte is None else [_time("first byte", first_byte, None)]
+    merged = Histogram.merged(handshake for handshake in handshakes if handshake is not None)
+    if merged.count:
+        shown.append(_time("handshake", merged, None))
+    ways = OneWay.merged(way for way in one_way if way is not None)
+    if ways is not None and ways.is_known(clock_bound_ns):
+        shown += [
+            _time("to server", ways.to_server, resolution_ns, clock_bound_ns),
+            _time("from server", ways.from_server, resolution_ns, clock_bound_ns),
+        ]
+    return tuple(shown)
+
+
+def _time(
+    name: Literal["first byte", "handshake", "to server", "from server"],
+    times: Histogram | Signed,
+    resolution_ns: int | None,
+    clock_bound_ns: int | None = 0,
+) -> OtherTime:
+    p50, p99, most = times.quantiles_ns((0.5, 0.99, 1.0))
+    return OtherTime(
+        name=name,
+        count=times.count,
+        p50_ns=p50,
+        p99_ns=p99 if enough_beyond(times.count, 0.99) else None,
+        max_ns=most,
+        resolution_ns=resolution_ns,
+        clock_bound_ns=clock_bound_ns or 0,
+        percentiles=percentiles(times),
+    )

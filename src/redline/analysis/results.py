@@ -39,7 +39,8 @@ from redline.model import (
     numbers_of,
 )
 from redline.model.timeline import TrialTimeline
-from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
+from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, merged_of, sample_of
+from redline.stats.estimate import estimate
 from redline.stats.gaps import Gap
 from redline.stats.samples import Merged, Quantiles
 

@@ -30,7 +30,8 @@ from redline.cli.turns import turn_of
 from redline.errors import UsageError
 from redline.plugins.secrets import masked_call
 from redline.running.assembly import Workplace
-from redline.running.session import SessionEnd, Source
+from redline.running.manifests import Source
+from redline.running.session import SessionEnd
 from redline.running.views import run_report
 from redline.suite.schema.document import UnwrittenDocument
 from redline.wording import Call, asked_by

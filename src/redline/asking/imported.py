@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 from redline.errors import UsageError
 from redline.quantities import duration, integer
-from redline.suite import opened_requests
-from redline.suite.importing import ImportNote, Made, Wanted, detect, known_recording, named, read_requests
-from redline.suite.importing.foreign import name_foreign_list
+from redline.suite import importing, opened_requests
 from redline.suite.importing.source import read_json
 from redline.suite.loading import MOST_BYTES
 from redline.suite.schema.document import Document, parse_document
 from redline.suite.urls import base_of, is_url
 
 
-def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None) -> Document | Made:
+def read_file(
+    file: Path, form: str | None = None, wanted: "importing.Wanted | None" = None
+) -> "Document | importing.Made":
     """Read a list of requests, or import a file of another format. Raises UsageError with the place in the file."""
     with opened_requests(file) as source:
-        known = detect(source) if form is None else named(form)
+        known = importing.detect(source) if form is None else importing.named(form)
         if known is not None:
-            return read_requests(source, known, wanted or Wanted())
+            return importing.read_requests(source, known, wanted or importing.Wanted())
         text = source.text()
     if text.lstrip()[:1] == "[":
         _refuse_foreign_list(read_json(text), file)
@@ -34,19 +34,19 @@ def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None)
 
 def _refuse_foreign_list(value: object, file: Path) -> None:
     """Raise UsageError for a list that is known as something else than requests."""
-    if isinstance(value, list) and (foreign := name_foreign_list(value)):
+    if isinstance(value, list) and (foreign := importing.name_foreign_list(value)):
         hint = foreign.hint.replace("FILE", shlex.quote(str(file)))
         raise UsageError(f"{file}: this is {foreign.what}, and no list of requests", hint=hint)
 
 
-def read_recording(file: Path) -> Made | None:
+def read_recording(file: Path) -> "importing.Made | None":
     """The requests of a log or a recording of a browser with their times; None for a file of due times.
 
     Raises UsageError with the place in the file.
     """
     with opened_requests(file) as source:
-        known = known_recording(source)
-        return None if known is None else read_requests(source, known, Wanted(times=True))
+        known = importing.known_recording(source)
+        return None if known is None else importing.read_requests(source, known, importing.Wanted(times=True))
 
 
 TIMES_FILE = "times.txt"
@@ -69,24 +69,24 @@ class Recorded(NamedTuple):
         return {TIMES_FILE: self.times}
 
 
-def times_of(made: Made) -> Recorded:
+def times_of(made: "importing.Made") -> Recorded:
     """The due times of an import: seconds, and the numbers of the requests."""
     lines = (f"{arrival.at_ns / 1e9:.9f} {arrival.request + 1}\n" for arrival in made.arrivals)
     return Recorded("".join(lines), made.arrivals[-1].at_ns)
 
 
-def times_summary(made: Made) -> str:
+def times_summary(made: "importing.Made") -> str:
     """Say how many requests were recorded, over which time."""
     said = f"{integer(len(made.arrivals))} requests in {duration(made.arrivals[-1].at_ns)}"
     return f"{said}; the file has whole seconds, over which they are spread evenly" if made.spread else said
 
 
-def as_document(made: Made, file: Path) -> Document:
+def as_document(made: "importing.Made", file: Path) -> Document:
     """The requests imported from a file, without places in it."""
     return Document(str(file), list(made.requests), {}, {})
 
 
-def summary(made: Made, file: Path, targets: Iterable[str]) -> str:
+def summary(made: "importing.Made", file: Path, targets: Iterable[str]) -> str:
     """Say in a line or two what a command sends of a file and what not. `targets`: the servers of the command."""
     said = f"{integer(len(made.requests))} requests from {file}"
     left = sorted((entry for entry in made.left_out if entry.kind == "request"), key=lambda entry: -entry.count)
@@ -106,9 +106,9 @@ def is_elsewhere(host: str, targets: Iterable[str]) -> bool:
     return host.rpartition("/")[2] not in {base_of(target).rpartition("/")[2] for target in targets if is_url(target)}
 
 
-def _is_secret(entry: ImportNote) -> bool:
+def _is_secret(entry: "importing.ImportNote") -> bool:
     return entry.kind == "secret"
 
 
-def _named_secrets(left_out: Iterable[ImportNote]) -> str:
+def _named_secrets(left_out: "Iterable[importing.ImportNote]") -> str:
     return ", ".join(f"{entry.why} ({integer(entry.count)})" for entry in left_out if _is_secret(entry))

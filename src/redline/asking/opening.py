@@ -14,7 +14,7 @@ from redline.defaults import LOAD_LENGTH
 from redline.errors import UsageError
 from redline.model.run import Kind
 from redline.quantities import parse_duration, parse_speed
-from redline.running.session import Source
+from redline.running.manifests import Source
 from redline.suite.schema.document import Document
 from redline.wording import part
 

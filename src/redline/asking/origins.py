@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from redline import plugins
 from redline.errors import UsageError
-from redline.model.catalogue import Checkout
-from redline.plugins.revisions import WORK_TREE, Repository
+from redline.model.catalogue import WORK_TREE, Checkout
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
 from redline.suite.schema.project import ProjectServerSchema
@@ -75,9 +75,9 @@ class FromRepository:
         return {} if file is None else read_project_file(file).servers(str(file.resolve().parent))
 
     @cached_property
-    def repository(self) -> Repository:
+    def repository(self) -> "plugins.Repository":
         """The git repository."""
-        return Repository.around(self.folder)
+        return plugins.Repository.around(self.folder)
 
     @cached_property
     def file(self) -> Path:

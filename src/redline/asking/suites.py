@@ -18,12 +18,8 @@ from redline.asking.written import read_written
 from redline.errors import UsageError
 from redline.model import Suite
 from redline.quantities import did_you_mean, parse_duration
-from redline.suite import Overrides, read_suite, read_text, referenced_files
-from redline.suite.importing import RequestSource, kind_of
-from redline.suite.importing.compose import is_compose_file
-from redline.suite.importing.foreign import Foreign
-from redline.suite.importing.procfile import is_procfile
-from redline.suite.importing.source import HEAD_BYTES
+from redline.suite import Overrides, importing, read_suite, read_text, referenced_files
+from redline.suite.importing.source import HEAD_BYTES, RequestSource
 from redline.suite.project import PROJECT_FILE
 from redline.suite.urls import is_url
 from redline.wording import part
@@ -101,18 +97,20 @@ def check_is_no_file(target: str) -> None:
     raise UsageError(f"{target} is {what}, not a server", hint=hint)
 
 
-def _kind_of(name: str, content: bytes) -> Foreign | None:
+def _kind_of(name: str, content: bytes) -> "importing.Foreign | None":
     """What a file is, by its name or its content, and what to do with it; None if it is not known."""
     kinds = {
         "a recording of a browser": name.lower().endswith(".har"),
-        "a Procfile": is_procfile(name),
-        "a compose file": is_compose_file(name),
+        "a Procfile": importing.is_procfile(name),
+        "a compose file": importing.is_compose_file(name),
         "a package of Node": Path(name).name == "package.json",
     }
     if kind := next((kind for kind, is_it in kinds.items() if is_it), None):
-        return Foreign(kind, f"`redline init {shlex.quote(name)}` makes a redline.yaml of it; then leave it out here")
+        return importing.Foreign(
+            kind, f"`redline init {shlex.quote(name)}` makes a redline.yaml of it; then leave it out here"
+        )
     with suppress(UsageError):
-        return kind_of(RequestSource(name, io.BytesIO(content[:HEAD_BYTES]), lambda _: b""))
+        return importing.kind_of(RequestSource(name, io.BytesIO(content[:HEAD_BYTES]), lambda _: b""))
     return None
 
 

@@ -1,32 +1,55 @@
 """How commands are declared: a class of flags is a command, and its attributes are its arguments and flags.
 
 `execute` in the module of the same name in `redline.cli.commands` gets the flags as one value. That module is
-imported when the command runs, and this module imports nothing heavy.
+imported when the command runs, and this module imports nothing heavy. What typer knows of a command is made when it is
+called; its name and its help are enough for `redline --help`.
 """
 
+import gc
 import os
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command
 
 from redline.cli import interrupts
 from redline.errors import UsageError
 from redline.refusals import check_memory
+from redline.version import VERSION
+
+
+class _Commands(TyperGroup):
+    """All commands; the one that is called is made with its flags."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the command."""
+        _leave_defaults(self, ctx)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name of the command that is called, the command, and its arguments."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and made(str(name)), rest
+
 
 app = typer.Typer(
+    cls=_Commands,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 FLAGS: "dict[str, type[Flags]]" = {}
 """The flags of each command by its name."""
+_WORDS_FOLLOW: set[str] = set()
+"""The commands whose argument has words of its own, which may look like flags."""
 F = TypeVar("F", bound="Flags")
 _OPTIONAL: dict[str, str] = {}
 """What flags mean that are given without their value, by their names."""
@@ -36,9 +59,7 @@ _TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version as of  # noqa: PLC0415 - it takes as long as all the rest
-
-        typer.echo(f"redline {of('redline')}")
+        typer.echo(f"redline {VERSION}")
         raise typer.Exit
 
 
@@ -93,6 +114,7 @@ class _StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises UsageError."""
+        _leave_defaults(self, ctx)
         args = _with_values(args, {name for option in self.params for name in option.opts} & _OPTIONAL.keys())
         if not ctx.resilient_parsing:  # shell completion reads half a command line
             values, _, given = self.make_parser(ctx).parse_args(args=list(args))
@@ -104,6 +126,17 @@ class _StrictCommand(TyperCommand):
                     flag = "/".join(option.opts)
                     raise UsageError(f"{flag} is given twice", hint="it takes one value: leave out the other")
         return super().parse_args(ctx, args)
+
+
+def _leave_defaults(command: Any, ctx: Any) -> None:
+    """Leave defaults as they are: typer would build a validator of pydantic for each flag that is not given."""
+
+    def processed(parameter: Any, process: Callable[[Any, object], object], ctx: Any, value: object) -> object:
+        is_given = parameter.required or ctx.get_parameter_source(parameter.name).name != "DEFAULT"
+        return process(ctx, value) if is_given else value
+
+    for parameter in command.get_params(ctx):
+        parameter.process_value = partial(processed, parameter, parameter.process_value)
 
 
 def _with_values(args: list[str], optional: Container[str]) -> list[str]:
@@ -129,30 +162,49 @@ def _one_thread_of_numpy() -> Iterator[None]:
         del os.environ[name]
 
 
+def _collect_garbage() -> None:
+    """Collect garbage from now on, if the script has not until now; not in what was imported, which stays."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
 def command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], type[F]]:
     """Declare a command by the class of its flags. With `words_follow`, flags after an argument are part of it."""
 
     def declare(kind: type[F]) -> type[F]:
-        def run(**flags: object) -> None:
-            check_memory()
-            with _one_thread_of_numpy():
-                module = import_module(f"redline.cli.commands.{name}")
-            interrupts.raise_interrupts()
-            _check_folder()
-            module.execute(kind(typed=_TYPED.get(), **flags))
-
-        hints = get_type_hints(kind)
-        parameters = [
-            Parameter(field, Parameter.KEYWORD_ONLY, default=declared, annotation=hints[field])
-            for field, declared in kind.declared().items()
-        ]
-        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        settings = {"allow_interspersed_args": not words_follow}
-        app.command(name, cls=_StrictCommand, help=kind.__doc__, context_settings=settings)(run)
+        app.command(name, help=kind.__doc__)(lambda: None)
         FLAGS[name] = kind
+        if words_follow:
+            _WORDS_FOLLOW.add(name)
         return kind
 
     return declare
+
+
+def made(name: str) -> Any:
+    """Make a command with its flags, as typer has it."""
+    kind = FLAGS[name]
+
+    def run(**flags: object) -> None:
+        check_memory()
+        with _one_thread_of_numpy():
+            module = import_module(f"redline.cli.commands.{name}")
+        _collect_garbage()
+        interrupts.raise_interrupts()
+        _check_folder()
+        module.execute(kind(typed=_TYPED.get(), **flags))
+
+    hints = get_type_hints(kind)
+    parameters = [
+        Parameter(field, Parameter.KEYWORD_ONLY, default=declared, annotation=hints[field])
+        for field, declared in kind.declared().items()
+    ]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    settings = {"allow_interspersed_args": name not in _WORDS_FOLLOW, "help_option_names": ["-h", "--help"]}
+    alone.command(name, cls=_StrictCommand, help=kind.__doc__, context_settings=settings)(run)
+    return get_command(alone)
 
 
 def _check_folder() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from redline import running
 from redline.analysis.compare import not_run, unwanted, was_not_judged
 from redline.asking import places
 from redline.cli import exits, question
@@ -20,12 +21,12 @@ from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.plugins.machine import plan_placement
 from redline.plugins.telemetry.meter import Meter
-from redline.report.render import RENDERERS, summary
+from redline.report import render
 from redline.report.sections.views import has_result
 from redline.running.assembly import Workplace
+from redline.running.manifests import Source
 from redline.running.parallel import check_cores
-from redline.running.searching import SearchSession, resume
-from redline.running.session import RunSession, Source
+from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 
@@ -84,7 +85,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
     _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on, missing))
 
 
-def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
+def search(session: "running.SearchSession", view: SessionView, *, is_kept: bool) -> tuple[LimitReport, bool]:
     """Search the rest. Return the report, and whether the search was interrupted.
 
     Raises the error of a search that could not begin; where others have found something, prints it.
@@ -98,7 +99,7 @@ def search(session: SearchSession, view: SessionView, *, is_kept: bool) -> tuple
     return report if is_kept else report.without_recordings, interrupted
 
 
-def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
+def finish_search(session: "running.SearchSession", output: Output, view: SessionView, console: Console) -> None:
     """Search the rest, and print the report. Exits with `search_exit_code` unless it is 0."""
     with _resumable(session.store, output, console):
         if output.wait_quiet:
@@ -122,8 +123,8 @@ def finish_resumed(
     """Resume the experiment of any kind in a folder, up to a number of trials or for a longer time."""
     view = SessionView(console, output.meter)
     workplace.take_turn()
-    session = resume(folder, workplace.bench_for, view, trials, budget_ns)
-    if isinstance(session, SearchSession):
+    session = running.resume(folder, workplace.bench_for, view, trials, budget_ns)
+    if isinstance(session, running.SearchSession):
         finish_search(session, output, view, console)
     else:
         finish(session, output, console)
@@ -141,9 +142,9 @@ def _print(
     """Print the report, the page of each part, and the command that resumes an interrupted experiment."""
     try:
         if output.form:
-            write_document(RENDERERS[output.form](report))
+            write_document(render.RENDERERS[output.form](report))
         else:
-            show(summary(report))
+            show(render.summary(report))
     finally:  # even if the report cannot be printed
         pages = {store.folder: "report" if store.folder == whole.folder else "capacity" for store in parts}
         lines = [f"{part}: {(folder / 'report.html').resolve()}" for folder, part in pages.items()]

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from redline import peers
 from redline.analysis import (
     LoadedRequests,
     are_sent_at_once,
     journey_report,
     load_objectives,
     other_times,
-    percentiles,
     request_reports,
     stream_report,
 )
 from redline.analysis.bounds import Times, load_bounds
+from redline.analysis.percentiles import percentiles
 from redline.cli.contracts import LoadedServer, LoadResult, RequestsSent
 from redline.errors import DriveError
 from redline.findings import Touched, judge, touched_by, warm_up
@@ -38,8 +39,8 @@ from redline.model import (
 )
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
-from redline.peers.like import Like
 from redline.quantities import significant
+from redline.report import sections
 from redline.report.document import Block, Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import (
     agreed,
@@ -56,11 +57,9 @@ from redline.report.format import (
     size,
 )
 from redline.report.render.hdr_files import percentile_levels
-from redline.report.sections.answer import objective_line
 from redline.report.sections.by_journey import journey_tables
-from redline.report.sections.by_request import outcomes_table, request_tables
 from redline.report.sections.histogram import histogram_table
-from redline.report.sections.streams import streams_text
+from redline.report.sections.objectives import objective_line
 from redline.report.sections.trials import trial_text
 from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
@@ -268,7 +267,7 @@ def _said(result: LoadResult, *, whole: bool) -> Iterator[str]:
     if whole:
         yield _levels(result)
     if result.streams:
-        yield streams_text(result.streams)
+        yield sections.streams_text(result.streams)
     yield from map(other_time, result.other_times)
     yield from _connections(result)
     yield from encodings(result.encoded)
@@ -301,8 +300,10 @@ def _connections(result: LoadResult) -> Iterator[str]:
 
 def _by_request(result: LoadResult) -> Iterable[Block]:
     """The tables by request; only how requests ended if their times are not known."""
+    if not result.requests:
+        return ()
     is_timed = any(request.response for request in result.requests)
-    return request_tables(result.requests) if is_timed else [outcomes_table(result.requests)]
+    return sections.request_tables(result.requests) if is_timed else [sections.outcomes_table(result.requests)]
 
 
 def spectrum_section(result: LoadResult, recording: Recording) -> Section:
@@ -329,7 +330,7 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
     )
 
 
-def like_section(like: Like) -> Section:
+def like_section(like: "peers.Like") -> Section:
     """Facts that the other tool does not report of such a load, and parts of its command without a counterpart."""
     said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
     ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []

@@ -5,6 +5,7 @@
 """
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -27,6 +28,7 @@ _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF
 def main() -> NoReturn:
     """Run the command line and exit."""
     interrupts.leave_at_once()
+    gc.disable()  # a command enables it once it has imported what it needs, of which nothing is garbage
     _open_closed_streams()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

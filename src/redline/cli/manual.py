@@ -8,7 +8,9 @@ from typing import Any
 from typer._completion_shared import get_completion_script
 from typer.main import get_command
 
-from redline.cli.command_line import app
+from redline.cli.at_once import COLUMNS
+from redline.cli.command_line import FLAGS, app
+from redline.cli.declaring import made, root
 
 _COMPLETIONS = {
     "bash": "bash-completion/completions/redline",
@@ -51,19 +53,36 @@ def pages(version: str, documents: Mapping[str, str]) -> dict[str, str]:
     return {_MAN: man_page(version), _LLMS: llms_txt(documents)}
 
 
+def helps() -> dict[str, str]:
+    """Return what `--help` prints of Redline and of each command, on a terminal of at least COLUMNS."""
+    group: Any = get_command(app)
+    all_of = _context(group, "redline")
+    commands = {name: made(name) for name in FLAGS}
+    texts = {name: command.get_help(_context(command, name, all_of)) for name, command in commands.items()}
+    return {name: f"{text}\n" for name, text in ({"redline": group.get_help(all_of)} | texts).items()}
+
+
+def _context(command: Any, name: str, parent: Any = None) -> Any:
+    """How typer makes a help; it leaves two columns free."""
+    width = COLUMNS - 2
+    return command.context_class(
+        command, info_name=name, parent=parent, terminal_width=width, **command.context_settings
+    )
+
+
 def man_page(version: str) -> str:
     """`redline(1)`: every command with its flags, in roff."""
-    root: Any = get_command(app)
     lines = [
         f'.TH REDLINE 1 "" "redline {_escaped(version)}" "User Commands"',
         ".SH NAME",
-        f"redline \\- {_escaped(root.help.splitlines()[0].rstrip('.'))}",
+        f"redline \\- {_escaped(str(root.__doc__).rstrip('.'))}",
         ".SH SYNOPSIS",
         ".B redline",
         "COMMAND [FLAGS] [ARGUMENTS]",
         ".SH COMMANDS",
     ]
-    for name, command in root.commands.items():
+    for name in FLAGS:
+        command = made(name)
         lines += [f".SS redline {name}{_arguments(command)}", *_paragraphs(command.help)]
         for parameter in command.params:
             lines += [".TP", f".B {_escaped(_called(parameter))}", _escaped(_about(parameter))]
@@ -75,18 +94,14 @@ def man_page(version: str) -> str:
 
 def flags() -> dict[str, list[tuple[str, str]]]:
     """Return the arguments and flags of every command, as its help names and describes them."""
-    root: Any = get_command(app)
-    return {
-        name: [(_called(parameter), _about(parameter)) for parameter in command.params]
-        for name, command in root.commands.items()
-    }
+    return {name: [(_called(parameter), _about(parameter)) for parameter in made(name).params] for name in FLAGS}
 
 
 def llms_txt(documents: Mapping[str, str]) -> str:
     """Return the text that a language model reads first: what Redline is, all commands, and where the documents are."""
-    root: Any = get_command(app)
-    lines = ["# Redline", "", f"> {root.help.splitlines()[0]}", "", _USAGE, "## Commands", ""]
-    for name, command in root.commands.items():
+    lines = ["# Redline", "", f"> {root.__doc__}", "", _USAGE, "## Commands", ""]
+    for name in FLAGS:
+        command = made(name)
         lines.append(f"- `redline {name}{_arguments(command)}`: {' '.join(command.help.split())}")
     lines += ["", "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES) + ".", ""]
     folders: dict[str, list[str]] = {}

@@ -7,10 +7,8 @@ from pathlib import Path
 from rich.console import Console
 
 from redline.asking.origins import find_project, read_project_file
-from redline.cli.build_view import BuildView
 from redline.errors import BuildError, UsageError
 from redline.model import ServerEntry, Suite
-from redline.plugins.revisions import build
 from redline.plugins.temporary import elsewhere
 from redline.suite.project import Project
 from redline.suite.schema.project import ProjectServerSchema
@@ -42,6 +40,9 @@ def run_builds(commands: Mapping[str, str], of_what: str, folder: Path, console:
     """Run commands, which map to the servers they build, in a folder. Raises BuildError."""
     if not commands:
         return
+    from redline.cli.build_view import BuildView  # noqa: PLC0415 - most servers have nothing to build
+    from redline.plugins.revisions import build  # noqa: PLC0415
+
     hint = f"run `build` of {of_what} by hand, in {folder.resolve()}"
     try:
         with tempfile.TemporaryDirectory() as logs, BuildView(console) as view:

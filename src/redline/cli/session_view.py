@@ -4,6 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -14,7 +15,6 @@ from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
-from redline.cli.search_view import SearchedSoFar, SearchView
 from redline.cli.show import insist
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
@@ -49,6 +49,9 @@ from redline.running.trial import Step
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns
 
+if TYPE_CHECKING:
+    from redline.cli.search_view import SearchedSoFar, SearchView
+
 _JUDGING_SHARE = 0.05
 """The largest share of the time that is spent on judging what is only shown on the way."""
 
@@ -65,7 +68,7 @@ class SessionView:
         self.error: RedlineError | None = None
         self.keeps_errors = False
         self.by_probe = False
-        self._known = dict[str, SearchedSoFar]()
+        self._known: dict[str, SearchedSoFar] = {}
 
     def building(self) -> BuildView:
         """Show the progress of builds."""
@@ -95,6 +98,8 @@ class SessionView:
 
     def cell(self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0) -> "SearchView":
         """Show the search on a cell: with a panel, or, if others are searched meanwhile, its name on each line."""
+        from redline.cli.search_view import SearchedSoFar, SearchView  # noqa: PLC0415 - few commands search
+
         known = self._known.setdefault(cell.slug, SearchedSoFar(cell))
         if not alone:
             return SearchView(known, self._console, f"[{number}/{cells}] {cell.slug}  ", self._meter, alive=False)

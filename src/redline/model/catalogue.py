@@ -222,6 +222,10 @@ class Tls(Frozen):
         return "+".join(parts)
 
 
+WORK_TREE = "the work tree"
+"""The name of the revision that the current tracked files are."""
+
+
 class Revision(Frozen):
     """A commit and the user's name for it."""
 

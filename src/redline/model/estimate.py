@@ -2,6 +2,7 @@
 
 import math
 from enum import StrEnum
+from typing import Protocol
 
 from pydantic import Field
 
@@ -212,3 +213,15 @@ class Comparison(Frozen):
     def held_back(self) -> bool:
         """Whether the interval excludes 1, but the number of comparisons does not allow a verdict."""
         return self.verdict is Verdict.INCONCLUSIVE and self.differs
+
+
+class HasVerdict(Protocol):
+    """A comparison of servers, runs or limits, or a change in a history, with its verdict."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict; None if it was not asked for, or cannot be given."""
+
+    @property
+    def matters(self) -> bool | None:
+        """False if a significant difference is within the threshold."""

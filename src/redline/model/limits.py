@@ -14,10 +14,11 @@ from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.journey_traffic import JourneyReport
+from redline.model.judged import ObjectiveState
 from redline.model.load import SentStretch
 from redline.model.percentile import Effect, Percentile
 from redline.model.plan import Skipped
-from redline.model.report import ObjectiveState, Report
+from redline.model.report import Report
 from redline.model.run import SameBuilds
 from redline.model.timeline import SearchedLoad
 from redline.model.traffic import ENCODED

@@ -1,5 +1,13 @@
 """Other load generators, for `--like`, `selftest --peers` and `bench`: their command lines and outputs."""
 
-from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad
-from redline.peers.calling import Peer, find_peer, find_peers, run_peer
-from redline.peers.outputs.reading import PeerOutput
+from typing import TYPE_CHECKING
+
+from redline.lazily import offered
+
+if TYPE_CHECKING:
+    from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad
+    from redline.peers.calling import Peer, find_peer, find_peers, run_peer
+    from redline.peers.like import Like, read_like
+    from redline.peers.outputs.reading import PeerOutput
+else:
+    __getattr__ = offered(__name__)

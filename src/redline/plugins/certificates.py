@@ -1,7 +1,5 @@
 """Check that a client's certificate and its key can be used, before anything is built or sent."""
 
-import ssl
-
 from redline.errors import UsageError
 from redline.model.way import ClientCertificate
 from redline.wording import part
@@ -15,6 +13,7 @@ class _EncryptedError(Exception):
 
 def check_certificate(certificate: ClientCertificate) -> None:
     """Raise UsageError for a key that belongs to another certificate, has a password, or is none."""
+    import ssl  # noqa: PLC0415 - few loads show a certificate
 
     def no_password() -> str:
         raise _EncryptedError

@@ -7,12 +7,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import IO
 
 from redline.errors import DriveError, UsageError
 from redline.refusals import refusal_of
+from redline.version import VERSION
 
 ENGINE = "redline-engine"
 ORACLE = "redline-oracle"
@@ -38,10 +38,9 @@ def installed_folder() -> Path:
 
 def check_version(engine: Path, version: str) -> None:
     """Raise UsageError for an engine of another version than this lab: they would not understand each other."""
-    own = metadata.version("redline")
-    if version != own:
+    if version != VERSION:
         raise UsageError(
-            f"this is redline {own}, and {engine} is of version {version}: they have to be of the same version",
+            f"this is redline {VERSION}, and {engine} is of version {version}: they have to be of the same version",
             hint=INSTALL,
         )
 

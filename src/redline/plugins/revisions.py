@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from redline.errors import BuildError, UsageError
 from redline.files import mend, open_anew, user_cache
-from redline.model.catalogue import Revision
+from redline.model.catalogue import WORK_TREE, Revision
 from redline.plugins.commands import lines_of, started
 from redline.plugins.decisive import reason
 from redline.plugins.git import git, git_command
@@ -27,7 +27,6 @@ from redline.plugins.temporary import elsewhere, private_folder, temporary_folde
 from redline.ports import Building
 from redline.wording import part
 
-WORK_TREE = "the work tree"
 _BARE, _INSIDE = "--is-bare-repository", "--is-inside-git-dir"
 _FULL = re.compile(r"No space left|quota exceeded", re.IGNORECASE)
 _DENIED = re.compile(r"Permission denied", re.IGNORECASE)

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from redline.analysis.compare import HasVerdict
 from redline.model import (
     AgreedTls,
     Bound,
@@ -26,6 +25,7 @@ from redline.model import (
     TooFew,
     Verdict,
 )
+from redline.model.estimate import HasVerdict
 from redline.quantities import amount, duration, integer, percent, rate, ratio, scale_of, significant, size  # noqa: F401, offered beside the others
 
 

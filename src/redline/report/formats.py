@@ -53,7 +53,7 @@ _RENDER, _RECORDED = "redline.report.render", "redline.running.recorded_files"
 _OF_REPORTS = (
     ResultFormat(
         "html",
-        f"{_RENDER}:as_html",
+        f"{_RENDER}.renderers:as_html",
         "the report",
         "people",
         ending=".html",
@@ -61,7 +61,7 @@ _OF_REPORTS = (
     ),
     ResultFormat(
         "csv",
-        f"{_RENDER}:as_csv",
+        f"{_RENDER}.renderers:as_csv",
         "estimates, verdicts, findings",
         "[spreadsheets](results.md)",
         ending=".csv",
@@ -70,16 +70,16 @@ _OF_REPORTS = (
     ),
     ResultFormat(
         "json",
-        f"{_RENDER}:as_json",
+        f"{_RENDER}.renderers:as_json",
         "the report",
         "[programs](results.md)",
         ending=".json",
         view="results.json",
     ),
-    ResultFormat("md", f"{_RENDER}:as_markdown", "the report", "a comment on a pull request", ending=".md"),
+    ResultFormat("md", f"{_RENDER}.renderers:as_markdown", "the report", "a comment on a pull request", ending=".md"),
     ResultFormat(
         "junit",
-        f"{_RENDER}:as_junit",
+        f"{_RENDER}.renderers:as_junit",
         "a case for each comparison, objective and missing result",
         "[CI servers](results.md#junit)",
         ending=".xml",
@@ -92,7 +92,10 @@ _OF_REPORTS = (
         "[github-action-benchmark](results.md#numbers-over-time)",
     ),
     ResultFormat(
-        "annotations", f"{_RENDER}:as_annotations", "the cases of `junit` as notices and warnings", "GitHub Actions"
+        "annotations",
+        f"{_RENDER}.renderers:as_annotations",
+        "the cases of `junit` as notices and warnings",
+        "GitHub Actions",
     ),
 )
 _OF_RECORDINGS = (

@@ -8,8 +8,9 @@ from redline.model import Comparison, Report, Verdict
 from redline.model.limits import AnyReport, LimitComparison, LimitReport
 from redline.model.run import SameBuilds
 from redline.report.document import Line
-from redline.report.sections.answer import Said, level, limit_sentence, objective_line, sentences
+from redline.report.sections.answer import Said, level, limit_sentence, sentences
 from redline.report.sections.limit_ratios import ratio_sentence
+from redline.report.sections.objectives import objective_line
 from redline.report.sections.parts import lost_name
 from redline.report.sections.views import has_result, invalid_reason
 

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
-from redline.analysis.probe_loads import slice_of
 from redline.findings.failed import failures_text, listed
 from redline.model import AbortRule, Counts, DuetBlock, DuetSlice, DuetTraffic, Failure, Interval, Outcomes, Traffic
 from redline.quantities import duration
-from redline.search import ProbeSlice, hopeless
 from redline.stats.abort import AbortJudge, DuetAbortJudge
 from redline.wording import part
 
@@ -47,26 +45,6 @@ class LoadAbort(Generic[Seen]):
     def _is_enough(self, reported: Seen) -> bool:
         del reported
         return False
-
-
-class ProbeAbort(LoadAbort[Interval]):
-    """Ends a probe of a search if a condition holds that the user gave, which is `why`; or if it is hopeless.
-
-    `patience_s` is how long a server may give no answer at all; None for a probe that is made although it is hopeless.
-    """
-
-    def __init__(self, rules: Sequence[AbortRule], patience_s: float | None) -> None:
-        super().__init__()
-        self.why = ""
-        self._judge, self._patience_s = AbortJudge(rules), patience_s
-        self._slices: list[ProbeSlice] = []
-
-    def _is_enough(self, interval: Interval) -> bool:
-        if interval.phase != "measure":
-            return False
-        self.why = self._judge.seen(interval)
-        self._slices.append(slice_of(interval))
-        return bool(self.why) or (self._patience_s is not None and hopeless(self._slices, self._patience_s))
 
 
 class FailingAbort(LoadAbort[Interval]):

@@ -2,33 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from redline import running
 from redline.errors import UsageError
 from redline.files import user_cache
 from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.model.traffic import Phase
+from redline.plugins import drivers, hosts, launchers, monitors, profilers
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.drivers.of_packages import own_driver
 from redline.plugins.engine_process import check_version, find_engine
-from redline.plugins.hosts.launcher import RemoteLauncher
-from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
-from redline.plugins.launchers.builds import Builds
-from redline.plugins.launchers.compose import ComposeLauncher
-from redline.plugins.launchers.of_packages import OwnLauncher
-from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
+from redline.plugins.launchers.servers import ServersLauncher
 from redline.plugins.launchers.watching import watch
-from redline.plugins.machine import plan_placement, read_environment
-from redline.plugins.monitors.jvm import compilers_of
+from redline.plugins.machine import MachineGlance, plan_placement, read_environment
 from redline.plugins.monitors.process_tree import ProcessTreeMonitor
-from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement, RunningServer, ServerUsage
-from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
-from redline.running.host_pairs import PairTools
 from redline.running.own_monitors import own_monitors
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
@@ -43,13 +34,13 @@ class Workbench:
 
     tools: Tools
     environment: Environment
-    pairs: tuple[PairTools, ...] = ()
+    pairs: "tuple[running.PairTools, ...]" = ()
 
     def executor(self, plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True) -> Executor:
         """Return the executor of a plan. `log_is_kept` says whether users can read the logs afterwards."""
         if self.pairs:
-            return HostsExecutor(plan, self.pairs, store, listener)
-        return LocalExecutor(plan, self.tools, store, listener, log_is_kept)
+            return running.HostsExecutor(plan, self.pairs, store, listener)
+        return running.LocalExecutor(plan, self.tools, store, listener, log_is_kept)
 
     def interrupt(self) -> None:
         """End the loads that run on other hosts early."""
@@ -79,7 +70,9 @@ def builds_servers(suite: Suite) -> bool:
     return any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries)
 
 
-def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
+def workbench(
+    suite: Suite, catalogue: Path, cache: Path, stack: ExitStack, glance: MachineGlance | None = None
+) -> Workbench:
     """Return the tools on this machine; `stack` removes worktrees of revisions, and services that stay up.
 
     Raises DriveError without an engine, and UsageError for what no package brings.
@@ -87,32 +80,30 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
     own, driver = own_monitors(suite.monitors), EngineDriver(find_engine())
     # If nothing is started, the load gets all cores; in a duet they are divided as usual.
     is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
-    processes = ProcessLauncher(catalogue, cache)
-    services = ComposeLauncher(processes.containers, stack)
-    launcher = ServersLauncher(processes, RevisionLauncher(stack), services, OwnLauncher(_launchers(suite)))
+    launcher = ServersLauncher(catalogue, cache, stack, _launchers(suite))
     tools = Tools(
         launcher=RouteLauncher(launcher),
-        driver=driver if suite.driver is None else own_driver(suite.driver, driver),
+        driver=driver if suite.driver is None else drivers.own_driver(suite.driver, driver),
         monitors=lambda server: (*_monitors_of(server), *own(server)),
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,
-        profilers=MachineProfilers(cache),
-        compilers_of=lambda server: compilers_of(watch(server).pids),
+        profilers=profilers.MachineProfilers(cache) if suite.profile else None,
+        compilers_of=lambda server: monitors.compilers_of(watch(server).pids),
         duet_monitors=_duet_monitors,
         watch=watch,
         takes_at_once=lambda cell, server: driver.takes_at_once(cell, server.endpoint),
     )
-    return Workbench(tools, _environment(driver, tools.placement))
+    return Workbench(tools, _environment(driver, tools.placement, glance))
 
 
-def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench:
+def on_hosts(pairs: "tuple[hosts.Pair, ...]", catalogue: Path, cache: Path) -> Workbench:
     """Return the tools on other hosts, for a catalogue. Raises DriveError without an engine, and HostLostError."""
-    driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
+    driver, here = EngineDriver(find_engine()), RouteLauncher(launchers.ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
-    launcher = RemoteLauncher(here, Builds(catalogue, cache).find, catalogue, servers, proxies)
-    tools = tuple(PairTools(pair, launcher) for pair in pairs)
+    launcher = hosts.RemoteLauncher(here, launchers.Builds(catalogue, cache).find, catalogue, servers, proxies)
+    tools = tuple(running.PairTools(pair, launcher) for pair in pairs)
     environment = _environment(driver, Placement())
     return Workbench(tools[0].tools, environment, tools)
 
@@ -122,7 +113,8 @@ class Workplace:
     """The place where sessions run: the cluster at an address, connected until `stack` ends, or else this machine.
 
     `places` gives the catalogue and the cache of a suite's file, and may raise UsageError. `on_usage` gets what servers
-    on this machine use while they are loaded. `turn` is held while something is measured, with its builds.
+    on this machine use while they are loaded. `turn` is held while something is measured, with its builds. `glance` is
+    a look at what else runs, which has begun.
     """
 
     address: str | None
@@ -130,6 +122,7 @@ class Workplace:
     places: Callable[[Path], tuple[Path, Path]]
     on_usage: Callable[[Cell, Phase, ServerUsage], None] | None = None
     turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    glance: MachineGlance = field(default_factory=MachineGlance)
 
     def take_turn(self) -> None:
         """Measure from now on until `stack` ends, known to other measurements on this machine. Raises UsageError."""
@@ -140,7 +133,7 @@ class Workplace:
         pairs, (catalogue, cache) = self._pairs(suite), self._places(file, suite)
         if pairs:
             return on_hosts(pairs, catalogue, cache)
-        here = workbench(suite, catalogue, cache, self.stack)
+        here = workbench(suite, catalogue, cache, self.stack, self.glance)
         return replace(here, tools=replace(here.tools, on_usage=self.on_usage))
 
     def prepare(self, file: Path, suite: Suite) -> tuple[Workbench, Suite, tuple[str, ...]]:
@@ -166,7 +159,7 @@ class Workplace:
         # Tools that are fetched for users' servers, such as a profiler, serve all of their projects.
         return Path("catalogue"), user_cache()
 
-    def _pairs(self, suite: Suite) -> tuple[Pair, ...]:
+    def _pairs(self, suite: Suite) -> "tuple[hosts.Pair, ...]":
         """Return pairs of hosts; empty to run on this machine."""
         if self.address is None:
             if suite.load_hosts > 1:
@@ -175,11 +168,10 @@ class Workplace:
                     hint=f"name a cluster that has them: {part('on', 'ADDRESS')}",
                 )
             return ()
-        check_for_hosts(suite)
-        from redline.plugins.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
+        running.check_for_hosts(suite)
 
         proxies = any(variant.hops for variant in suite.variants)
-        pairs = self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
+        pairs = self.stack.enter_context(hosts.connected(self.address, suite.load_hosts, proxies=proxies))
         # All pairs would share a server behind a URL, which several must not load at once.
         return pairs[:1] if any(variant.is_attached for variant in suite.variants) else pairs
 
@@ -198,8 +190,8 @@ def _duet_monitors(servers: Sequence[RunningServer]) -> tuple[tuple[ProcessTreeM
     )
 
 
-def _environment(driver: EngineDriver, placement: Placement) -> Environment:
+def _environment(driver: EngineDriver, placement: Placement, glance: MachineGlance | None = None) -> Environment:
     """Return this machine with the engine, which must have the lab's version. Raises DriveError and UsageError."""
     version = driver.version()
     check_version(find_engine(), version)
-    return read_environment(version, driver.sha256(), placement)
+    return read_environment(version, driver.sha256(), placement, glance)

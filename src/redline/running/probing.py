@@ -4,21 +4,22 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from redline.analysis.probe_loads import under_probe
+from redline.analysis.probe_loads import slice_of, under_probe
 from redline.errors import DriveError
-from redline.model import Cell, Closed, Failure, Interval, Load, PlannedTrial, Recording, Traffic
+from redline.model import AbortRule, Cell, Closed, Failure, Interval, Load, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer
-from redline.running.aborting import LoadAbort, ProbeAbort
+from redline.running.aborting import LoadAbort
 from redline.running.record import Tools, failure_of, record_load
-from redline.search import Proposal
+from redline.search import ProbeSlice, Proposal, hopeless
 from redline.search.overload import OverloadPlan
 from redline.search.stretch import without_times
+from redline.stats.abort import AbortJudge
 
 SLICES_PER_PROBE = 50
 LEAST_SLICE_NS = 20_000_000
@@ -40,6 +41,26 @@ def unserved_s(traffic: Traffic, room_for: int, most_s: float) -> float:
     if left == 0 or answered == 0:
         return most_s if left else 0.0
     return min(left * traffic.seconds / answered, most_s)
+
+
+class ProbeAbort(LoadAbort[Interval]):
+    """Ends a probe of a search if a condition holds that the user gave, which is `why`; or if it is hopeless.
+
+    `patience_s` is how long a server may give no answer at all; None for a probe that is made although it is hopeless.
+    """
+
+    def __init__(self, rules: Sequence[AbortRule], patience_s: float | None) -> None:
+        super().__init__()
+        self.why = ""
+        self._judge, self._patience_s = AbortJudge(rules), patience_s
+        self._slices: list[ProbeSlice] = []
+
+    def _is_enough(self, interval: Interval) -> bool:
+        if interval.phase != "measure":
+            return False
+        self.why = self._judge.seen(interval)
+        self._slices.append(slice_of(interval))
+        return bool(self.why) or (self._patience_s is not None and hopeless(self._slices, self._patience_s))
 
 
 @dataclass

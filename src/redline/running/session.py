@@ -5,15 +5,15 @@ capacities that rates are shares of are measured first, as a run in RUN/capacity
 """
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from redline import running
 from redline.analysis import capacities
 from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import unanswered
@@ -32,17 +32,13 @@ from redline.model import (
     UsedHost,
     Variant,
 )
-from redline.model.run import Kind
-from redline.model.search import SearchTerms
 from redline.ports import Building, BuildOutcome, Launcher
 from redline.quantities import duration
 from redline.running.assembly import Workbench
-from redline.running.cell_search import SearchListener
-from redline.running.host_pairs import calibrate
+from redline.running.manifests import Source, new_manifest
 from redline.running.rounds import decide_by, run_trials
 from redline.running.same_builds import same_builds
 from redline.running.trial import TrialListener
-from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import (
     Capacities,
@@ -84,7 +80,7 @@ class SessionListener(Protocol):
 
     def cell(
         self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0
-    ) -> AbstractContextManager[SearchListener]:
+    ) -> AbstractContextManager["running.SearchListener"]:
         """A turn of the search on a cell is about to begin: the `number`-th of `cells`.
 
         Unless `alone`, other cells are searched on other hosts at the same time. `left_ns` is about the longest that
@@ -93,20 +89,6 @@ class SessionListener(Protocol):
 
     def broken(self, error: RedlineError) -> None:
         """The search on a cell could not go on."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """The origin of a session: the command line, the suite's file and text (empty for a URL), and its product.
-
-    `kept` are the files that the suite's text names beside itself, which are kept with it, by name.
-    """
-
-    command: str
-    file: str = ""
-    text: str = ""
-    kind: Kind = "run"
-    kept: Mapping[str, str | bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -198,16 +180,16 @@ class RunSession:
             if not planned:
                 self.listener.part(1, first)
             interrupted = not planned and self._measure(first, is_kept=is_kept)
-            shown.append((first, write_run_views(first)))
+            shown.append((first, running.write_run_views(first)))
             if interrupted:
                 return SessionEnd(tuple(shown), interrupted)
             if not planned:
                 self._plan_second(first)
             self.listener.part(2, self.store)
         if self.store.manifest().same is not None:
-            return SessionEnd(((self.store, write_run_views(self.store, is_kept=is_kept)),), interrupted=False)
+            return SessionEnd(((self.store, running.write_run_views(self.store, is_kept=is_kept)),), interrupted=False)
         interrupted = self._measure(self.store, is_kept=is_kept)
-        report, run = write_run_views(self.store, is_kept=is_kept), self.store.run()
+        report, run = running.write_run_views(self.store, is_kept=is_kept), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):
             raise error
         return SessionEnd((*shown, (self.store, report)), interrupted)
@@ -230,7 +212,7 @@ class RunSession:
         """Compare pairs of hosts, if there are several and they were not compared before."""
         if len(self.bench.pairs) > 1 and not store.positions() and not store.calibration():
             self.listener.calibrating(len(self.bench.pairs))
-            store.save_calibration(calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration"))
+            store.save_calibration(running.calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration"))
 
     def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
         """Run the rest of the plan. Returns whether it was interrupted."""
@@ -384,24 +366,6 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
     raise RedlineError(
         f"this run was begun on other hosts: {names} differ",
         hint="start a new run: its trials must be of the same hosts",
-    )
-
-
-def new_manifest(
-    name: str, source: Source, plan: Plan, bench: Workbench, search: SearchTerms | None = None
-) -> Manifest:
-    """Return the manifest of a session that begins now; `search` is what a search asks."""
-    return Manifest(
-        kind=source.kind if search is None else "search",
-        name=name,
-        created_unix_ns=time.time_ns(),
-        command=source.command,
-        suite_file=source.file,
-        suite_text=source.text,
-        plan=plan,
-        environment=bench.environment,
-        hosts=bench.hosts,
-        search=search,
     )
 
 

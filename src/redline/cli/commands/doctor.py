@@ -10,7 +10,7 @@ from rich.text import Text
 from redline.analysis.doctor import Advice, cache_advice, clock_advice, container_advice, examine
 from redline.cli.cached import kept
 from redline.cli.command_line import DoctorFlags
-from redline.cli.contracts import DoctorResult, HostResult
+from redline.cli.other_contracts import DoctorResult, HostResult
 from redline.cli.show import Terminal, write_json
 from redline.errors import DriveError, StoreError, UsageError
 from redline.files import user_cache

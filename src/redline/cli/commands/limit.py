@@ -39,8 +39,8 @@ from redline.errors import UsageError
 from redline.model import Verdict
 from redline.plugins.launchers.variables import check_variables
 from redline.running.assembly import Workplace
+from redline.running.manifests import Source
 from redline.running.searching import SearchSession
-from redline.running.session import Source
 from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE, Project
 from redline.wording import part

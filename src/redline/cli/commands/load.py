@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from redline import peers, running
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
 from redline.asking import places
@@ -35,15 +36,13 @@ from redline.cli.turns import turn_of
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.findings import servers_doing
 from redline.model import Cell, Interval, PlannedTrial, Recording
-from redline.peers.like import Like, read_like
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
+from redline.running.manifests import new_manifest
 from redline.running.record import failure_of, new_recording, record_load, verify
-from redline.running.session import new_manifest
-from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
 from redline.suite.urls import is_secure, is_url
@@ -86,11 +85,11 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(code)
 
 
-def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
+def as_like(flags: LoadFlags) -> "tuple[LoadFlags, peers.Like | None]":
     """Return the flags with the load of `--like`, if given; other flags take precedence. Raises UsageError."""
     if flags.like is None:
         return flags, None
-    like = read_like(flags.like)
+    like = peers.read_like(flags.like)
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
     values = own | dict(like.flags) | given
@@ -165,7 +164,7 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tup
         recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=order.is_kept)
     recording, checked, asked_again = recorded
     if order.is_kept:
-        write_run_views(store)
+        running.write_run_views(store)
     url = ask.server or own_server(cell.variant, cell.scenario.request.path)
     return store, recording, load_result(url, cell, recording, suite.objectives, checked, asked_again)
 

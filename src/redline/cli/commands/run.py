@@ -24,7 +24,8 @@ from redline.model import Suite, Verdict
 from redline.plugins.launchers.variables import check_variables
 from redline.plugins.telemetry.meter import Meter
 from redline.running.assembly import Workplace
-from redline.running.session import RunSession, Source
+from redline.running.manifests import Source
+from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE
 

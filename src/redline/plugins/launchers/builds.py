@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from redline.errors import BuildError, LaunchError
-from redline.files import open_anew, open_lock, read_regular, write_atomically
+from redline.files import cache_in, open_anew, open_lock, read_regular, write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import lines_of, locked, started
@@ -119,11 +119,6 @@ def holder_of(entry: ServerEntry, catalogue: Path) -> Path:
     """Return the folder that holds the catalogue of a server: this catalogue, or another that is merged with it."""
     own = (catalogue / entry.family_folder).parent
     return own.parent if own.name == catalogue.name else catalogue.parent
-
-
-def cache_in(holder: Path) -> Path:
-    """Return the cache of the catalogue in a folder."""
-    return holder / ".cache"
 
 
 class Builds:

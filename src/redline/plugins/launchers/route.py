@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from redline.errors import DriveError, LaunchError
 from redline.model import Failure, HopFacts, Leg, ServerFacts, Variant
 from redline.model.catalogue import has_tls
+from redline.plugins import launchers
 from redline.plugins.checks import checking
 from redline.plugins.drivers.protocol import check
 from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.readiness import reached, request_of
-from redline.plugins.launchers.tap import tapped
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher, RunningServer, Upstream
 
 _WITHIN_NS = 5_000_000_000
@@ -144,7 +144,7 @@ class RouteLauncher:
         """Return the protocol between the proxy and its upstream, observed by a relay during its readiness request."""
         key = hop.proxy.slug, hop.proxy.serves, hop.upstream.leg, hop.behind.entry.name, hop.launch.build_number
         if key not in self._seen:
-            with tapped(hop.upstream.endpoint) as tap:
+            with launchers.tapped(hop.upstream.endpoint) as tap:
                 relayed = replace(hop.launch, upstream=replace(hop.upstream, endpoint=tap.endpoint))
                 with self._launcher.running(relayed):
                     pass

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dotenv.parser import parse_stream
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -22,6 +21,9 @@ from redline.model import ServerEntry, Variant
 from redline.model.catalogue import passed_names, with_passed
 from redline.plugins.launchers.warden import Redactor
 from redline.plugins.secrets import offer
+
+if TYPE_CHECKING:
+    from dotenv.parser import Binding
 
 _MOST_BYTES = 256 * 1024
 _SHORTEST_HIDDEN = 6
@@ -114,7 +116,7 @@ def secrets_of_compose(file: Path) -> tuple[str, ...]:
 
 def variables_of_compose(file: Path) -> dict[str, str]:
     """The variables that a compose file may name: those of `.env` beside it, and before them the environment's."""
-    bindings = parse_stream(StringIO(_text(file.with_name(".env"))))
+    bindings = _bindings(_text(file.with_name(".env")))
     beside = {binding.key: binding.value for binding in bindings if binding.key and binding.value is not None}
     return {**beside, **os.environ}
 
@@ -140,8 +142,14 @@ def _env_files(written: Any) -> list[str]:
 
 def _values(text: str) -> list[str]:
     """Return the values in a file of variables, and invalid lines, which an error may quote."""
-    bindings = parse_stream(StringIO(text))
+    bindings = _bindings(text)
     return [value for binding in bindings if (value := binding.original.string if binding.error else binding.value)]
+
+
+def _bindings(text: str) -> "Iterable[Binding]":
+    from dotenv.parser import parse_stream  # noqa: PLC0415 - few servers have files of variables
+
+    return parse_stream(StringIO(text))
 
 
 def _text(file: Path) -> str:
@@ -185,7 +193,7 @@ def _read(server: str, file: Path) -> dict[str, str]:
     if len(content) > _MOST_BYTES:
         raise UsageError(f"{server}: `env_file`: {file} is longer than 256 KiB", hint="name a file of variables")
     variables: dict[str, str] = {}
-    for binding in parse_stream(StringIO(text)):
+    for binding in _bindings(text):
         written = binding.original.string
         blank = written[: len(written) - len(written.lstrip())].count("\n")
         place = Location(str(file), binding.original.line + blank)

@@ -10,8 +10,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
-
 from redline.plugins.linux.procfs import read_bytes
 from redline.plugins.linux.sockets import At, plain
 
@@ -142,6 +140,8 @@ def _device_towards(host: str) -> str | None:
         client.connect((host, _ANY_PORT))
         own, peer = client.getsockname()[0], client.getpeername()[0]
         if own != peer and not own.startswith("127."):
+            import psutil  # noqa: PLC0415 - it is slow to import, and no load on this machine needs it
+
             devices = psutil.net_if_addrs().items()
             return next(
                 (name for name, addresses in devices if own in {address.address for address in addresses}), None

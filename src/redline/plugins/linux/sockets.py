@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
-import psutil
-
 _SOCK_DIAG, _BY_FAMILY, _DUMP = 4, 20, 0x301
 _ERROR, _DONE = 2, 3
 _ESTABLISHED, _CLOSE_WAIT, _LISTEN = 1, 8, 10
@@ -155,6 +153,8 @@ def _without_zone(text: str) -> Ip:
 def local_end(at: At) -> bool:
     """Whether the address belongs to this network namespace. Sends nothing."""
     if at.ip.version == 6 and at.ip.is_link_local:  # it cannot be bound without its interface
+        import psutil  # noqa: PLC0415 - it is slow to import, and few addresses are link-local
+
         own = (entry.address for entries in psutil.net_if_addrs().values() for entry in entries)
         return any(address.partition("%")[0] == str(at.ip) for address in own)
     family = socket.AF_INET if at.ip.version == 4 else socket.AF_INET6

@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import psutil
-
 from redline.model.runtime import Collection, CollectionKind, Pause, RuntimeFacts, RuntimeName
 from redline.plugins.linux import procfs
 from redline.plugins.monitors.jvm_log import Allocated, Event, Named
@@ -84,6 +82,8 @@ class Traced:
 
 def _began_unix_ns(pid: int) -> int:
     """Return a process's start, to the kernel's 10 ms; 0 for a missing process."""
+    import psutil  # noqa: PLC0415 - it is slow to import, and only Node and Go leave traces
+
     try:
         return round(psutil.Process(pid).create_time() * 1e9)
     except psutil.Error:

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any
 
 import requests
@@ -42,6 +41,7 @@ from redline.plugins.telemetry.meter import (
     attributes,
 )
 from redline.plugins.telemetry.pushing import pushed_to, pushing
+from redline.version import VERSION
 
 _TIMEOUT_S = 5.0
 _SUCCESS = 2
@@ -95,7 +95,7 @@ def metrics_data(meter: Meter) -> MetricsData:
     """Everything that the meter has, as the SDK's exporters take it."""
     service, response, requests, cpu = [], [], list[NumberDataPoint](), []
     server_cpu, server_memory = list[NumberDataPoint](), list[NumberDataPoint]()
-    own, now_ns = version("redline"), time.time_ns()
+    own, now_ns = VERSION, time.time_ns()
     for (trial, phase), sums in meter.sums().items():
         about, began_ns = attributes(trial, phase), sums.began_unix_ns
         if sums.response.count:

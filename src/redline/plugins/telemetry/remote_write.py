@@ -12,7 +12,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,6 +22,7 @@ from redline.errors import UsageError
 from redline.plugins.telemetry.families import CREATED, families
 from redline.plugins.telemetry.meter import Meter
 from redline.plugins.telemetry.pushing import pushed_to, pushing
+from redline.version import VERSION
 
 HEADERS = "REDLINE_REMOTE_WRITE_HEADERS"
 """The variable with further headers, as OTEL_EXPORTER_OTLP_HEADERS has them: name=value, with commas between."""
@@ -160,7 +160,7 @@ def _headers() -> dict[str, str]:
         "Content-Type": "application/x-protobuf",
         "Content-Encoding": "snappy",
         "X-Prometheus-Remote-Write-Version": "0.1.0",
-        "User-Agent": f"redline/{version('redline')}",
+        "User-Agent": f"redline/{VERSION}",
     }
     return own | dict(_given(filter(str.strip, os.environ.get(HEADERS, "").split(","))))
 

@@ -1,78 +1,10 @@
 """Reports -> bytes: the built-in renderers by format name, and the summary on a terminal."""
 
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from redline.model.history import History
-from redline.model.limits import AnyReport, LimitReport
-from redline.ports import Renderer
-from redline.report.document import Medium, Page, Section
-from redline.report.formats import FORMATS, Needs
-from redline.report.outcomes import outcomes
-from redline.report.render import ci, csvfile, html, markdown
-from redline.report.sections import history_page as history_sections
-from redline.report.sections import limit, run
-from redline.report.sections.headline import headline
-from redline.visible import visible
+from redline.lazily import offered
 
-
-def summary(report: AnyReport) -> Iterable[Section]:
-    """The summary of a report for a terminal."""
-    return _text(report, Medium.TERMINAL)
-
-
-def page(report: AnyReport) -> Page:
-    """The report as a page, before it is drawn."""
-    return limit.OUTLINE.page(report) if isinstance(report, LimitReport) else run.OUTLINE.page(report)
-
-
-def _text(report: AnyReport, medium: Medium) -> Iterable[Section]:
-    if isinstance(report, LimitReport):
-        return limit.OUTLINE.text(report, medium)
-    return run.OUTLINE.text(report, medium)
-
-
-def _headline(report: AnyReport) -> Iterable[Section]:
-    """The verdict of a comparison, with which a comment on a pull request begins."""
-    return () if isinstance(report, LimitReport) else headline(report)
-
-
-def as_html(report: AnyReport) -> bytes:
-    """The page, in one file."""
-    return html.render(page(report))
-
-
-def as_csv(report: AnyReport) -> bytes:
-    """A sheet with a row for each cell and metric."""
-    return csvfile.render_search(report) if isinstance(report, LimitReport) else csvfile.render(report)
-
-
-def as_markdown(report: AnyReport) -> bytes:
-    """The summary as Markdown, with the verdict first."""
-    return markdown.render((*_headline(report), *_text(report, Medium.MARKDOWN)))
-
-
-def as_junit(report: AnyReport) -> bytes:
-    """A test case for each outcome."""
-    name = report.suite if isinstance(report, LimitReport) else report.run.suite
-    return ci.junit(name, outcomes(report))
-
-
-def as_json(report: AnyReport) -> bytes:
-    """The report itself, indented by two, with a final newline. `visible` leaves the data unchanged."""
-    return visible(report.model_dump_json(indent=2)).encode() + b"\n"
-
-
-def as_annotations(report: AnyReport) -> bytes:
-    """A notice or warning for each outcome."""
-    return ci.annotations(outcomes(report))
-
-
-RENDERERS: Mapping[str, Renderer] = {
-    form.name: form.load() for form in FORMATS.values() if form.needs is Needs.REPORT and not form.holds
-}
-"""What makes one document of a report, by the name of the format."""
-
-
-def history_page(history: History) -> bytes:
-    """The page of a history, which has courses and no plots."""
-    return html.render(history_sections.page(history))
+if TYPE_CHECKING:
+    from redline.report.render.renderers import RENDERERS, history_page, page, summary
+else:
+    __getattr__ = offered(__name__)

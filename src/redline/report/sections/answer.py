@@ -13,7 +13,6 @@ from redline.model import (
     Estimate,
     Metric,
     ObjectiveResult,
-    ObjectiveState,
     Place,
     Ranking,
     Report,
@@ -23,11 +22,12 @@ from redline.model.limits import CellLimit, LimitAnswer, LimitChange, LimitRepor
 from redline.model.run import SameBuilds
 from redline.quantities import paced, significant
 from redline.report import format as fmt
-from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
+from redline.report.document import Line, Look, Prose, Section, line
 from redline.report.sections.by_request import cpu_lines
 from redline.report.sections.fastest import fastest_lines
 from redline.report.sections.limit_ratios import ratio_lines
 from redline.report.sections.main_effects import sentence
+from redline.report.sections.objectives import mark, objective_line
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 from redline.search.times import FEW_ERRORS
 
@@ -105,26 +105,6 @@ def _by_axis(report: Report) -> Iterator[Line]:
             yield line((where, "dim"), f"{effect.server}, {fmt.label(effect.metric)}: {text}")
     if report.next_command:
         yield line("In full, what matters: ", (report.next_command, "strong"))
-
-
-def objective_line(result: ObjectiveResult) -> Line:
-    """`✓ p99 435 µs < 50 ms`, `✗ p99 78.0 ms, not < 50 ms`, or `? p99 < 50 ms is not known to be met: …`."""
-    metric, bound = result.objective.metric, fmt.bound(result.objective)
-    sign = mark(result.state)
-    match result.state:
-        case "met":
-            return line(sign, f"{metric} {fmt.actual(result)} {bound}")
-        case "missed" if result.reason:
-            return line(sign, f"{metric} {bound} is missed: {result.reason}")
-        case "missed":
-            return line(sign, f"{metric} {fmt.actual(result)}, not {bound}")
-        case _:
-            return line(sign, f"{metric} {bound} is not known to be met: {result.reason}")
-
-
-def mark(state: ObjectiveState) -> tuple[str, Look]:
-    """`✓ `, `✗ `, or `? ` for an unknown state."""
-    return f"{fmt.STATE_MARKS[state]} ", STATE_LOOKS[state]
 
 
 def _objectives(report: Report) -> Iterator[Line]:

@@ -20,7 +20,7 @@ from redline.report.document import (
     line,
     words,
 )
-from redline.report.sections.answer import mark
+from redline.report.sections.objectives import mark
 from redline.report.sections.parts import repeat_section, server_cell, server_table
 from redline.report.sections.table import WHOLE
 from redline.report.sections.trials import route_text, warm_ups

@@ -1,15 +1,19 @@
 """Remarks on the trials behind the numbers: how they warmed up, why so many were made, and which have no partner."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from redline.model import CellReport, Comparison, Metric, Precision, Report, Warming, WarmUp
+from redline.model import Comparison, Metric, Precision, Warming, WarmUp
 from redline.quantities import duration, percent
 from redline.report import format as fmt
+
+if TYPE_CHECKING:  # a load has none
+    from redline.model import CellReport, Report
 
 _ORDER: tuple[Warming, ...] = ("flat", "warmed up", "still compiling", "slowing down", "never steady")
 
 
-def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
+def warm_ups(cells: "Iterable[CellReport]") -> list[tuple[str, str]]:
     """Servers, with commas, and how they warmed up; cells whose trials were too short to judge are left out."""
     said: dict[str, list[str]] = {}
     for cell in cells:
@@ -18,7 +22,7 @@ def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
     return [(", ".join(servers), text) for text, servers in said.items()]
 
 
-def route_text(cell: CellReport) -> str:
+def route_text(cell: "CellReport") -> str:
     """`hyper+via=nginx: h1 → proxy.nginx → h1; of all CPU per request: server 9.1 µs, proxy.nginx 12 µs.`; or empty."""
     said = [cell.route] if cell.route else []
     for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY) if cell.shows_numbers else ():
@@ -28,7 +32,7 @@ def route_text(cell: CellReport) -> str:
     return f"{cell.server}: {'; '.join(said)}." if said else ""
 
 
-def warm_up_text(cell: CellReport) -> str:
+def warm_up_text(cell: "CellReport") -> str:
     """`3 of 5 trials flat, 2 warmed up after 4.20 s to 6.10 s; measured from 8.40 s to 12.5 s`; empty if unknown.
 
     An earlier warm-up by another load, such as `1 min by 2 users`, comes last.
@@ -108,7 +112,7 @@ def _forecast(precision: Precision) -> str:
     return f"; {goal} would take about {rounds}{allowed}{advice}"
 
 
-def lone_rounds(report: Report) -> tuple[str, ...]:
+def lone_rounds(report: "Report") -> tuple[str, ...]:
     """The rounds without a partner in all comparisons, with baselines and step by step."""
     return lone_rounds_of((*report.comparisons, *(effect.comparison for effect in report.effects)))
 

@@ -1,0 +1,3 @@
+"""The version of this Redline, whose engine has the same."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,84 @@
+"""What a package offers is imported when it is used, and a command imports what it uses."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import redline
+from redline.lazily import homes_of
+
+ROOT = Path(redline.__file__).parent
+OFFERING = sorted(
+    file for file in ROOT.rglob("__init__.py") if "offered(__name__)" in file.read_text() and file.parent != ROOT
+)
+
+
+def package_of(file: Path) -> str:
+    return ".".join(("redline", *file.parent.relative_to(ROOT).parts))
+
+
+@pytest.mark.parametrize("file", OFFERING, ids=package_of)
+def test_a_package_offers_what_readers_and_type_checkers_see(file: Path) -> None:
+    package, homes = import_module(package_of(file)), homes_of(file.read_text())
+    seen = [
+        alias.asname or alias.name
+        for block in ast.parse(file.read_text()).body
+        if isinstance(block, ast.If)
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    ]
+    assert sorted(homes) == sorted(seen) != []
+    for name, (home, original) in homes.items():
+        assert getattr(package, name) is getattr(import_module(home), original)
+
+
+@pytest.mark.parametrize("file", OFFERING, ids=package_of)
+def test_no_name_is_that_of_a_module_beside_it(file: Path) -> None:
+    """The import system would put the module in its place."""
+    beside = {path.stem for path in file.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert not beside & homes_of(file.read_text()).keys()
+
+
+def test_a_name_that_is_not_offered_is_an_error() -> None:
+    with pytest.raises(AttributeError, match=r"module 'redline\.model' has no attribute 'Nothing'"):
+        import_module("redline.model").Nothing  # noqa: B018 - it raises
+    with pytest.raises(ImportError, match="Nothing"):
+        exec("from redline.model import Nothing")
+
+
+NOT_OF_A_LOAD = {
+    "analysis.build",
+    "analysis.history",
+    "analysis.search_state",
+    "cli.build_view",
+    "model.limits",
+    "model.report",
+    "peers.adapters",
+    "plugins.hosts.agent",
+    "plugins.launchers.compose",
+    "plugins.launchers.process",
+    "plugins.profilers.machine",
+    "plugins.revisions",
+    "report.render.renderers",
+    "report.render.html",
+    "running.duet",
+    "running.searching",
+    "running.session",
+    "search.search",
+    "suite.importing.formats",
+}
+
+
+def test_a_load_does_not_import_what_it_does_not_use() -> None:
+    script = "import sys; import redline.cli.commands.load; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    imported = set(done.stdout.split())
+    assert not {f"redline.{name}" for name in NOT_OF_A_LOAD} & imported
+    assert not {"jinja2", "jsonschema", "psutil", "rich.progress", "scipy.special", "scipy.stats", "ssl"} & imported
+    for name in NOT_OF_A_LOAD:
+        import_module(f"redline.{name}")
