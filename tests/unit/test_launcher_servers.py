@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError, RedlineError
+from redline.launching.compose import ComposeLauncher
+from redline.launching.container_engine import CHOICE
+from redline.launching.of_packages import OwnLauncher
+from redline.launching.ownership import AttachedWatch, KnownProcesses, watch
+from redline.launching.process import ProcessLauncher
+from redline.launching.revisions import Repository
+from redline.launching.servers import RevisionLauncher, ServersLauncher
 from redline.model import AttachedServer, Container, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout, ComposeService, OwnImage
-from redline.plugins.launchers.compose import ComposeLauncher
-from redline.plugins.launchers.container_engine import CHOICE
-from redline.plugins.launchers.of_packages import OwnLauncher
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
-from redline.plugins.launchers.watching import AttachedWatch, KnownProcesses, watch
-from redline.plugins.revisions import Repository
 from redline.ports import Building, Launch, Placement
 from tests.fakes.servers.entries import SCRIPT, alive, make_catalogue, server
 

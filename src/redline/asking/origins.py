@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from redline.errors import UsageError
+from redline.launching.revisions import WORK_TREE, Repository
 from redline.model.catalogue import Checkout
-from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
 from redline.suite.schema.project import ProjectServerSchema

@@ -9,7 +9,7 @@ from pathlib import Path
 from redline.asking.shipped import is_shipped, shipped_project
 from redline.errors import UsageError
 from redline.files import is_folder
-from redline.plugins.launchers.builds import cache_in
+from redline.launching.builds import cache_in
 
 RUNS = Path("runs")
 """The default folder of runs, in the current folder; names of runs begin with the date."""

@@ -9,9 +9,9 @@ from rich.console import Console
 from redline.asking.origins import find_project, read_project_file
 from redline.cli.build_view import BuildView
 from redline.errors import BuildError, UsageError
+from redline.launching.revisions import build
+from redline.launching.temporary import elsewhere
 from redline.model import ServerEntry, Suite
-from redline.plugins.revisions import build
-from redline.plugins.temporary import elsewhere
 from redline.suite.project import Project
 from redline.suite.schema.project import ProjectServerSchema
 

@@ -17,6 +17,7 @@ from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.search_view import SearchedSoFar, SearchView
 from redline.cli.show import insist
 from redline.errors import RedlineError
+from redline.extras.telemetry.meter import Meter, MeteredTrial
 from redline.findings import RULES, judge
 from redline.findings.load import perturbed
 from redline.model import (
@@ -39,7 +40,6 @@ from redline.model import (
     ServerEntry,
     Skipped,
 )
-from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import BuildOutcome
 from redline.report.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate, with_bounds
 from redline.report.render.terminal import COLOURS

@@ -8,7 +8,7 @@ from rich.console import Console
 from redline.cli.command_line import TelemetryFlags
 from redline.cli.show import insist
 from redline.errors import UsageError
-from redline.plugins.telemetry.meter import Meter
+from redline.extras.telemetry.meter import Meter
 
 OTLP_PACKAGES = "opentelemetry-exporter-otlp-proto-http"
 REMOTE_WRITE_PACKAGES = "cramjam and protobuf"
@@ -35,16 +35,16 @@ def metered(flags: TelemetryFlags, console: Console) -> Iterator[Meter | None]:
             if not 0 < openmetrics < 1 << 16:
                 message = f"--openmetrics {openmetrics}: this is no port"
                 raise UsageError(message, hint="give one from 1 to 65535, such as 9464")
-            from redline.plugins.telemetry.openmetrics import served  # noqa: PLC0415 - no other load needs it
+            from redline.extras.telemetry.openmetrics import served  # noqa: PLC0415 - no other load needs it
 
             url = stack.enter_context(served(meter, openmetrics))
         if flags.otlp is not None:
             with _extra("--otlp", "opentelemetry", "the SDK of OpenTelemetry", OTLP_PACKAGES):
-                from redline.plugins.telemetry.otlp import pushed  # noqa: PLC0415 - an extra
+                from redline.extras.telemetry.otlp import pushed  # noqa: PLC0415 - an extra
             stack.enter_context(pushed(meter, flags.otlp, say))
         if flags.remote_write is not None:
             with _extra("--remote-write", ("cramjam", "google"), "what encodes it", REMOTE_WRITE_PACKAGES):
-                from redline.plugins.telemetry.remote_write import written  # noqa: PLC0415 - an extra
+                from redline.extras.telemetry.remote_write import written  # noqa: PLC0415 - an extra
             stack.enter_context(written(meter, flags.remote_write, say))
         if url is not None:
             console.print(f"metrics: {url}", soft_wrap=True, highlight=False, markup=False)

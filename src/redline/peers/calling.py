@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from redline.errors import DriveError
+from redline.linux.scheduling import on_cores
 from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad
 from redline.peers.outputs.reading import PeerOutput
-from redline.plugins.linux.scheduling import on_cores
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _VERSION_WITHIN_S = 10.0

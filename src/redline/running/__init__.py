@@ -1,1 +1,1 @@
-"""Execute plans and searches: trials, probes, sessions, and the plugins that they run with."""
+"""Execute plans and searches: trials, probes, sessions, and the tools that they run with."""

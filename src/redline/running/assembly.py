@@ -1,31 +1,28 @@
-"""Put the built-in plugins together: the tools for trials on this machine or other hosts."""
+"""Put the tools for trials together, on this machine or other hosts."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import check_version, find_engine
+from redline.driving.of_packages import own_driver
 from redline.errors import UsageError
+from redline.extras.hosts.launcher import RemoteLauncher
+from redline.extras.hosts.remote import Pair
+from redline.extras.profiling.machine import MachineProfilers
 from redline.files import user_cache
+from redline.launching.attached import processes_of
+from redline.launching.builds import Builds
+from redline.launching.compose import ComposeLauncher
+from redline.launching.of_packages import OwnLauncher
+from redline.launching.ownership import watch
+from redline.launching.process import ProcessLauncher
+from redline.launching.route import RouteLauncher
+from redline.launching.servers import RevisionLauncher, ServersLauncher
 from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.model.traffic import Phase
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.drivers.of_packages import own_driver
-from redline.plugins.engine_process import check_version, find_engine
-from redline.plugins.hosts.launcher import RemoteLauncher
-from redline.plugins.hosts.remote import Pair
-from redline.plugins.launchers.attached import processes_of
-from redline.plugins.launchers.builds import Builds
-from redline.plugins.launchers.compose import ComposeLauncher
-from redline.plugins.launchers.of_packages import OwnLauncher
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
-from redline.plugins.launchers.watching import watch
-from redline.plugins.machine import plan_placement, read_environment
-from redline.plugins.monitors.jvm import compilers_of
-from redline.plugins.monitors.process_tree import ProcessTreeMonitor
-from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement, RunningServer, ServerUsage
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools
@@ -34,6 +31,9 @@ from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
 from redline.suite.fitting import Hosts, fitted
+from redline.watching.jvm import compilers_of
+from redline.watching.machine import plan_placement, read_environment
+from redline.watching.process_tree import ProcessTreeMonitor
 from redline.wording import part
 
 
@@ -176,7 +176,7 @@ class Workplace:
                 )
             return ()
         check_for_hosts(suite)
-        from redline.plugins.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
+        from redline.extras.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
 
         proxies = any(variant.hops for variant in suite.variants)
         pairs = self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from redline.errors import RedlineError
-from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet, Scenario
-from redline.plugins.hosts.agent import AgentUsage
-from redline.plugins.hosts.launcher import RemoteLauncher, RemoteServer
-from redline.plugins.hosts.remote import (
+from redline.extras.hosts.agent import AgentUsage
+from redline.extras.hosts.launcher import RemoteLauncher, RemoteServer
+from redline.extras.hosts.remote import (
     HostLostError,
     LoadHostsMonitor,
     Pair,
@@ -26,7 +25,8 @@ from redline.plugins.hosts.remote import (
     RemoteMonitor,
     call,
 )
-from redline.plugins.launchers.watching import KnownProcesses
+from redline.launching.ownership import KnownProcesses
+from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet, Scenario
 from redline.ports import Placement, RunningServer, ServerWatch
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools

@@ -14,7 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from redline.driving.engine import EngineDriver
 from redline.errors import DriveError, LaunchError, UsageError
+from redline.launching.attached import processes_of
+from redline.launching.process import ProcessLauncher, ProcessServer
+from redline.linux.scheduling import on_cores
 from redline.model import (
     Cell,
     Closed,
@@ -32,15 +36,11 @@ from redline.model import (
     Traffic,
     Variant,
 )
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.launchers.attached import processes_of
-from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
-from redline.plugins.linux.scheduling import on_cores
-from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.ports import Endpoint, Launch, LoadOptions, Placement, RunningServer
 from redline.running.record import Tools, record_load
 from redline.selftest.results import Quantile
 from redline.suite import load_catalogue
+from redline.watching.process_tree import ProcessTreeMonitor
 
 PATH = "/path0"
 WARMUP_NS = 500_000_000

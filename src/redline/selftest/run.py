@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from redline.errors import DriveError
+from redline.linux.host import Host
 from redline.model import Closed, Histogram, Load, Open, Think, Traffic
 from redline.peers import Peer, PeerLoad, run_peer
-from redline.plugins.linux.host import Host
 from redline.selftest.cases import ARRIVALS, Case, even, poisson
 from redline.selftest.judge import (
     Ground,

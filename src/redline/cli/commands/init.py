@@ -26,16 +26,16 @@ from redline.cli.command_line import InitFlags, LoadFlags
 from redline.cli.project_builds import run_builds
 from redline.cli.project_text import name_of, project_text
 from redline.cli.show import Terminal
+from redline.driving.checks import Checked, checking
+from redline.driving.engine_process import find_engine
+from redline.driving.protocol import check
+from redline.driving.verifying import SHOWN_BYTES, shown
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.files import mend, write_atomically
+from redline.launching.failures import OF_COMMAND, OF_SERVICE
+from redline.launching.variables import variables_of_compose
 from redline.model import Cell, Suite
 from redline.model.catalogue import passed_names
-from redline.plugins.checks import Checked, checking
-from redline.plugins.drivers.protocol import check
-from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
-from redline.plugins.engine_process import find_engine
-from redline.plugins.launchers.failures import OF_COMMAND, OF_SERVICE
-from redline.plugins.launchers.variables import variables_of_compose
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, read_text, referenced_files

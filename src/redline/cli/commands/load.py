@@ -32,13 +32,13 @@ from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
+from redline.driving.engine import EngineDriver
 from redline.errors import DriveError, LaunchError, UsageError
+from redline.extras.telemetry.meter import Meter, MeteredTrial
 from redline.findings import servers_doing
+from redline.launching.variables import check_variables
 from redline.model import Cell, Interval, PlannedTrial, Recording
 from redline.peers.like import Like, read_like
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.launchers.variables import check_variables
-from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import failure_of, new_recording, record_load, verify

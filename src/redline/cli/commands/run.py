@@ -20,9 +20,9 @@ from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
+from redline.extras.telemetry.meter import Meter
+from redline.launching.variables import check_variables
 from redline.model import Suite, Verdict
-from redline.plugins.launchers.variables import check_variables
-from redline.plugins.telemetry.meter import Meter
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore

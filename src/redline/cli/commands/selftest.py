@@ -14,17 +14,17 @@ from redline.cli.command_line import SelftestFlags
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.turns import in_turn
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import find_engine
 from redline.errors import UsageError
 from redline.model import Interval
 from redline.peers import find_peers
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import find_engine
-from redline.plugins.machine import plan_placement
 from redline.quantities import duration
 from redline.selftest.cases import ARRIVALS, known_cases
 from redline.selftest.results import SelftestResult
 from redline.selftest.rig import Rig, build_oracle
 from redline.selftest.run import SelftestPlan, run
+from redline.watching.machine import plan_placement
 
 _SHORTEST_S, _LONGEST_S = 0.5, 600.0
 

@@ -1,0 +1,1 @@
+"""Launchers: build, start and stop servers, from commands, images, compose files and git revisions."""

@@ -1,1 +1,0 @@
-"""Adapters: implementations of the ports."""

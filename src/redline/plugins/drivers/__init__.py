@@ -1,1 +1,0 @@
-"""Drivers: Scenario + Load -> Traffic."""

@@ -1,1 +1,0 @@
-"""Monitors, which watch a trial."""

@@ -1,0 +1,1 @@
+"""Monitors, which watch a trial, and the facts of the machine."""
