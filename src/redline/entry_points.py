@@ -1,4 +1,4 @@
-"""Extensions by other packages: entry points, which are found by group and name, and loaded with plain errors."""
+"""What is loaded by name: entry points of other packages, and of what Redline keeps out of its core."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,6 +9,9 @@ from typing import Any
 
 from redline.errors import UsageError
 from redline.quantities import clip, did_you_mean
+
+EXTRAS = "redline.extras"
+"""The group of what is no core. Only these entry points name it: no module of the core imports it."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,25 @@ def extension(group: str, name: str, what: str, page: str, known: Iterable[str] 
         packages = ", ".join(map(package_of, points.values()))
         raise UsageError(f"several packages bring a {what} {name}: {packages}", hint="uninstall all of them but one")
     return Extension(point, what, page)
+
+
+def extra(name: str, asked: str) -> Any:
+    """Load what is no core. `asked` is what needs it, as a person wrote it. Raises UsageError where it is absent."""
+    loaded = extra_if_installed(name)
+    if loaded is None:
+        raise UsageError(f"{asked}: this installation of Redline has no `{name}`", hint="install all of Redline again")
+    return loaded
+
+
+def extra_if_installed(name: str) -> Any:
+    """Load what is no core; None where it is absent."""
+    for point in entry_points(group=EXTRAS, name=name):
+        try:
+            return point.load()
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith(EXTRAS):
+                raise
+    return None
 
 
 def package_of(point: EntryPoint) -> str:

@@ -15,7 +15,7 @@ from redline.errors import BuildError, LaunchError, UsageError
 from redline.launching.failures import OF_COMMAND, FailedStart
 from redline.launching.guard import LaunchOrder
 from redline.model import Cell, Ready, Suite
-from redline.suite.importing.compose import is_compose_file, read_compose
+from redline.suite.compose_services import is_compose_file, read_compose
 from redline.suite.project import read_project
 
 URL = "http://h:1/x"

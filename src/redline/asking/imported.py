@@ -1,28 +1,37 @@
 """Read files of requests for the commands that load servers: a list as it is, other formats with a summary."""
 
+import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from redline.entry_points import extra, extra_if_installed
 from redline.errors import UsageError
 from redline.quantities import duration, integer
 from redline.suite import opened_requests
-from redline.suite.importing import ImportNote, Made, Wanted, detect, known_recording, named, read_requests
-from redline.suite.importing.foreign import name_foreign_list
-from redline.suite.importing.source import read_json
+from redline.suite.imported import ImportNote, Made, Wanted
 from redline.suite.loading import MOST_BYTES
+from redline.suite.request_source import read_json
 from redline.suite.schema.document import Document, parse_document
 from redline.suite.urls import base_of, is_url
+
+_IMPORTING = "importing"
+_OURS = re.compile(r"(?:\s|#[^\n]*\n)*+(?:-\s|\[)")
+_JOURNEY = re.compile(r"^\s*(?:\{\s*)?\"?journey\"?\s*:", re.MULTILINE)
 
 
 def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None) -> Document | Made:
     """Read a list of requests, or import a file of another format. Raises UsageError with the place in the file."""
+    importing = extra_if_installed(_IMPORTING) if form is None else extra(_IMPORTING, f"--format {form}")
     with opened_requests(file) as source:
-        known = detect(source) if form is None else named(form)
+        known = importing and (importing.detect(source) if form is None else importing.named(form))
         if known is not None:
-            return read_requests(source, known, wanted or Wanted())
+            made: Made = importing.read_requests(source, known, wanted or Wanted())
+            return made
         text = source.text()
+    if importing is None and not (_OURS.match(text) or _JOURNEY.search(text)):
+        extra(_IMPORTING, str(file))  # which is absent, and says so
     if text.lstrip()[:1] == "[":
         _refuse_foreign_list(read_json(text), file)
     if len(text.encode()) > MOST_BYTES:
@@ -34,7 +43,8 @@ def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None)
 
 def _refuse_foreign_list(value: object, file: Path) -> None:
     """Raise UsageError for a list that is known as something else than requests."""
-    if isinstance(value, list) and (foreign := name_foreign_list(value)):
+    importing = extra_if_installed(_IMPORTING)
+    if importing and isinstance(value, list) and (foreign := importing.name_foreign_list(value)):
         hint = foreign.hint.replace("FILE", shlex.quote(str(file)))
         raise UsageError(f"{file}: this is {foreign.what}, and no list of requests", hint=hint)
 
@@ -44,9 +54,13 @@ def read_recording(file: Path) -> Made | None:
 
     Raises UsageError with the place in the file.
     """
+    importing = extra_if_installed(_IMPORTING)
+    if importing is None:
+        return None
     with opened_requests(file) as source:
-        known = known_recording(source)
-        return None if known is None else read_requests(source, known, Wanted(times=True))
+        known = importing.known_recording(source)
+        made: Made | None = known and importing.read_requests(source, known, Wanted(times=True))
+        return made
 
 
 TIMES_FILE = "times.txt"

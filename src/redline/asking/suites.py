@@ -15,16 +15,16 @@ from redline.asking.naming import naming
 from redline.asking.origins import FromRepository, find_project, project_name, read_project_file
 from redline.asking.project import in_its_words, run_document
 from redline.asking.written import read_written
+from redline.entry_points import extra_if_installed
 from redline.errors import UsageError
 from redline.model import Suite
 from redline.quantities import did_you_mean, parse_duration
 from redline.suite import Overrides, read_suite, read_text, referenced_files
-from redline.suite.importing import RequestSource, kind_of
-from redline.suite.importing.compose import is_compose_file
-from redline.suite.importing.foreign import Foreign
-from redline.suite.importing.procfile import is_procfile
-from redline.suite.importing.source import HEAD_BYTES
+from redline.suite.compose_services import is_compose_file
+from redline.suite.imported import Foreign
+from redline.suite.procfile import is_procfile
 from redline.suite.project import PROJECT_FILE
+from redline.suite.request_source import HEAD_BYTES, RequestSource
 from redline.suite.urls import is_url
 from redline.wording import part
 
@@ -111,8 +111,13 @@ def _kind_of(name: str, content: bytes) -> Foreign | None:
     }
     if kind := next((kind for kind, is_it in kinds.items() if is_it), None):
         return Foreign(kind, f"`redline init {shlex.quote(name)}` makes a redline.yaml of it; then leave it out here")
+    importing = extra_if_installed("importing")
     with suppress(UsageError):
-        return kind_of(RequestSource(name, io.BytesIO(content[:HEAD_BYTES]), lambda _: b""))
+        if importing is not None:
+            foreign: Foreign | None = importing.kind_of(
+                RequestSource(name, io.BytesIO(content[:HEAD_BYTES]), lambda _: b"")
+            )
+            return foreign
     return None
 
 

@@ -18,7 +18,7 @@ from redline.model.catalogue import passed_names
 from redline.model.template import as_literal
 from redline.ports import Endpoint
 from redline.suite import make_plan
-from redline.suite.importing.secrets import is_secret_header
+from redline.suite.secret_names import is_secret_header
 from redline.suite.urls import UNIX, is_secure, is_url, read_url
 
 _MOST = 10

@@ -13,6 +13,7 @@ from redline.analysis import (
     stream_report,
 )
 from redline.analysis.bounds import Times, load_bounds
+from redline.asking.like import Like
 from redline.cli.contracts import LoadedServer, LoadResult, RequestsSent
 from redline.errors import DriveError
 from redline.findings import Touched, judge, touched_by, warm_up
@@ -38,7 +39,6 @@ from redline.model import (
 )
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
-from redline.peers.like import Like
 from redline.quantities import significant
 from redline.report.document import Block, Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import (

@@ -12,6 +12,7 @@ from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
 from redline.asking import places
 from redline.asking.asks import LoadAsk
+from redline.asking.like import Like
 from redline.asking.load import load_document, load_suite
 from redline.asking.naming import read_workers
 from redline.asking.opening import Command, source_of
@@ -33,12 +34,12 @@ from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
 from redline.driving.engine import EngineDriver
+from redline.entry_points import extra
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.extras.telemetry.meter import Meter, MeteredTrial
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
 from redline.model import Cell, Interval, PlannedTrial, Recording
-from redline.peers.like import Like, read_like
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import failure_of, new_recording, record_load, verify
@@ -90,7 +91,7 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     """Return the flags with the load of `--like`, if given; other flags take precedence. Raises UsageError."""
     if flags.like is None:
         return flags, None
-    like = read_like(flags.like)
+    like: Like = extra("like", "--like")(flags.like)
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
     values = own | dict(like.flags) | given

@@ -1,5 +1,0 @@
-"""Other load generators, for `--like`, `selftest --peers` and `bench`: their command lines and outputs."""
-
-from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad
-from redline.peers.calling import Peer, find_peer, find_peers, run_peer
-from redline.peers.outputs.reading import PeerOutput
