@@ -116,7 +116,7 @@ def test_every_series_is_written_and_ends_with_the_command(monkeypatch: pytest.M
 def test_a_series_that_is_gone_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pushing, "EVERY_S", 0.01)
     with receiver() as server, metered(TelemetryFlags(remote_write=server.url), QUIET) as meter:
-        assert meter is not None
+        assert isinstance(meter, Meter)
         meter.interval(TRIAL, intervals()[0])
         old = values_of(meter).keys()
         while not server.written:

@@ -16,7 +16,7 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.show import insist, show
 from redline.cli.streams import write_document
-from redline.extras.telemetry.meter import Meter
+from redline.cli.telemetry import Meter
 from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.render import RENDERERS, summary

@@ -13,6 +13,7 @@ from redline.analysis import (
     stream_report,
 )
 from redline.analysis.bounds import Times, load_bounds
+from redline.analysis.percentile_levels import percentile_levels
 from redline.asking.like import Like
 from redline.cli.contracts import LoadedServer, LoadResult, RequestsSent
 from redline.errors import DriveError
@@ -55,7 +56,6 @@ from redline.report.format import (
     rate,
     size,
 )
-from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
 from redline.report.sections.by_journey import journey_tables
 from redline.report.sections.by_request import outcomes_table, request_tables

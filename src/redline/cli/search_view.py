@@ -12,7 +12,7 @@ from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentLoad, left_text
 from redline.cli.show import show
-from redline.extras.telemetry.meter import Meter, MeteredTrial
+from redline.cli.telemetry import Meter, MeteredTrial
 from redline.model import Cell, Grade, Interval, Plan
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms

@@ -16,8 +16,8 @@ from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.search_view import SearchedSoFar, SearchView
 from redline.cli.show import insist
+from redline.cli.telemetry import Meter, MeteredTrial
 from redline.errors import RedlineError
-from redline.extras.telemetry.meter import Meter, MeteredTrial
 from redline.findings import RULES, judge
 from redline.findings.load import perturbed
 from redline.model import (

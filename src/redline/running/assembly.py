@@ -8,10 +8,11 @@ from pathlib import Path
 from redline.driving.engine import EngineDriver
 from redline.driving.engine_process import check_version, find_engine
 from redline.driving.of_packages import own_driver
+from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.extras.hosts.launcher import RemoteLauncher
+from redline.extras.hosts.pairs import PairTools
 from redline.extras.hosts.remote import Pair
-from redline.extras.profiling.machine import MachineProfilers
 from redline.files import user_cache
 from redline.launching.attached import processes_of
 from redline.launching.builds import Builds
@@ -25,7 +26,6 @@ from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite,
 from redline.model.traffic import Phase
 from redline.ports import Executor, Placement, RunningServer, ServerUsage
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
-from redline.running.host_pairs import PairTools
 from redline.running.own_monitors import own_monitors
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
@@ -97,7 +97,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,
-        profilers=MachineProfilers(cache),
+        profilers=extra("profilers", f"{part('profile')}")(cache) if suite.profile else None,
         compilers_of=lambda server: compilers_of(watch(server).pids),
         duet_monitors=_duet_monitors,
         watch=watch,

@@ -18,6 +18,7 @@ from redline.analysis import capacities
 from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import unanswered
 from redline.errors import RedlineError, StoreError, UsageError
+from redline.extras.hosts.pairs import calibrate
 from redline.model import (
     Cell,
     Environment,
@@ -38,7 +39,6 @@ from redline.ports import Building, BuildOutcome, Launcher
 from redline.quantities import duration
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
-from redline.running.host_pairs import calibrate
 from redline.running.rounds import decide_by, run_trials
 from redline.running.same_builds import same_builds
 from redline.running.trial import TrialListener

@@ -31,12 +31,11 @@ from redline.cli.project_builds import build_servers
 from redline.cli.show import show, write_json
 from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
-from redline.cli.telemetry import metered
+from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
 from redline.driving.engine import EngineDriver
 from redline.entry_points import extra
 from redline.errors import DriveError, LaunchError, UsageError
-from redline.extras.telemetry.meter import Meter, MeteredTrial
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
 from redline.model import Cell, Interval, PlannedTrial, Recording

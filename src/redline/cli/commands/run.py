@@ -18,9 +18,8 @@ from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_named, build_servers
 from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
-from redline.cli.telemetry import metered
+from redline.cli.telemetry import Meter, metered
 from redline.cli.turns import turn_of
-from redline.extras.telemetry.meter import Meter
 from redline.launching.variables import check_variables
 from redline.model import Suite, Verdict
 from redline.running.assembly import Workplace

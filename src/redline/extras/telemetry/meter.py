@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from redline.cli.telemetry import MeteredTrial
 from redline.model import Cell, DuetBlock, DuetRecording, Histogram, Interval
 from redline.model.traffic import Phase
 from redline.ports import ServerUsage
@@ -29,19 +30,6 @@ OTHER_ERROR = "_OTHER"
 """OpenTelemetry's `error.type` where the kind of an error is not known, as within a duet."""
 
 _BOUNDS_NS = np.array([round(bound * 1e9) for bound in BOUNDS_S], dtype=np.int64)
-
-
-class MeteredTrial(NamedTuple):
-    """What is loaded: the slug of its cell, the trial, such as `trial-1`, and the slug of its server."""
-
-    cell: str
-    trial: str
-    server: str
-
-    @classmethod
-    def of(cls, cell: Cell, trial: str) -> "MeteredTrial":
-        """The trial of this name of a cell."""
-        return cls(cell.slug, trial, cell.variant.slug)
 
 
 @dataclass

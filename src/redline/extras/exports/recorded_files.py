@@ -8,11 +8,11 @@ from typing import NoReturn
 from redline.analysis.distributions import distributions, recorded_profiles
 from redline.analysis.intervals import IntervalRow, run_rows, search_rows
 from redline.errors import StoreError
+from redline.extras.exports.hdr_files import interval_log, percentile_distribution
+from redline.extras.exports.interval_files import interval_lines, interval_sheet
 from redline.extras.exports.pictures import png_maker
 from redline.extras.profiling.texts import collapsed, speedscope
 from redline.model.limits import AnyReport
-from redline.report.render.hdr_files import interval_log, percentile_distribution
-from redline.report.render.interval_files import interval_lines, interval_sheet
 from redline.report.render.svg import svg_files
 from redline.running.formats import RecordedIn
 from redline.storage.runs import RunStore

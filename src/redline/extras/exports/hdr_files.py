@@ -8,15 +8,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
-from typing import NamedTuple
 
 import numpy as np
 
 from redline.analysis.distributions import RecordedSpan, RecordedTimes
+from redline.analysis.percentile_levels import ReachedLevel, percentile_levels
 from redline.model import Histogram, Signed, hdr
 
-_TICKS = 5
-"""Lines for each halving of the distance to 100%, as all HdrHistogram tools print."""
 _MS = 1e6
 _SECOND = 1e9
 _DELIMITERS = re.compile(r"[\s,]")
@@ -38,37 +36,13 @@ def percentile_distribution(times: Histogram | Signed) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _left(level: "ReachedLevel") -> str:
+def _left(level: ReachedLevel) -> str:
     return f" {_fixed(1 / (1 - level.q), 2):>14}" if level.q < 1 else ""
 
 
 def _fixed(value: float, places: int) -> str:
     """Format a number with this many decimals. Java rounds a half up, Python to the even digit."""
     return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
-
-
-class ReachedLevel(NamedTuple):
-    """A level of a distribution: `requests` requests, at least a share `q` of all, do not exceed `ns`."""
-
-    ns: int
-    q: float
-    requests: int
-
-
-def percentile_levels(times: Histogram | Signed) -> Iterator[ReachedLevel]:
-    """Yield the levels of the Java library's percentile iterator; the last has the largest time."""
-    values_ns, counts = times.buckets()
-    cumulative = np.cumsum(counts)
-    if not len(cumulative):
-        return
-    total, percent, at = int(cumulative[-1]), 0.0, -1
-    reached = 100.0 * cumulative / total
-    while at < 0 or cumulative[at] < total:
-        at = max(at, int(np.searchsorted(reached, percent)))
-        yield ReachedLevel(int(values_ns[at]), percent / 100, int(cumulative[at]))
-        halvings = int(math.log(100.0 / (100.0 - percent)) / math.log(2)) + 1
-        percent += 100.0 / (_TICKS * 2**halvings)
-    yield ReachedLevel(int(values_ns[-1]), 1.0, total)
 
 
 def _moments_ns(times: Histogram | Signed) -> tuple[float, float]:
