@@ -26,8 +26,8 @@ from packaging.requirements import Requirement
 from bench.judging import Size, store
 from bench.rig import CHECKOUT, SIMPLE_GET, build_oracle, engine_binary, null_variant, running
 from redline.analysis.intervals import run_rows
+from redline.driving.engine import EngineDriver
 from redline.model import Cell, Closed, Load
-from redline.plugins.drivers.engine import EngineDriver
 from redline.ports import Drive, Endpoint
 from redline.storage.runs import RunStore
 

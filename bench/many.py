@@ -22,9 +22,9 @@ from bench.cost.pairs import progress
 from bench.cost.place import look
 from bench.cost.table import heads, line
 from bench.rig import build_oracle, engine_binary, engine_version, machine, running
+from redline.driving.protocol import JOB_FORMAT
 from redline.errors import DriveError, RedlineError, UsageError
 from redline.model import Histogram
-from redline.plugins.drivers.protocol import JOB_FORMAT
 
 SERVER_PROCESSES = 16
 CONNECT_GOAL_S, MEMORY_GOAL_BYTES = 60.0, 2048

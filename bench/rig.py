@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import ORACLE, find_engine
 from redline.model import (
     Cell,
     Expected,
@@ -21,8 +23,6 @@ from redline.model import (
     Variant,
 )
 from redline.model.catalogue import HttpVersion
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import ORACLE, find_engine
 from redline.ports import Drive, Endpoint
 from redline.suite import load_catalogue
 

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from redline.plugins.measurements import NAMED_BY
+from redline.watching.measurements import NAMED_BY
 
 # A shell starts background jobs with SIGINT ignored, and every process that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,7 +13,7 @@ from bench.cost.scaling import scaling
 from bench.cost.servers import nghttpd, nginx
 from bench.cost.table import Outcome, Row, order, row
 from bench.rig import PATH, running
-from redline.peers import PeerLoad
+from redline.extras.peers import PeerLoad
 
 CONNECTIONS = 64
 DEPTH = 16

@@ -9,9 +9,9 @@ from typing import Any
 
 from bench.cost.pairs import Client, Ran
 from bench.rig import PATH, engine_binary
+from redline.driving.protocol import JOB_FORMAT, interval_ns
 from redline.errors import DriveError
 from redline.model import Histogram
-from redline.plugins.drivers.protocol import JOB_FORMAT, interval_ns
 
 BACKENDS = ("io_uring", "epoll")
 WARMUP_NS = 200_000_000

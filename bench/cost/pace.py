@@ -6,7 +6,7 @@ from bench.cost.peers import client
 from bench.cost.place import Place
 from bench.cost.table import Outcome, heads, interval, line, number, order, row
 from bench.rig import running
-from redline.peers import PeerLoad
+from redline.extras.peers import PeerLoad
 
 RATE_PER_S = 20_000
 CONNECTIONS = 64

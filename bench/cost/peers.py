@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.cost.pairs import Client, Ran
 from redline.errors import DriveError
-from redline.peers import Peer, PeerLoad, PeerOutput, find_peer, run_peer
+from redline.extras.peers import Peer, PeerLoad, PeerOutput, find_peer, run_peer
 
 FOLDER = "REDLINE_PEERS"
 

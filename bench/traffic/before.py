@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bench.cost.engine import BACKENDS, Exchange, Work, closed, read
 from bench.traffic.tools import USERS, Called, Tool, Wanted
-from redline.peers import PeerOutput
+from redline.extras.peers import PeerOutput
 
 AT_MOST_MORE = 1.02
 

@@ -14,7 +14,7 @@ from bench.cost.peers import FOLDER, find
 from bench.traffic import sends
 from bench.traffic.sends import Send
 from redline.errors import DriveError
-from redline.peers import PeerLoad, PeerOutput
+from redline.extras.peers import PeerLoad, PeerOutput
 
 REDLINE = Path(sys.executable).with_name("redline")
 USERS = 64

@@ -1,4 +1,4 @@
-"""The five ports of the lab: launchers, drivers, monitors, executors, renderers. `redline.plugins` implements them."""
+"""The five ports of the lab: launchers, drivers, monitors, executors, renderers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

@@ -111,8 +111,8 @@ def _fixture_is_ours(item: pytest.Item) -> bool:
 @pytest.fixture
 def redline(request: pytest.FixtureRequest) -> Iterator[RedlineFixture]:
     """Measure a server: `redline.load(url, rate=500).p99 < "20ms"`. Skips the test where there is no engine."""
+    from redline.driving.engine_process import find_engine  # noqa: PLC0415 - see above
     from redline.errors import DriveError  # noqa: PLC0415 - see above
-    from redline.plugins.engine_process import find_engine  # noqa: PLC0415 - see above
 
     try:
         find_engine()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from redline.plugins.engine_process import ORACLE, find_engine
+from redline.driving.engine_process import ORACLE, find_engine
 from tests.e2e.preloaded import Preloaded
 from tests.e2e.skipped_truth import SkippedTruth
 from tests.e2e.workshop import CHECKOUT, workshop

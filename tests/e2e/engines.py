@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.launchers.container_engine import ContainerEngine, ContainerEngineError
-from redline.plugins.launchers.containers import LABEL, Containers
-from redline.plugins.linux.mounts import read_mounts
+from redline.launching.container_engine import ContainerEngine, ContainerEngineError
+from redline.launching.containers import LABEL, Containers
+from redline.linux.mounts import read_mounts
 
 JANITOR_WITHIN_S = 180.0
 """A janitor calls the engine nine times, and after a SIGKILL once more every 10 s for a minute."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.git import NAMES_A_REPOSITORY, leave_the_callers_repository
+from redline.git import NAMES_A_REPOSITORY, leave_the_callers_repository
 from tests.e2e.conftest import REDLINE, Redline
 from tests.e2e.leftovers import left_of
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from redline.plugins.measurements import NAMED_BY, Measurements
+from redline.watching.measurements import NAMED_BY, Measurements
 from tests.e2e.conftest import Redline
 
 WITHIN_S = 60.0

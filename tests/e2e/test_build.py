@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from redline.plugins.linux import procfs
+from redline.linux import procfs
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.servers.entries import eventually
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
+from redline.launching.process import ProcessServer
 from redline.model import OptionValue, ServerEntry
-from redline.plugins.launchers.process import ProcessServer
 from redline.ports import Endpoint
 from tests.e2e.workshop import CEILING, ENTRIES, UNRESOLVED, Workshop, excused, marked, started, variant_of
 

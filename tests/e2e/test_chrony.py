@@ -16,7 +16,7 @@ from tests.e2e.namespaces import NetHost, hosts, skip_without_namespaces
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 READ = """\
-from redline.plugins.linux.host import read_clock
+from redline.linux.host import read_clock
 found = read_clock()
 print(found.model_dump_json() if found else "null")
 """

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.launchers.container_engine import ContainerEngine
+from redline.launching.container_engine import ContainerEngine
 from tests.e2e.test_containers import engine
 from tests.e2e.test_installed import wheels
 from tests.e2e.workshop import CHECKOUT

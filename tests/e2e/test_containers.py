@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching import images
+from redline.launching.container_engine import CHOICE, ContainerEngine
+from redline.launching.process import ProcessLauncher
+from redline.linux import cgroup
 from redline.model import Container, Variant
-from redline.plugins.launchers import images
-from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.linux import cgroup
 from redline.ports import Launch, Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
@@ -231,7 +231,7 @@ def test_a_limit_that_the_engine_does_not_set_fails_the_start(
 def test_an_engine_that_hangs_when_a_container_is_started_ends_in_a_message(
     oracle: Path, engine: ContainerEngine, launcher: ProcessLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("redline.plugins.launchers.containers._START_WITHIN_S", 1.0)
+    monkeypatch.setattr("redline.launching.containers._START_WITHIN_S", 1.0)
     hanging = 'case "$*" in *"true") ;; *) sleep 600 ;; esac'
     monkeypatch.setenv(CHOICE, str(wrapped(engine, tmp_path, "run", hanging)))
     variant = built(launcher, oracle_in(oracle, Container(network="published")))

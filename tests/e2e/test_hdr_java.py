@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from redline.analysis.distributions import distributions
-from redline.report.render.hdr_files import interval_log, percentile_distribution
+from redline.extras.exports.hdr_files import interval_log, percentile_distribution
 from tests.e2e.conftest import CHECKOUT
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_run

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.cli.session_view import SessionView
+from redline.extras.hosts import pairs as host_pairs
+from redline.extras.hosts.remote import Pair
 from redline.model import Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
-from redline.plugins.hosts.remote import Pair
-from redline.running import host_pairs
 from redline.running.assembly import on_hosts
 from redline.running.manifests import Source
 from redline.running.searching import SearchRequest, SearchSession

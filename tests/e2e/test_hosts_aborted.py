@@ -8,9 +8,9 @@ from rich.console import Console
 
 from bench.rig import running
 from redline.cli.session_view import SessionView
+from redline.extras.hosts.remote import Pair
 from redline.model import Recording, Traffic
 from redline.model.search import SearchTerms
-from redline.plugins.hosts.remote import Pair
 from redline.running.assembly import on_hosts
 from redline.running.manifests import Source
 from redline.running.searching import SearchRequest, SearchSession

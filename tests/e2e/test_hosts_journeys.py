@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from bench.rig import SeenByOracle, running
+from redline.extras.hosts.agent import Brought
+from redline.extras.hosts.remote import Pair
 from redline.model import Cell, Recording, Suite, Traffic
 from redline.model.journey_traffic import JourneyTraffic
-from redline.plugins.hosts.agent import Brought
-from redline.plugins.hosts.remote import Pair
 from redline.ports import Endpoint
 from redline.suite.planning import make_plan
 from tests.e2e.lab import Lab

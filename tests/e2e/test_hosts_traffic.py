@@ -7,8 +7,8 @@ import pytest
 
 from bench.rig import SeenByOracle, running
 from redline.analysis import build_report
+from redline.extras.hosts.remote import Pair
 from redline.model import Recording
-from redline.plugins.hosts.remote import Pair
 from redline.storage.runs import RunStore
 from tests.e2e.lab import Lab
 from tests.e2e.test_hosts import run

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from bench.rig import Oracle, engine_binary, null_variant, running
+from redline.driving.engine import EngineDriver
 from redline.model import Cell, Closed, DuetTraffic, Load, Open, Scenario, Tls, Traffic
 from redline.model.catalogue import ClientCertificate, HttpVersion, sha256_of
 from redline.model.way import Access, AccessPoint, Proxy
-from redline.plugins.drivers.engine import EngineDriver
 from redline.ports import Drive, DuetDrive, Endpoint
 from tests.e2e.test_journey_counts import MS, STEPS, VERSIONS, scenario
 from tests.fakes.certificates import Authority, Issued

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from redline.launching.jdks import Jdk, installed, provision, read_home
 from redline.model import RuntimeFacts
-from redline.plugins.jdks import Jdk, installed, provision, read_home
-from redline.plugins.monitors.jvm import Jvm, log_flag
+from redline.watching.jvm import Jvm, log_flag
 from tests.e2e.workshop import CHECKOUT, RELEASES, if_provided
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
+from redline.launching.jdks import Jdks
 from redline.model import Option, OptionValue, Report, Variant
 from redline.model.jvm import FlagSet
-from redline.plugins.jdks import Jdks
 from redline.suite import load_catalogue
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SCENARIOS

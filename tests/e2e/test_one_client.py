@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from redline.plugins.launchers.process import free_port
+from redline.launching.process import free_port
 from tests.e2e.conftest import Redline
 from tests.fakes.asking import request_status
 from tests.fakes.certificates import Certificate

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import poisson
 
 from bench.rig import OwnLateness, drive, running
+from redline.extras.selftest.truth import ManyServers, PeriodicStop, exponential
 from redline.model import Closed, Load, Open, Traffic
-from redline.selftest.truth import ManyServers, PeriodicStop, exponential
 from tests.e2e.truth import (
     ALPHA,
     PRECISION,

@@ -17,15 +17,15 @@ from typing import Literal
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching import images
+from redline.launching.compose import ComposeLauncher
+from redline.launching.compose_provider import find_provider
+from redline.launching.container_engine import ContainerEngine, ContainerEngineError
+from redline.launching.containers import Containers
+from redline.launching.own_images import ImageLauncher
+from redline.linux.cgroup import read_limits
 from redline.model import Request, Scenario, Variant
 from redline.model.catalogue import ComposeService, OwnImage
-from redline.plugins.launchers import images
-from redline.plugins.launchers.compose import ComposeLauncher
-from redline.plugins.launchers.compose_provider import find_provider
-from redline.plugins.launchers.container_engine import ContainerEngine, ContainerEngineError
-from redline.plugins.launchers.containers import Containers
-from redline.plugins.launchers.own_images import ImageLauncher
-from redline.plugins.linux.cgroup import read_limits
 from redline.ports import Launch, Launcher, Placement
 from redline.suite.project import Own
 from redline.suite.schema.server import ReadySchema

@@ -15,11 +15,11 @@ from redline.cli import experiment
 from redline.cli.command_line import AbFlags
 from redline.cli.commands import ab
 from redline.model import Metric, Report, Verdict
-from redline.plugins.machine import plan_placement
 from redline.running import assembly
 from redline.running.parallel import sides
 from redline.storage.reports import read_report
 from redline.storage.runs import RunStore
+from redline.watching.machine import plan_placement
 from tests.e2e.compared import answer, kinds
 
 pytestmark = pytest.mark.e2e

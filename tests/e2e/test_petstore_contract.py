@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import find_engine
 from redline.errors import LaunchError
 from redline.model import Cell, Expected
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint, Launch, Placement, Upstream
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite

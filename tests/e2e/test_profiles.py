@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from redline.extras.profiling import commands
+from redline.launching.jdks import installed
 from redline.model import ProfileFacts, Recording, Slice, Stacks
 from redline.model.profile import UNKNOWN_CALLER
-from redline.plugins.jdks import installed
-from redline.plugins.profilers import commands
 from redline.stats.shares import METHOD_BATCHES, METHOD_COUNT
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline

@@ -10,7 +10,7 @@ import pytest
 
 from redline.cli.contracts import LoadResult
 from redline.model import Report
-from redline.plugins.machine import plan_placement
+from redline.watching.machine import plan_placement
 from tests.e2e.conftest import REDLINE, Redline
 from tests.e2e.lab import Lab
 from tests.fakes.quota import group_with_a_quota

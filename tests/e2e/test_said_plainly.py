@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.launchers.process import free_port
-from redline.plugins.linux.sockets import listening_for
+from redline.launching.process import free_port
+from redline.linux.sockets import listening_for
 from tests.e2e.conftest import Done, Redline
 from tests.e2e.lab import Lab
 from tests.fakes.servers.entries import eventually

@@ -6,8 +6,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from redline.selftest.judge import worst
-from redline.selftest.results import QUANTILES, SelftestResult
+from redline.extras.selftest.judge import worst
+from redline.extras.selftest.results import QUANTILES, SelftestResult
 from tests.e2e.conftest import CHECKOUT, Redline
 
 pytestmark = pytest.mark.e2e

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.stats import norm
 
 from bench.rig import OwnLateness
+from redline.extras.selftest.truth import ManyServers, one_server
 from redline.model import Histogram, Traffic
-from redline.selftest.truth import ManyServers, one_server
 
 ALPHA = 1e-6
 Z = float(norm.isf(ALPHA / 2))

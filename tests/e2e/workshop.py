@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
+from redline.launching.process import ProcessLauncher, ProcessServer
+from redline.launching.route import RouteLauncher
 from redline.model import Cell, OptionValue, ServerEntry, Variant
-from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
-from redline.plugins.launchers.route import RouteLauncher
 from redline.ports import Launch, Placement, RunningServer
 from redline.suite import load_catalogue
 

@@ -60,7 +60,7 @@ def engine(fault: str, real: str, arguments: list[str]) -> None:
 def lab(fault: str, folder: Path, arguments: list[str]) -> None:
     """Become `redline`, which expects its engine beside its Python: here that is a script."""
     from redline.cli.main import main  # noqa: PLC0415 - the engine's side does without
-    from redline.plugins.engine_process import ENGINE, find_engine  # noqa: PLC0415
+    from redline.driving.engine_process import ENGINE, find_engine  # noqa: PLC0415
 
     script = folder / ENGINE
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -I {__file__} --engine {fault} {find_engine()} "$@"\n')

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from redline.plugins.checks import Checked
+from redline.driving.checks import Checked
 
 
 def checked(body: bytes = b"", status: int = 200, kind: str = "text/plain", **more: Any) -> Checked:

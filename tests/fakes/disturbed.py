@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.random import Generator
 
+from redline.extras.selftest.truth import Service
 from redline.model import Histogram
 from redline.search import Evidence, Proposal, Search
 from redline.search.evidence import Floats, RequestSeen
-from redline.selftest.truth import Service
 from tests.fakes.queues import evidence
 
 LONG_S = 3600.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from redline.extras.hosts.agent import HostAgent, HostReport
+from redline.extras.hosts.remote import HostLostError, Pair
 from redline.model import Role
-from redline.plugins.hosts.agent import HostAgent, HostReport
-from redline.plugins.hosts.remote import HostLostError, Pair
 
 
 @dataclass(frozen=True)

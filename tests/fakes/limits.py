@@ -6,12 +6,12 @@ import numpy as np
 
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer, probe, with_curve
+from redline.extras.selftest.truth import exponential
 from redline.model import AttachedServer, Cell, Histogram, Objective, Skipped, Suite, Variant
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.search import Converged, Doomed, Proposal, Search, Settings
 from redline.search.curve import curve, rates_for_curve
 from redline.search.overload import judge_overload, overload_plan
-from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server
 from tests.fakes.queues import Queue

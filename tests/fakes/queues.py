@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 from numpy.random import Generator
 
+from redline.extras.selftest.truth import ManyServers, OneServer, Service, deterministic, exponential
 from redline.model import Histogram
 from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, hopeless
 from redline.search.evidence import Floats
-from redline.selftest.truth import ManyServers, OneServer, Service, deterministic, exponential
 
 MOST_OPEN = 4.0
 """Seconds past the end of a probe in which answers are still waited for."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from redline.plugins.linux import procfs
+from redline.linux import procfs
 
 # Executes commands, a line each, and answers with its CPU time when a command is done.
 WORKER = """

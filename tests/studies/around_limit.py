@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from redline.analysis.limits import probe
+from redline.extras.selftest.truth import deterministic, exponential
 from redline.model.limits import Knee
 from redline.search import Proposal, Search
 from redline.search.curve import curve, knee, rates_for_curve
 from redline.search.overload import judge_overload, overload_plan
-from redline.selftest.truth import deterministic, exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server
 from tests.fakes.queues import Queue

@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
+from redline.extras.selftest.truth import Service, deterministic, exponential
 from redline.search import Proposal, Search, Settings
-from redline.selftest.truth import Service, deterministic, exponential
 from redline.suite import parse_objectives
 from tests.fakes.queues import Queue
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
+from redline.extras.selftest.truth import deterministic, exponential
 from redline.model import Objective
 from redline.search import Search, Settings, hopeless
-from redline.selftest.truth import deterministic, exponential
 from redline.suite import parse_objectives
 from tests.fakes.queues import Queue, searched, true_limit
 

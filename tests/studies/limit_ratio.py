@@ -12,10 +12,10 @@ import numpy as np
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
+from redline.extras.selftest.truth import exponential
 from redline.model import Verdict
 from redline.model.limits import LimitAnswer
 from redline.search import Search, Settings
-from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.limits import rivals
 from tests.fakes.queues import Queue, searched

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from redline.extras.hosts.agent import HostAgent, HostReport
+from redline.extras.hosts.engine import Ended
+from redline.extras.hosts.remote import PartsDriver
 from redline.model import Closed, Role, Traffic
-from redline.plugins.hosts.agent import HostAgent, HostReport
-from redline.plugins.hosts.engine import Ended
-from redline.plugins.hosts.remote import PartsDriver
 from redline.ports import Drive, Endpoint
 from tests.fakes.recordings import simulated_cell, simulated_recording
 

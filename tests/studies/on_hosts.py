@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.jdks import provision
+from redline.launching.jdks import provision
 from tests.e2e.namespaces import hosts, skip_unless_possible, start_cluster
 
 CHECKOUT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ from math import log
 
 import numpy as np
 
+from redline.extras.selftest.truth import exponential
 from redline.search import Limit, Search, Settings
-from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.queues import Queue, searched_on_starts
 

@@ -16,8 +16,8 @@ import redline
 from redline.api.results import RunResult, SearchResult
 from redline.cli.own_loop import refuse_to_block
 from redline.errors import DriveError, UsageError
+from redline.linux.owners import Owner
 from redline.model import Variant
-from redline.plugins.linux.owners import Owner
 from tests.fakes import asks
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import botocore.auth
 import pytest
 
+from redline.driving.headers import headers_of
+from redline.driving.protocol import job
 from redline.errors import DriveError, UsageError
 from redline.model import Body, Request, Suite
 from redline.model.sign_in import UNSIGNED, AwsSignIn, BasicSignIn, authority, outlives_signature
-from redline.plugins.drivers.headers import headers_of
-from redline.plugins.drivers.protocol import job
 from redline.ports import Drive, Endpoint
 from redline.suite import make_plan
 from tests.fakes.aws import wrong_signature

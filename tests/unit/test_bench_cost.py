@@ -14,8 +14,8 @@ from bench.cost.place import Use, busy_line
 from bench.cost.scaling import linear
 from bench.cost.table import Row, order, row, table
 from redline.errors import DriveError
+from redline.extras.peers import ADAPTERS
 from redline.model import Histogram
-from redline.peers import ADAPTERS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 

@@ -14,7 +14,7 @@ from bench.traffic.before import engines
 from bench.traffic.cpu import cost
 from bench.traffic.tools import Called, Tool, Wanted
 from redline.errors import DriveError
-from redline.peers import PeerOutput
+from redline.extras.peers import PeerOutput
 
 BASE = "http://127.0.0.1:8080"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, LaunchError
-from redline.plugins.launchers.builds import Availability, hash_of_outputs
-from redline.plugins.linux import procfs
+from redline.launching.builds import Availability, hash_of_outputs
+from redline.linux import procfs
 from redline.ports import Building
 from tests.fakes.servers.entries import eventually
 from tests.fakes.servers.families import NOTED, Family, build
@@ -107,7 +107,7 @@ def test_a_folder_from_which_nothing_may_be_executed(family: Family, monkeypatch
     script = "echo './tool: Permission denied'; exit 126"
     with pytest.raises(BuildError, match="failed with code 126:"):
         build(family, family.entry(script))
-    monkeypatch.setattr("redline.plugins.launchers.builds.said_of_noexec", lambda _path: "/some is mounted noexec")
+    monkeypatch.setattr("redline.launching.builds.said_of_noexec", lambda _path: "/some is mounted noexec")
     with pytest.raises(BuildError, match="failed with code 126, and /some is mounted noexec:"):
         build(family, family.entry(script))
 
@@ -210,7 +210,7 @@ def test_labs_beside_each_other_build_once(family: Family) -> None:
         import sys
         from pathlib import Path
         from redline.model import ServerEntry
-        from redline.plugins.launchers.builds import Builds
+        from redline.launching.builds import Builds
         builds = Builds(Path(sys.argv[1]), Path(sys.argv[2]))
         entry = ServerEntry.model_validate_json(sys.argv[3])
         print(builds.build([entry], lambda _building: None).hash_of(entry.name))

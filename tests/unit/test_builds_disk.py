@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
-from redline.plugins import revisions
-from redline.plugins.launchers import builds
+from redline.launching import builds, revisions
 from tests.fakes.servers.families import Family, build
 
 

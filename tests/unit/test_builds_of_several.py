@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, UsageError
+from redline.launching.builds import Builds
+from redline.linux import procfs
 from redline.model import Build, ServerEntry, Start, Tool
-from redline.plugins.launchers.builds import Builds
-from redline.plugins.linux import procfs
 from redline.ports import Building, BuildOutcome
 from redline.suite.catalogue import read_family
 from tests.fakes.servers.entries import eventually

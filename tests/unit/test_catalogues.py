@@ -9,8 +9,8 @@ from redline.asking.catalogues import read_catalogue, read_catalogues
 from redline.asking.suites import read_suite_file
 from redline.cli.commands.build import matching
 from redline.errors import UsageError
+from redline.launching.builds import Builds
 from redline.model import Suite
-from redline.plugins.launchers.builds import Builds
 from tests.fakes import asks
 from tests.fakes.catalogues import FAMILY, write_catalogue
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from redline.driving import checks
+from redline.driving.checks import checking
 from redline.errors import DriveError
 from redline.model import AgreedTls
-from redline.plugins import checks
-from redline.plugins.checks import checking
 from tests.fakes.checks import checked, unanswered
 
 CHECK: dict[str, Any] = {"timeout_ns": 1_000_000_000, "keep_bytes": 8}

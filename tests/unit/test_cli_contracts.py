@@ -18,10 +18,10 @@ from redline.cli.other_contracts import (
     SearchJudgeResult,
     check_result,
 )
+from redline.extras.selftest.results import SelftestResult
 from redline.model.compared import CompareResult
 from redline.model.history import History
 from redline.model.limits import LimitReport
-from redline.selftest.results import SelftestResult
 from redline.suite import expected_length_ns
 from tests.fakes.recordings import simulated_run
 

@@ -11,6 +11,7 @@ import pytest
 
 from redline.asking import places
 from redline.cli.command_line import FLAGS, AbFlags, app
+from redline.cli.declaring import execute_of
 
 OURS = {"numpy", "scipy", "rich", "jinja2", "ruamel.yaml", "ruptures", "psutil", "redline.model"}
 HEAVY = {"pydantic", *OURS}
@@ -84,7 +85,7 @@ def test_a_command_does_not_import_the_others() -> None:
 def test_every_command_takes_the_flags_that_are_declared() -> None:
     assert len(FLAGS) == 18
     for name, flags in FLAGS.items():
-        execute = import_module(f"redline.cli.commands.{name}").execute
+        execute = execute_of(name)
         assert get_type_hints(execute) == {"flags": flags, "return": type(None)}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from redline.plugins.launchers.compose_file import (
+from redline.launching.compose_file import (
     ComposeFile,
     ComposeFileError,
     ContainerState,
@@ -16,9 +16,9 @@ from redline.plugins.launchers.compose_file import (
     read_config,
     read_containers,
 )
-from redline.plugins.launchers.compose_provider import find_provider
-from redline.plugins.launchers.container_engine import ContainerEngine, ContainerEngineError
-from redline.plugins.launchers.own_images import read_image
+from redline.launching.compose_provider import find_provider
+from redline.launching.container_engine import ContainerEngine, ContainerEngineError
+from redline.launching.own_images import read_image
 
 OF_PODMAN = """\
 services:

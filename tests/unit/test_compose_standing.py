@@ -11,12 +11,12 @@ from typing import cast
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching.compose_file import OwnStart, read_config
+from redline.launching.compose_project import Composed, ComposeProject
+from redline.launching.compose_provider import Provider
+from redline.launching.compose_standing import StandingServices
 from redline.model import ServerEntry, Start, Variant
 from redline.model.catalogue import ComposeService
-from redline.plugins.launchers.compose_file import OwnStart, read_config
-from redline.plugins.launchers.compose_project import Composed, ComposeProject
-from redline.plugins.launchers.compose_provider import Provider
-from redline.plugins.launchers.compose_standing import StandingServices
 from redline.ports import Launch, Placement
 
 SERVICE = ComposeService(file="compose.yaml", service="web", port=80, fresh="service")

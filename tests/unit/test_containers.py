@@ -13,23 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import Container, Variant
-from redline.plugins.jdks import Jdk
-from redline.plugins.launchers import container_engine, containers, images
-from redline.plugins.launchers.container_engine import (
+from redline.launching import container_engine, containers, images
+from redline.launching.container_engine import (
     CHOICE,
     ContainerEngine,
     ContainerEngineError,
     find_container_engine,
     reason_of,
 )
-from redline.plugins.launchers.containers import Box, BoxedStart, Containers, Image, catches_sigterm, cores_of
-from redline.plugins.launchers.guard import LaunchOrder
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.linux import cgroup, procfs
-from redline.plugins.linux.cgroup import Limits
-from redline.plugins.linux.network import Namespace
-from redline.plugins.linux.sockets import At
+from redline.launching.containers import Box, BoxedStart, Containers, Image, catches_sigterm, cores_of
+from redline.launching.guard import LaunchOrder
+from redline.launching.jdks import Jdk
+from redline.launching.process import ProcessLauncher
+from redline.linux import cgroup, procfs
+from redline.linux.cgroup import Limits
+from redline.linux.network import Namespace
+from redline.linux.sockets import At
+from redline.model import Container, Variant
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 
 SCRIPT = """\

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
-from redline.suite.importing.curl import begins_curl, is_curl, read_curl, split_curl
+from redline.extras.importing.curl import read_curl
+from redline.suite.pasted import begins_curl, is_curl, split_curl
 
 FORM = "Content-Type: application/x-www-form-urlencoded"
 JSON = ["Content-Type: application/json", "Accept: application/json"]

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from redline.errors import UsageError
-from redline.suite.importing.curl import CurlRequest, read_curl
+from redline.extras.importing.curl import CurlRequest, read_curl
 
 URL = "http://h:1/x"
 HEAD = 'Content-Disposition: form-data; name="{}"'

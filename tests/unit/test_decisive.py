@@ -2,7 +2,7 @@
 
 import pytest
 
-from redline.plugins.decisive import decisive, reason
+from redline.launching.decisive import decisive, reason
 
 GIT_OWNERSHIP = """\
 fatal: detected dubious ownership in repository at '/srv/it'

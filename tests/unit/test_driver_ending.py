@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.drivers.ending import EngineEnding
-from redline.plugins.linux import procfs
+from redline.driving.ending import EngineEnding
+from redline.linux import procfs
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from redline.driving import verifying
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import find_engine
 from redline.errors import DriveError, StoreError
 from redline.model import Expected
-from redline.plugins.drivers import verifying
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import find_engine
 from redline.ports import Drive, Endpoint, NoResultError
 from tests.fakes import targets
 from tests.fakes.recordings import simulated_cell

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from redline.driving.protocol import Transcript
 from redline.errors import DriveError
 from redline.model import Histogram
-from redline.plugins.drivers.protocol import Transcript
 
 PROTOCOL = (Path(__file__).parents[2] / "docs" / "reference" / "engine-protocol.md").read_text()
 STARTED: dict[str, Any] = json.loads(next(line for line in PROTOCOL.splitlines() if '"event":"started"' in line)[1:-1])

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.driving import intervals
+from redline.driving.intervals import MOST_INTERVALS, KeptIntervals, kept_ns
+from redline.driving.protocol import LONGEST_INTERVAL_NS, Transcript
+from redline.extras.hosts.parts import merged_intervals
 from redline.model import Histogram, Interval
 from redline.model.traffic import TICK_NS
-from redline.plugins.drivers import intervals
-from redline.plugins.drivers.intervals import MOST_INTERVALS, KeptIntervals, kept_ns
-from redline.plugins.drivers.protocol import LONGEST_INTERVAL_NS, Transcript
-from redline.plugins.hosts.parts import merged_intervals
-from redline.plugins.monitors.process_tree import MOST_SAMPLES, KeptSamples
+from redline.watching.process_tree import MOST_SAMPLES, KeptSamples
 from tests.unit.test_hosts_parts import interval, shape
 
 LENGTH_NS = 100

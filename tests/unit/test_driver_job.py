@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from redline.driving.protocol import deadline_ns, job, told
 from redline.model import (
     Body,
     Cell,
@@ -24,7 +25,6 @@ from redline.model import (
     Variant,
 )
 from redline.model.way import ClientCertificate
-from redline.plugins.drivers.protocol import deadline_ns, job, told
 from redline.ports import Drive, Endpoint
 from tests.fakes.recordings import simulated_cell, simulated_variant
 

@@ -7,10 +7,10 @@ import pytest
 
 from redline.analysis import build_report
 from redline.analysis.distributions import distributions
+from redline.driving.protocol import Transcript
 from redline.model import DuetRecording, Histogram, Interval, OneWay, Run, Signed, TargetTraffic, Traffic
 from redline.model.duet import DuetTraffic
 from redline.model.hosts import ClockReading, HostFacts
-from redline.plugins.drivers.protocol import Transcript
 from redline.report.render import RENDERERS
 from tests.fakes.compared import compared_run
 from tests.fakes.duets import ENGINE

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.driving.encodings import EncodingError, codings_of, decoded
 from redline.errors import UsageError
-from redline.plugins.encodings import EncodingError, codings_of, decoded
 
 BODY = b'{"total": 3}' * 50
 ENCODED = {

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from redline.driving.intervals import KeptIntervals
+from redline.extras.hosts.parts import merged
 from redline.findings import judge, judge_probe
 from redline.model import Cell, Finding, Grade, Interval, Recording, Traffic
 from redline.model.traffic import sums
-from redline.plugins.drivers.intervals import KeptIntervals
-from redline.plugins.hosts.parts import merged
 from redline.search.client import disturbed
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD

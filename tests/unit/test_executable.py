@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.launchers import executable
-from redline.plugins.launchers.executable import why_not_executed
-from redline.plugins.linux import mounts
+from redline.launching import executable
+from redline.launching.executable import why_not_executed
+from redline.linux import mounts
 
 
 def refusal(program: str, folder: Path, path: str = "") -> str:
@@ -101,7 +101,7 @@ def test_the_mount_is_found_by_what_the_kernel_says(tmp_path: Path) -> None:
     place = tmp_path / "a b"
     place.mkdir()
     script = (
-        "import sys; from pathlib import Path; from redline.plugins.linux.mounts import said_of_noexec;"
+        "import sys; from pathlib import Path; from redline.linux.mounts import said_of_noexec;"
         "print(said_of_noexec(Path(sys.argv[1])))"
     )
     look = f"{sys.executable} -c '{script}' '{place}/x'"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from redline.driving.protocol import _expect
+from redline.driving.verifying import _json_of
 from redline.errors import UsageError
 from redline.model import Expected, Request
-from redline.plugins.drivers.protocol import _expect
-from redline.plugins.drivers.verifying import _json_of
 from redline.suite.project import read_project
 
 

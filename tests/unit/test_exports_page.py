@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 from redline.analysis.intervals import IntervalRow
-from redline.plugins.drivers.intervals import MOST_INTERVALS
-from redline.plugins.profilers.texts import MOST_THREADS
-from redline.plugins.telemetry import meter
-from redline.plugins.telemetry.openmetrics import exposition
-from redline.plugins.telemetry.pushing import EVERY_S
+from redline.driving.intervals import MOST_INTERVALS
+from redline.extras.profiling.texts import MOST_THREADS
+from redline.extras.telemetry import meter
+from redline.extras.telemetry.openmetrics import exposition
+from redline.extras.telemetry.pushing import EVERY_S
 from redline.report.formats import FORMATS, Needs
 from tests.unit.test_meter import loaded
 

@@ -5,10 +5,10 @@ from base64 import b64encode
 import pytest
 
 from redline.analysis.search_state import SearchState
+from redline.extras.hosts.parts import merged
 from redline.model import Recording
 from redline.model.failures import FirstFailure, earliest, labelled
 from redline.model.search import ProbeRecording
-from redline.plugins.hosts.parts import merged
 from redline.report.render import RENDERERS
 from redline.report.sections.answer import limit_answer
 from redline.report.sections.limit_probes import failures_lines, rate_text

@@ -5,9 +5,9 @@ from rich.console import Console
 
 from redline.cli import following
 from redline.cli.following import _next
+from redline.driving.checks import Checked
 from redline.errors import UsageError
 from redline.model import Cell
-from redline.plugins.checks import Checked
 from tests.fakes import asks
 from tests.fakes.checks import checked
 

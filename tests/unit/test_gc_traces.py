@@ -10,9 +10,9 @@ from hypothesis import strategies as some
 from redline.findings import judge
 from redline.model import Pause, Recording
 from redline.model.runtime import Collection, RuntimeFacts
-from redline.plugins.monitors.gc_traces import Traced, read_go, read_node
-from redline.plugins.monitors.jvm_log import Allocated, Event
-from redline.plugins.monitors.runtime_tally import RuntimeTally
+from redline.watching.gc_traces import Traced, read_go, read_node
+from redline.watching.jvm_log import Allocated, Event
+from redline.watching.runtime_tally import RuntimeTally
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from redline.driving.protocol import job
 from redline.errors import DriveError
 from redline.findings import judge
 from redline.model import Cell, Counts, Grade, Outcomes, Request, Scenario
-from redline.plugins.drivers.protocol import job
 from redline.ports import Drive, Endpoint, LoadOptions
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_cell, simulated_recording

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis.distributions import distributions
+from redline.extras.exports.hdr_files import percentile_distribution
 from redline.model import Histogram
-from redline.report.render.hdr_files import percentile_distribution
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_run
 

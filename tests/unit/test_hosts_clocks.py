@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.linux.host import parse_tracking
 from redline.model import ClockReading, HostFacts, Role
 from redline.model.hosts import one_way_bound_ns
-from redline.plugins.linux.host import parse_tracking
 
 # `chronyc -n -c tracking` of chrony 4.3 in a network namespace, following another chronyd.
 FOLLOWS = (

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from redline.errors import DriveError
+from redline.extras.hosts import remote
+from redline.extras.hosts.agent import HostReport
+from redline.extras.hosts.remote import _FollowedLoad
 from redline.model import Counts, Histogram, Interval, Outcomes, Role
-from redline.plugins.hosts import remote
-from redline.plugins.hosts.agent import HostReport
-from redline.plugins.hosts.remote import _FollowedLoad
 from redline.ports import Drive, Endpoint
 from redline.running.aborting import AskedAbort
 from redline.suite.schema.abort_when import parse_abort_rule

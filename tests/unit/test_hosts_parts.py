@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.extras.hosts.parts import Part, merged, merged_intervals, parts_of
 from redline.model import Counts, Histogram, Interval, Traffic
-from redline.plugins.hosts.parts import Part, merged, merged_intervals, parts_of
 from tests.fakes.behaviour import GOOD
 from tests.fakes.observed import INTERVAL_NS, observed_traffic
 from tests.fakes.recordings import EPOCH_UNIX_NS, simulated_cell

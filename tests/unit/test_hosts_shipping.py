@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, LaunchError
+from redline.extras.hosts.shipping import Received, packed, parcel_of
+from redline.launching.builds import Builds, StandingBuild
 from redline.model import Tool
-from redline.plugins.hosts.shipping import Received, packed, parcel_of
-from redline.plugins.launchers.builds import Builds, StandingBuild
 from tests.fakes.servers.entries import make_catalogue, server
 
 VARIANT = server()
@@ -51,7 +51,7 @@ def test_a_build_arrives_whole(build: StandingBuild, project: Path, tmp_path: Pa
 def test_a_large_build_comes_in_chunks(
     build: StandingBuild, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("redline.plugins.hosts.shipping.CHUNK_BYTES", 512)
+    monkeypatch.setattr("redline.extras.hosts.shipping.CHUNK_BYTES", 512)
     (build.folder / "input.txt").write_bytes(bytes(range(256)) * 40)
     assert len(list(packed(build, project))) > 2
     received = Received(tmp_path / "there")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from redline.errors import UsageError
+from redline.extras.importing import FORMATS, RequestSource, detect, read_requests
 from redline.suite import opened_requests, referenced_files
-from redline.suite.importing import FORMATS, Made, RequestSource, Wanted, detect, read_requests
+from redline.suite.imported import Made, Wanted
 
 LOG = """\
 10.0.0.1 - - [10/Oct/2026:13:55:36 +0000] "GET /items?page=2 HTTP/1.1" 200 23 "https://x/" "Mozilla \\"5\\""
@@ -183,7 +184,7 @@ def test_the_most_frequent_are_kept_and_the_rest_is_counted() -> None:
 
 
 def test_different_requests_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redline.suite.importing.access_logs.MOST_DIFFERENT", 2)
+    monkeypatch.setattr("redline.extras.importing.access_logs.MOST_DIFFERENT", 2)
     line = '1.1.1.1 - - [1/Oct/2026:00:00:00 +0000] "GET /{} HTTP/1.1" 200 1\n'
     made = imported("".join(line.format(path) for path in ("a", "b", "c", "a", "d")))
     assert made.counts == [2, 1]
@@ -495,12 +496,12 @@ def test_a_packed_log_is_unpacked_and_a_broken_one_refused() -> None:
 
 
 def test_lines_do_not_depend_on_how_a_file_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redline.suite.importing.source.HEAD_BYTES", 7)
-    monkeypatch.setattr("redline.suite.importing.source._BLOCK_BYTES", 5)
+    monkeypatch.setattr("redline.suite.request_source.HEAD_BYTES", 7)
+    monkeypatch.setattr("redline.suite.request_source._BLOCK_BYTES", 5)
     text = "a\r\n\nbé and more\n\nlast"
     assert list(source(text).lines()) == list(enumerate(["a", "", "bé and more", "", "last"], start=1))
     assert source(text).text() == text
-    monkeypatch.setattr("redline.suite.importing.source.MOST_LINE_BYTES", 4)
+    monkeypatch.setattr("redline.suite.request_source.MOST_LINE_BYTES", 4)
     with pytest.raises(UsageError, match="file:3: this line is longer"):
         list(source(text).lines())
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
-from redline.suite.importing import FORMATS, Wanted, detect, read_requests
-from redline.suite.importing.source import RequestSource
+from redline.extras.importing import FORMATS, detect, read_requests
+from redline.suite.imported import Wanted
 from redline.suite.project import read_project
+from redline.suite.request_source import RequestSource
 from redline.suite.schema.document import parse_document
 from tests.unit.test_importing import HAR, TEXTS, source
 from tests.unit.test_importing_openapi import YAML
@@ -115,8 +116,8 @@ def test_the_format_of_any_content_is_seen_or_refused(content: bytes) -> None:
 @given(content=st.binary(max_size=60), cut=st.integers(1, 9))
 def test_lines_are_those_of_the_content(content: bytes, cut: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("redline.suite.importing.source.HEAD_BYTES", max(cut, 4))  # a mark of 3 bytes is whole
-        patched.setattr("redline.suite.importing.source._BLOCK_BYTES", cut)
+        patched.setattr("redline.suite.request_source.HEAD_BYTES", max(cut, 4))  # a mark of 3 bytes is whole
+        patched.setattr("redline.suite.request_source._BLOCK_BYTES", cut)
         try:
             read = source(content)
             lines = [line for _, line in read.lines()]

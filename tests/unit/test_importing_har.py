@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
-from redline.suite.importing import Wanted, named, read_requests
-from redline.suite.importing.gathering import ImportNote
-from redline.suite.importing.journeys import MadeJourney, read_journey
+from redline.extras.importing import named, read_requests
+from redline.extras.importing.journeys import MadeJourney, read_journey
+from redline.suite.imported import ImportNote, Wanted
 from tests.unit.test_importing import source
 
 TIME = "2026-11-26T12:00:01.000Z"

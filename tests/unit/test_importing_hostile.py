@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.suite.importing.allowed import expanded_size
+from redline.extras.importing.allowed import expanded_size
 
 _ROOM = 400 * 1024 * 1024
 """More than is used for a plain document, and far less than a repeat takes that is written out."""
 _READ = f"""
 import io, json, resource, sys
 from redline.errors import UsageError
-from redline.suite.importing import Wanted, named, read_requests
-from redline.suite.importing.source import RequestSource
-import redline.suite.importing.openapi
+from redline.suite.imported import Wanted
+from redline.extras.importing import named, read_requests
+from redline.suite.request_source import RequestSource
+import redline.extras.importing.openapi
 resource.setrlimit(resource.RLIMIT_AS, ({_ROOM}, {_ROOM}))
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 for text in json.load(sys.stdin):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
+from redline.extras.importing.journeys import MadeJourney, read_journey
 from redline.suite import referenced_files
-from redline.suite.importing.journeys import MadeJourney, read_journey
 from redline.suite.project import read_project
 from tests.unit.test_importing import source
 from tests.unit.test_importing_fuzz import PLAIN, mutated

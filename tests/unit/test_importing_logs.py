@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import UsageError
-from redline.suite.importing import Wanted
+from redline.suite.imported import Wanted
 from tests.unit.test_importing import imported, left
 from tests.unit.test_importing_times import timed
 

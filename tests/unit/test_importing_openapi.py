@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from redline.errors import UsageError
-from redline.suite.importing import Made, Wanted
-from redline.suite.importing.allowed import NoValueError
-from redline.suite.importing.made_values import SchemaValues
+from redline.extras.importing.allowed import NoValueError
+from redline.extras.importing.made_values import SchemaValues
+from redline.suite.imported import Made, Wanted
 from tests.unit.test_importing import imported, left
 
 
@@ -229,7 +229,7 @@ WIDE = {
 def test_a_schema_without_end_is_left_out(
     schema: object, schemas: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("redline.suite.importing.allowed.MOST_STEPS_OF_A_VALUE", 20_000)
+    monkeypatch.setattr("redline.extras.importing.allowed.MOST_STEPS_OF_A_VALUE", 20_000)
     made = posted(schema, schemas)
     assert [request["name"] for request in made.requests] == ["ok"]
     assert left(made) == {why: 1}
@@ -240,8 +240,8 @@ def test_a_schema_without_end_is_left_out(
     [{"enum": list(range(15_000))}, {"type": "string", "not": {"not": schema_of("s0")}}, {"example": "x" * 900_000}],
 )
 def test_a_document_that_takes_too_many_steps_is_refused(schema: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redline.suite.importing.allowed.MOST_STEPS_OF_A_VALUE", 20_000)
-    monkeypatch.setattr("redline.suite.importing.allowed.MOST_STEPS", 60_000)
+    monkeypatch.setattr("redline.extras.importing.allowed.MOST_STEPS_OF_A_VALUE", 20_000)
+    monkeypatch.setattr("redline.extras.importing.allowed.MOST_STEPS", 60_000)
     with pytest.raises(UsageError) as refused:
         posted(schema_of("first"), {**doubled({"type": "string"}), "first": schema}, 10)
     said = "file: paths: values for this document take too many steps; the import stopped at POST /"
@@ -249,10 +249,10 @@ def test_a_document_that_takes_too_many_steps_is_refused(schema: object, monkeyp
 
 
 def test_yaml_and_json_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redline.suite.importing.openapi._LONGEST_YAML", len(YAML) - 1)
+    monkeypatch.setattr("redline.extras.importing.openapi._LONGEST_YAML", len(YAML) - 1)
     with pytest.raises(UsageError, match="this YAML is longer than 4 MiB"):
         imported(YAML)
-    monkeypatch.setattr("redline.suite.importing.source.MOST_VALUES", 5)
+    monkeypatch.setattr("redline.suite.request_source.MOST_VALUES", 5)
     with pytest.raises(UsageError, match="this JSON has more than 5 values"):
         api({"/": get()})
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from redline.errors import UsageError
-from redline.suite.importing import Made, RequestSource, Wanted, detect, read_requests
+from redline.extras.importing import RequestSource, detect, read_requests
+from redline.suite.imported import Made, Wanted
 from tests.unit.test_importing import LOG
 
 

@@ -10,12 +10,12 @@ from typer.testing import CliRunner, Result
 from redline.cli.command_line import app
 from redline.cli.commands import init
 from redline.cli.project_text import name_of, project_text
+from redline.driving.checks import Checked
 from redline.errors import BuildError, LaunchError, UsageError
+from redline.launching.failures import OF_COMMAND, FailedStart
+from redline.launching.guard import LaunchOrder
 from redline.model import Cell, Ready, Suite
-from redline.plugins.checks import Checked
-from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
-from redline.plugins.launchers.guard import LaunchOrder
-from redline.suite.importing.compose import is_compose_file, read_compose
+from redline.suite.compose_services import is_compose_file, read_compose
 from redline.suite.project import read_project
 
 URL = "http://h:1/x"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
-from redline.plugins.jdks import Jdk, Jdks, Progress, best, installed, on_path, read_home, runtime_version
+from redline.launching.jdks import Jdk, Jdks, Progress, best, installed, on_path, read_home, runtime_version
 from tests.fakes.jdks import BARE, asking, make_home
 from tests.fakes.servers.entries import server
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
-from redline.plugins import jdks as provisioning
-from redline.plugins.jdks import FOLDER, PINS, Jdks, Progress, provision, read_home
+from redline.launching import jdks as provisioning
+from redline.launching.jdks import FOLDER, PINS, Jdks, Progress, provision, read_home
 from tests.fakes.jdks import BARE, asking, make_home
 
 

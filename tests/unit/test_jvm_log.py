@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from redline.model.runtime import MOST_LIVE, MOST_PAUSES, Collection, Pause, RuntimeFacts
-from redline.plugins.monitors.jvm import LOGGED
-from redline.plugins.monitors.jvm_log import Allocated, CollectorWarning, Event, JvmLog, Stall
-from redline.plugins.monitors.runtime_tally import RuntimeTally
+from redline.watching.jvm import LOGGED
+from redline.watching.jvm_log import Allocated, CollectorWarning, Event, JvmLog, Stall
+from redline.watching.runtime_tally import RuntimeTally
 
 LOGS = {
     path.name.removesuffix(".log.gz"): gzip.decompress(path.read_bytes()).decode().split("\n")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching.around import Around
+from redline.launching.command import CommandLauncher
+from redline.launching.guard import LaunchOrder
 from redline.model import ServerEntry, Start, Variant
-from redline.plugins.launchers.around import Around
-from redline.plugins.launchers.command import CommandLauncher
-from redline.plugins.launchers.guard import LaunchOrder
 from redline.ports import Launch, Placement
 from tests.unit.test_launcher_servers import COMMAND
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching.attached import AttachedLauncher
 from redline.model import AttachedServer, PlannedTrial, Variant
-from redline.plugins.launchers.attached import AttachedLauncher
 from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.record import Tools, record_load
 from tests.fakes.plugins import FakeDriver, FakeMonitor

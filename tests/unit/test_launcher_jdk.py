@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, LaunchError
+from redline.launching.jdks import Jdk, Jdks, read_home
+from redline.launching.process import ProcessLauncher
 from redline.model import Option, OptionValue, Variant
 from redline.model.jvm import FlagSet
-from redline.plugins.jdks import Jdk, Jdks, read_home
-from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import Building, Launch, Placement
 from tests.fakes.servers.entries import SCRIPT, make_catalogue, server
 

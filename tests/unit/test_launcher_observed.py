@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching import failures, observed
+from redline.launching.process import ProcessLauncher, free_port
 from redline.model import Variant
-from redline.plugins.launchers import failures, observed
-from redline.plugins.launchers.process import ProcessLauncher, free_port
 from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import alive, make_catalogue, server
 from tests.fakes.servers.service import service

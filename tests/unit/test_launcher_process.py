@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError, StoreError
+from redline.launching import failures, process
+from redline.launching.guard import Exited
+from redline.launching.process import ProcessLauncher, free_port
+from redline.linux import cgroup
 from redline.model import Tool, Variant
-from redline.plugins.launchers import failures, process
-from redline.plugins.launchers.guard import Exited
-from redline.plugins.launchers.process import ProcessLauncher, free_port
-from redline.plugins.linux import cgroup
 from redline.ports import Launch, Placement
 from tests.fakes.asking import request_status
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from redline.driving.checks import Checked, CheckProcess
+from redline.driving.engine_process import find_engine
+from redline.launching.failures import OF_COMMAND, FailedStart
+from redline.launching.guard import LaunchOrder
+from redline.launching.readiness import WaitEnd, reached, wait_until_ready
 from redline.model import Ready, Route, Scenario, ServedTls, Tls, Variant
 from redline.model.exchange import Request
-from redline.plugins.checks import Checked, CheckProcess
-from redline.plugins.engine_process import find_engine
-from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
-from redline.plugins.launchers.guard import LaunchOrder
-from redline.plugins.launchers.readiness import WaitEnd, reached, wait_until_ready
 from redline.ports import Endpoint
 from redline.suite.project import ready_of
 from tests.fakes.certificates import Certificate

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError
+from redline.launching.process import ProcessLauncher
+from redline.launching.route import RouteLauncher
+from redline.launching.tap import offered_by, tapped
 from redline.model import Leg, Route, ServedTls, Variant
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.launchers.tap import offered_by, tapped
 from redline.ports import Endpoint, Launch, Placement, RunningServer
 from tests.fakes.asking import request_status
 from tests.fakes.certificates import write_certificate
@@ -88,7 +88,7 @@ def test_what_is_behind_a_proxy_is_seen_once(
         taps.append(endpoint)
         return tapped(endpoint)
 
-    monkeypatch.setattr("redline.plugins.launchers.tapped", counted)
+    monkeypatch.setattr("redline.launching.tapped", counted)
     renamed = variant.model_copy(update={"route": variant.route and variant.route.model_copy(update={"name": "other"})})
     for each in (variant, renamed):
         with running(launcher, each, log) as started:

@@ -13,8 +13,8 @@ from typing import IO
 import pytest
 
 from redline.errors import LaunchError
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.temporary import temporary_folder
+from redline.launching.process import ProcessLauncher
+from redline.launching.temporary import temporary_folder
 from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import make_catalogue, server
 
@@ -70,7 +70,7 @@ def test_a_cache_that_cannot_be_written_is_reported(launcher: ProcessLauncher, t
 
 
 def test_folders_in_use_are_left_alone_and_dead_ones_are_swept(tmp_path: Path) -> None:
-    script = "import sys, time; from pathlib import Path; from redline.plugins.temporary import temporary_folder\n"
+    script = "import sys, time; from pathlib import Path; from redline.launching.temporary import temporary_folder\n"
     script += (
         "with temporary_folder(Path(sys.argv[1])) as f:\n (f / 'left').mkdir(); print(f, flush=True); time.sleep(600)"
     )

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError, RedlineError
+from redline.launching.container_engine import CHOICE
+from redline.launching.ownership import AttachedWatch, KnownProcesses, watch
+from redline.launching.revision import RevisionLauncher
+from redline.launching.revisions import Repository
+from redline.launching.servers import ServersLauncher
 from redline.model import AttachedServer, Container, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout, ComposeService, OwnImage
-from redline.plugins.launchers.container_engine import CHOICE
-from redline.plugins.launchers.revision import RevisionLauncher
-from redline.plugins.launchers.servers import ServersLauncher
-from redline.plugins.launchers.watching import AttachedWatch, KnownProcesses, watch
-from redline.plugins.revisions import Repository
 from redline.ports import Building, Launch, Placement
 from tests.fakes.servers.entries import SCRIPT, alive, make_catalogue, server
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from redline.driving import secrets
 from redline.errors import UsageError
-from redline.model import ServerEntry, Start, Variant
-from redline.plugins import secrets
-from redline.plugins.launchers.variables import (
+from redline.launching.variables import (
     check_variables,
     hidden_in,
     offer_variables,
     secrets_of_compose,
     variables_of,
 )
+from redline.model import ServerEntry, Start, Variant
 
 
 def entry(file: Path | None = None, env: dict[str, str] | None = None) -> ServerEntry:

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.plugins.launchers.failures import tail
-from redline.plugins.launchers.guard import WARDEN, Guard, LaunchOrder, NotStarted, Started
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.warden import HIDDEN, CappedLog, Redactor
-from redline.plugins.linux import cgroup
+from redline.launching.failures import tail
+from redline.launching.guard import WARDEN, Guard, LaunchOrder, NotStarted, Started
+from redline.launching.process import ProcessLauncher
+from redline.launching.warden import HIDDEN, CappedLog, Redactor
+from redline.linux import cgroup
 from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
 
@@ -26,7 +26,7 @@ LAB = """
     import sys, time
     from pathlib import Path
     from redline.model import Variant
-    from redline.plugins.launchers.process import ProcessLauncher
+    from redline.launching.process import ProcessLauncher
     from redline.ports import Launch, Placement
 
     folder = Path(sys.argv[1])

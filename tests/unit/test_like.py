@@ -14,8 +14,8 @@ from redline.cli.command_line import LoadFlags, app
 from redline.cli.commands import load
 from redline.cli.commands.load import as_like
 from redline.errors import UsageError
+from redline.extras.peers.like import read_like
 from redline.model import Closed, Open
-from redline.peers.like import read_like
 
 URL = "http://127.0.0.1:8080/items"
 

@@ -11,13 +11,13 @@ import pytest
 
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer, probe, with_curve
+from redline.extras.selftest.truth import exponential
 from redline.model import Finding, Grade
 from redline.model.limits import CellLimit, LimitAnswer, LimitProbe
 from redline.report.render import RENDERERS
 from redline.report.sections.answer import limit_sentence
 from redline.search import Converged, Search, Settings
 from redline.search.evidence import stall_ns
-from redline.selftest.truth import exponential
 from tests.fakes.disturbed import LONG_S, Disturbed, searched
 from tests.fakes.limits import report, sets
 from tests.fakes.queues import Queue

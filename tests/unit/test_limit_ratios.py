@@ -9,6 +9,7 @@ from redline.analysis.compare import unwanted
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
+from redline.extras.selftest.truth import exponential
 from redline.model import Suite, Verdict
 from redline.model.limits import CellLimit, LimitAnswer, LimitComparison
 from redline.report.document import Table, TextCell
@@ -17,7 +18,6 @@ from redline.report.render import RENDERERS, csvfile, markdown, summary
 from redline.report.sections.comparison import pair_sections
 from redline.report.sections.limit_ratios import ratio_section, ratio_sentence
 from redline.search import Proposal, Search, Settings
-from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes import limits, reports
 from tests.fakes.limits import ends_at, rivals

@@ -14,12 +14,12 @@ from numpy.random import Generator
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer, probe, with_curve
+from redline.extras.selftest.truth import exponential
 from redline.model import Finding, Grade, Objective, Verdict
 from redline.model.limits import CellLimit, LimitAnswer
 from redline.report.render import RENDERERS
 from redline.report.sections.answer import limit_sentence
 from redline.search import Converged, Evidence, Proposal, Search, Settings
-from redline.selftest.truth import exponential
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from tests.fakes.disturbed import LONG_S, Disturbed
 from tests.fakes.limits import report, rivals

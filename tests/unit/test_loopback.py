@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import pytest
 
-from redline.plugins.loopback import ADDRESS, MOST_CONNECTIONS
-from redline.plugins.telemetry import openmetrics
-from redline.plugins.telemetry.meter import Meter
+from redline.extras.telemetry import openmetrics
+from redline.extras.telemetry.meter import Meter
+from redline.viewing.loopback import ADDRESS, MOST_CONNECTIONS
 from redline.viewing.server import listening
 from redline.viewing.site import Site
 from tests.fakes import targets

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.plugins import machine
-from redline.plugins.launchers.observed import listens
-from redline.plugins.linux import cgroup, procfs
-from redline.plugins.linux.cgroup import Limits, read_limits
-from redline.plugins.linux.host import CpuTimes, Host
-from redline.plugins.linux.mounts import read_mounts
-from redline.plugins.machine import MachineGlance, place, plan_placement, read_environment, shares
+from redline.launching.observed import listens
+from redline.linux import cgroup, procfs
+from redline.linux.cgroup import Limits, read_limits
+from redline.linux.host import CpuTimes, Host
+from redline.linux.mounts import read_mounts
 from redline.ports import Placement
+from redline.watching import machine
+from redline.watching.machine import MachineGlance, place, plan_placement, read_environment, shares
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from redline.errors import UsageError
-from redline.plugins import measurements as module
-from redline.plugins.measurements import NAMED_BY, Measurement, Measurements, State, measurements
 from redline.running.turns import AT_ONCE, LOOK_S, TurnOptions, Waiting, measuring
+from redline.watching import measurements as module
+from redline.watching.measurements import NAMED_BY, Measurement, Measurements, State, measurements
 
 HOLDS = """
 import sys
 from pathlib import Path
-from redline.plugins.measurements import Measurements
+from redline.watching.measurements import Measurements
 with Measurements(Path(sys.argv[1])).entered(sys.argv[2], sys.argv[3]):
     print("entered", flush=True)
     sys.stdin.read()

@@ -18,10 +18,10 @@ from redline.cli.command_line import TelemetryFlags
 from redline.cli.session_view import SessionView
 from redline.cli.telemetry import metered
 from redline.errors import UsageError
+from redline.extras.telemetry import otlp
+from redline.extras.telemetry.meter import BOUNDS_S, MOST_TRIALS, DurationBuckets, Meter, MeteredTrial, attributes
+from redline.extras.telemetry.openmetrics import CONTENT_TYPE, exposition
 from redline.model import Interval
-from redline.plugins.telemetry import otlp
-from redline.plugins.telemetry.meter import BOUNDS_S, MOST_TRIALS, DurationBuckets, Meter, MeteredTrial, attributes
-from redline.plugins.telemetry.openmetrics import CONTENT_TYPE, exposition
 from redline.ports import ServerUsage
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import compared_run, with_a_further_duet
@@ -349,7 +349,7 @@ def test_what_is_no_url_is_refused(url: str) -> None:
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(__import__("sys").modules, "redline.plugins.telemetry.otlp")
+    monkeypatch.delitem(__import__("sys").modules, "redline.extras.telemetry.otlp")
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.exporter.otlp.proto.http.metric_exporter", None)
     flags = TelemetryFlags(otlp="http://127.0.0.1:4318")
     with pytest.raises(UsageError, match="not installed") as refused, metered(flags, QUIET):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from redline.linux import procfs
+from redline.linux.host import Host
 from redline.model import OTHER_LOAD, Series, Subject
-from redline.plugins.linux import procfs
-from redline.plugins.linux.host import Host
-from redline.plugins.monitors.process_tree import ProcessTreeMonitor
-from redline.plugins.monitors.tree import OwnedProcesses
+from redline.watching.process_tree import ProcessTreeMonitor
+from redline.watching.tree import OwnedProcesses
 from tests.fakes.servers.entries import eventually
 from tests.fakes.workers import Worker, started
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from redline.model.runtime import CounterCheck
-from redline.plugins.monitors.jvm import Jvm, RoleClocks, compilers_of, log_flag
-from redline.plugins.monitors.perfdata import PerfData
-from redline.plugins.monitors.process_tree import ProcessTreeMonitor
+from redline.watching.jvm import Jvm, RoleClocks, compilers_of, log_flag
+from redline.watching.perfdata import PerfData
+from redline.watching.process_tree import ProcessTreeMonitor
 from tests.fakes.workers import started
 
 NUMBERS = {

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.linux import sockets
-from redline.plugins.linux.cgroup import Throttling, quotas, throttling
-from redline.plugins.linux.host import Host, cpu_times
-from redline.plugins.linux.network import Link, Namespace, TcpCounts, link, towards
-from redline.plugins.monitors.listening import Listening
-from redline.plugins.monitors.process_tree import MachineShare, ProcessTreeMonitor, Surroundings
+from redline.linux import sockets
+from redline.linux.cgroup import Throttling, quotas, throttling
+from redline.linux.host import Host, cpu_times
+from redline.linux.network import Link, Namespace, TcpCounts, link, towards
+from redline.watching.listening import Listening
+from redline.watching.process_tree import MachineShare, ProcessTreeMonitor, Surroundings
 from tests.fakes.quota import group_with_a_quota
 from tests.unit.test_machine import write
 
@@ -37,7 +37,7 @@ IpExt: 0
 """
 ASKED = """
 import sys
-from redline.plugins.linux import network
+from redline.linux import network
 for host in sys.argv[1:]: print(network._device_towards(host), network.towards(host))
 """
 SOCKSTAT = "sockets: used 22\nTCP: inuse 2 orphan 0 tw 260 alloc 4 mem 42\nUDP: inuse 0 mem 0\n"

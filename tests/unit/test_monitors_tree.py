@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.linux import cgroup, procfs
-from redline.plugins.monitors.tree import ProcessTree, Size, Tally, process_cpu_ns
+from redline.launching.process import ProcessLauncher
+from redline.linux import cgroup, procfs
 from redline.ports import Launch, Placement
+from redline.watching.tree import ProcessTree, Size, Tally, process_cpu_ns
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 from tests.fakes.workers import Worker, started
 

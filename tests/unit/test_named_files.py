@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError, Problem, UsageError
+from redline.launching.builds import StandingBuild
+from redline.launching.process import authorities
 from redline.model import ServedTls, ServerEntry, Tls, Variant
-from redline.plugins.launchers.builds import StandingBuild
-from redline.plugins.launchers.process import authorities
 from redline.suite import load_catalogue, load_suite, read_text, referenced_files
 from redline.suite.catalogue import read_family
 from redline.suite.project import read_project

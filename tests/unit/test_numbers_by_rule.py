@@ -20,6 +20,7 @@ from redline.api.amounts import BoundedAmount
 from redline.api.levels import level_of
 from redline.cli import load_view
 from redline.errors import NotKnownError
+from redline.extras.peers.outputs.redline import read
 from redline.findings import RULES, Rule
 from redline.findings.over_time import RATE_CHANGED
 from redline.findings.trial import judge_trial
@@ -40,7 +41,6 @@ from redline.model import (
     numbers_of,
 )
 from redline.model.percentile import Effect
-from redline.peers.outputs.redline import read
 from redline.report import format as fmt
 from redline.report.render import RENDERERS
 from redline.report.sections.answer import level

@@ -2,8 +2,8 @@
 
 import os
 
-from redline.plugins.linux.procfs import Stat
-from redline.plugins.monitors.other_loads import OtherLoads
+from redline.linux.procfs import Stat
+from redline.watching.other_loads import OtherLoads
 
 OWN_ENGINE, OTHER_ENGINE, OTHER_LAB = 50, 60, 61
 CHECKING = 70

@@ -8,7 +8,7 @@ from redline.cli import other_options
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
 from redline.cli.declaring import Flags
 from redline.cli.other_options import instead_of
-from redline.peers.like import read_like
+from redline.extras.peers.like import read_like
 
 NO_OPTION = "redline {}: no such option: {} (Possible options: --status, --user)"
 

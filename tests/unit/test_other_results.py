@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 from redline.analysis.other_results import lines_of
 from redline.cli.command_line import app
 from redline.errors import NotStoredError, RedlineError, StoreError, UsageError
+from redline.extras.peers.outputs import wrk
+from redline.extras.peers.outputs.formats import read_results
 from redline.model.history import OtherResult
-from redline.peers.outputs import wrk
-from redline.peers.outputs.formats import read_results
 from tests.fakes.histories import stored_run
 from tests.golden import FOLDER
 

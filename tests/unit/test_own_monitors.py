@@ -6,11 +6,11 @@ from threading import Event
 
 import pytest
 
+from redline import entry_points
 from redline.analysis.watched import watched_series
 from redline.errors import UsageError
 from redline.findings import judge
 from redline.model import Recording, Series
-from redline.plugins import entry_points
 from redline.report.render import RENDERERS, summary
 from redline.running import own_monitors
 from redline.running.own_monitors import OwnMonitor, failures_of

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from redline.plugins.linux.owners import members, owner_of
-from redline.plugins.linux.sockets import listening_for
+from redline.linux.owners import members, owner_of
+from redline.linux.sockets import listening_for
 from tests.fakes.servers.owned import free_port, listen, owned
 
 
@@ -89,7 +89,7 @@ def test_who_is_not_of_this_network_is_unknown() -> None:
 
 HIDDEN = """
 import os, sys
-from redline.plugins.linux.owners import owner_of
+from redline.linux.owners import owner_of
 owner_of("127.0.0.1", 1)
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 print(owner_of("127.0.0.1", int(sys.argv[1])))

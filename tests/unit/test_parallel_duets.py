@@ -10,15 +10,15 @@ import pytest
 from redline.cli import experiment
 from redline.cli.command_line import CheckFlags, RunFlags
 from redline.cli.commands import check, run
+from redline.driving.protocol import duet_job
 from redline.errors import UsageError
 from redline.model import DuetRecording, ServerFacts
-from redline.plugins.drivers.protocol import duet_job
-from redline.plugins.machine import place
 from redline.ports import Placement
 from redline.running.duet import DuetStart, run_start
 from redline.running.parallel import check_cores, sides
 from redline.running.record import Tools
 from redline.suite import draw_places, expected_length_ns, with_rounds
+from redline.watching.machine import place
 from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeServer
 from tests.unit.test_duets_in_runs import TEXT, plan_of
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.peers import ADAPTERS, PeerAdapter, PeerLoad
-from redline.peers.outputs.reading import time_ns
+from redline.extras.peers import ADAPTERS, PeerAdapter, PeerLoad
+from redline.extras.peers.outputs.reading import time_ns
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 US, MS = 1e3, 1e6

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from redline.errors import LaunchError, StoreError
+from redline.extras.profiling import attach
+from redline.extras.profiling.sampler import ProfilerError
 from redline.files import open_lock, write_atomically
-from redline.plugins.launchers.command import CommandLauncher
-from redline.plugins.profilers import attach
-from redline.plugins.profilers.sampler import ProfilerError
-from redline.plugins.temporary import private_folder, temporary_folder
+from redline.launching.command import CommandLauncher
+from redline.launching.temporary import private_folder, temporary_folder
 from redline.ports import Launch, Placement
 from redline.storage.runs import RunStore
 from tests.fakes.servers.entries import eventually, server

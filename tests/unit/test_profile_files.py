@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from redline.cli.command_line import app
 from redline.errors import UsageError
+from redline.extras.profiling.texts import collapsed, speedscope
 from redline.model import PlannedTrial, Run, Stack, Stacks, Thread
-from redline.plugins.profilers.texts import collapsed, speedscope
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, profiled, profiled_start, stacks_of

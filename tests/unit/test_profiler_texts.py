@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.model import Slice, Stack, Stacks, Thread
-from redline.model.profile import UNKNOWN_CALLER
-from redline.plugins.profilers.texts import (
+from redline.extras.profiling.texts import (
     MOST_SLICES,
     in_slices,
     native_memory,
@@ -21,6 +19,8 @@ from redline.plugins.profilers.texts import (
     speedscope,
     unreadable,
 )
+from redline.model import Slice, Stack, Stacks, Thread
+from redline.model.profile import UNKNOWN_CALLER
 from redline.stats.stacks import cut_weight, normal
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from redline.extras.profiling import async_profiler, commands, machine
+from redline.extras.profiling.async_profiler import Artefacts, AsyncProfiler
+from redline.extras.profiling.attach import ask_as_jcmd, load_agent
+from redline.extras.profiling.commands import Perf, PySpy
+from redline.extras.profiling.machine import MachineProfilers, TrialProfiler
+from redline.extras.profiling.sampler import ProfilerError, Sampled, Sampler
 from redline.model import Interval, LoadStage, PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
-from redline.plugins.profilers import async_profiler, commands, machine
-from redline.plugins.profilers.async_profiler import Artefacts, AsyncProfiler
-from redline.plugins.profilers.attach import ask_as_jcmd, load_agent
-from redline.plugins.profilers.commands import Perf, PySpy
-from redline.plugins.profilers.machine import MachineProfilers, TrialProfiler
-from redline.plugins.profilers.sampler import ProfilerError, Sampled, Sampler
 from redline.ports import Drive, Placement
 from redline.running.record import Tools
 from redline.running.trial import run_trial

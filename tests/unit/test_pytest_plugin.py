@@ -97,7 +97,7 @@ def test_without_an_engine_it_is_skipped_with_the_reason(pytester: pytest.Pytest
         FAKED
         + "from redline.errors import DriveError\n"
         + "def none():\n    raise DriveError('redline-engine is not installed', hint='install it')\n"
-        + "import redline.plugins.engine_process as process\nprocess.find_engine = none\n"
+        + "import redline.driving.engine_process as process\nprocess.find_engine = none\n"
     )
     pytester.makepyfile(test_shop=PASSES)
     done = run(pytester, "-rs")

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from redline.errors import UsageError
-from redline.plugins.hosts import ray_cluster
+from redline.extras.hosts import ray_cluster
 
 EXCEPTIONS = """
 class RayError(Exception): pass

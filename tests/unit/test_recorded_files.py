@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from redline.errors import UsageError
-from redline.suite.importing import Made, Wanted, detect, read_requests
+from redline.extras.importing import detect, read_requests
+from redline.suite.imported import Made, Wanted
 from redline.suite.project import read_project
 from tests.unit.test_driver_job import USERS, job_of
 from tests.unit.test_importing import left, source

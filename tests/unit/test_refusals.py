@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from redline import refusals
+from redline.driving.ending import EngineEnding
+from redline.driving.engine import EngineDriver
 from redline.errors import DriveError
-from redline.plugins.drivers.ending import EngineEnding
-from redline.plugins.drivers.engine import EngineDriver
 from redline.refusals import RefusedError, as_refusal, refusal_of
 
 MB = 1_000_000

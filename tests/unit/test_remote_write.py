@@ -13,9 +13,9 @@ from rich.console import Console
 from redline.cli.command_line import TelemetryFlags
 from redline.cli.telemetry import metered
 from redline.errors import UsageError
-from redline.plugins.telemetry import pushing, remote_write
-from redline.plugins.telemetry.meter import Meter, MeteredTrial
-from redline.plugins.telemetry.remote_write import HEADERS, WRITE_REQUEST, is_stale, values_of
+from redline.extras.telemetry import pushing, remote_write
+from redline.extras.telemetry.meter import Meter, MeteredTrial
+from redline.extras.telemetry.remote_write import HEADERS, WRITE_REQUEST, is_stale, values_of
 from redline.ports import ServerUsage
 from tests.fakes.targets import unused_port
 from tests.unit.test_meter import CELL, QUIET, TRIAL, intervals, loaded
@@ -116,7 +116,7 @@ def test_every_series_is_written_and_ends_with_the_command(monkeypatch: pytest.M
 def test_a_series_that_is_gone_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pushing, "EVERY_S", 0.01)
     with receiver() as server, metered(TelemetryFlags(remote_write=server.url), QUIET) as meter:
-        assert meter is not None
+        assert isinstance(meter, Meter)
         meter.interval(TRIAL, intervals()[0])
         old = values_of(meter).keys()
         while not server.written:
@@ -180,7 +180,7 @@ def test_wrong_headers_are_refused(monkeypatch: pytest.MonkeyPatch, headers: str
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(__import__("sys").modules, "redline.plugins.telemetry.remote_write")
+    monkeypatch.delitem(__import__("sys").modules, "redline.extras.telemetry.remote_write")
     monkeypatch.setitem(__import__("sys").modules, "cramjam", None)
     flags = TelemetryFlags(remote_write="http://127.0.0.1:9090")
     with pytest.raises(UsageError, match="not installed") as refused, metered(flags, QUIET):

@@ -4,8 +4,8 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
+from redline import entry_points
 from redline.errors import UsageError
-from redline.plugins import entry_points
 from redline.running import formats
 from tests.fakes import reports
 

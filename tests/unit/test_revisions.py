@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, UsageError
+from redline.launching import revisions
+from redline.launching.revisions import Repository, build
 from redline.model.catalogue import WORK_TREE, Revision
-from redline.plugins import revisions
-from redline.plugins.revisions import Repository, build
 
 
 def git(folder: Path, *args: str) -> None:

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from redline.launching.attached import AttachedLauncher, RunningElsewhere
+from redline.launching.command import CommandLauncher
+from redline.launching.ownership import watch
+from redline.launching.process import free_port
+from redline.linux.runtimes import runtimes_in, runtimes_of
 from redline.model import PlannedDuet, PlannedTrial, Recording, Request, Scenario, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
-from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
-from redline.plugins.launchers.command import CommandLauncher
-from redline.plugins.launchers.process import free_port
-from redline.plugins.launchers.watching import watch
-from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
-from redline.plugins.monitors.jvm import compilers_of
 from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools, record_load
 from redline.suite.project import Own
 from redline.suite.schema.server import ReadySchema
+from redline.watching.jvm import compilers_of
 from tests.fakes.asking import request_status
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell

@@ -18,11 +18,11 @@ from redline.api.results import RunResult
 from redline.cli.command_line import app
 from redline.cli.experiment import exit_code, search_exit_code
 from redline.errors import LaunchError, NotKnownError
+from redline.launching import checkouts
+from redline.launching.checkouts import differences
+from redline.linux.opened import OpenedFiles
 from redline.model import Plan, Run, SameBuilds, Variant, Verdict
 from redline.model.catalogue import Checkout, Revision
-from redline.plugins import checkouts
-from redline.plugins.checkouts import differences
-from redline.plugins.linux.opened import OpenedFiles
 from redline.ports import BuildOutcome, Launch, Placement
 from redline.report.outcomes import outcomes
 from redline.report.render import RENDERERS

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from redline.extras.selftest.truth import exponential
 from redline.model import Objective
 from redline.search import Converged, Doomed, Evidence, Exhausted, Proposal, Search, Settings
 from redline.search.interval import Bounds
 from redline.search.steps import steps
-from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import cliff, probe
 from tests.fakes.queues import Queue, searched, true_limit

@@ -9,12 +9,12 @@ from numpy.random import Generator
 
 from redline.analysis.limit_doubts import Seen
 from redline.analysis.limits import answer, probe
+from redline.extras.selftest.truth import exponential
 from redline.model.limits import CellLimit, LimitAnswer
 from redline.report.sections.answer import limit_sentence
 from redline.search import Evidence, Proposal, Search, Settings
 from redline.search.evidence import overloaded, stall_ns
 from redline.search.search import LOOKS_AGAIN
-from redline.selftest.truth import exponential
 from tests.fakes.cliffs import probe as quick
 from tests.fakes.disturbed import LONG_S, Disturbed
 from tests.fakes.limits import sets

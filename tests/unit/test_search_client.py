@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from redline.extras.selftest.truth import exponential
 from redline.model import Counts, Histogram, Outcomes
 from redline.search import Evidence, ProbeSlice, Proposal, Search, Settings
 from redline.search.client import late_engine
 from redline.search.steps import reason, shows, state_of, steps
-from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import MS, probe
 from tests.fakes.probed import traffic

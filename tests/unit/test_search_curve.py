@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis.limits import probe
+from redline.extras.selftest.truth import deterministic, exponential
 from redline.model import Histogram
 from redline.model.limits import CurvePoint, Knee, LimitProbe
 from redline.search.curve import curve, knee, quantile_known, rates_for_curve
-from redline.selftest.truth import deterministic, exponential
 from tests.fakes.queues import Queue
 
 MU = 2000.0

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from redline.extras.selftest.truth import exponential
 from redline.model import Histogram
 from redline.search import Evidence, ProbeSlice, growth, hopeless
 from redline.search.evidence import overloaded
 from redline.search.steps import TriedRate, bounds, state_of
-from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import MS, probe
 from tests.fakes.queues import Queue, evidence

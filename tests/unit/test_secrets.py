@@ -2,12 +2,12 @@
 
 import pytest
 
+from redline.driving import secrets
+from redline.driving.headers import headers_of, secrets_of
+from redline.driving.secrets import secrets_of_the_lab
 from redline.errors import UsageError, WrongValueError
 from redline.model import Request
 from redline.model.sign_in import AwsSignIn, BasicSignIn, SignIn
-from redline.plugins import secrets
-from redline.plugins.drivers.headers import headers_of, secrets_of
-from redline.plugins.secrets import secrets_of_the_lab
 from redline.suite.places import read_proxy
 
 

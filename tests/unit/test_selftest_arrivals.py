@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from redline.selftest.judge import ALPHA, against_uniform, even_lateness, exponential_gaps
+from redline.extras.selftest.judge import ALPHA, against_uniform, even_lateness, exponential_gaps
 
 N = 2000
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from redline.extras.selftest.cases import Case, known_cases
+from redline.extras.selftest.judge import Ground, Measured, Way, at, judged, lost_share, quantiles, spread_ns
+from redline.extras.selftest.results import QUANTILES, Noise, Quantile
+from redline.extras.selftest.truth import PeriodicStop, expected
 from redline.model import Histogram
-from redline.selftest.cases import Case, known_cases
-from redline.selftest.judge import Ground, Measured, Way, at, judged, lost_share, quantiles, spread_ns
-from redline.selftest.results import QUANTILES, Noise, Quantile
-from redline.selftest.truth import PeriodicStop, expected
 
 WAY_NS = 30_000.0
 QUIET = Noise(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.selftest.judge import (
+from redline.extras.selftest.judge import (
     Machine,
     Truth,
     UniformFit,
@@ -17,7 +17,7 @@ from redline.selftest.judge import (
     judge,
     worst,
 )
-from redline.selftest.results import Judgement, Point
+from redline.extras.selftest.results import Judgement, Point
 
 US = 1_000.0
 MS = 1_000_000.0

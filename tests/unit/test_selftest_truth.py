@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.selftest.truth import (
+from redline.extras.selftest.truth import (
     Law,
     ManyServers,
     OneServer,

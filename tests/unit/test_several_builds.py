@@ -8,8 +8,8 @@ import pytest
 
 from redline.errors import BuildError
 from redline.findings import judge_cell
+from redline.launching.builds import Builds
 from redline.model import DuetRecording, Finding, FindingKind, Recording
-from redline.plugins.launchers.builds import Builds
 from redline.ports import BuildOutcome
 from redline.stats import Trial
 from redline.stats.builds import BUILDS_P, differing

@@ -9,8 +9,8 @@ import pytest
 
 from redline.asking import places, shipped
 from redline.cli.cached import kept
+from redline.driving.engine_process import check_version
 from redline.errors import UsageError
-from redline.plugins.engine_process import check_version
 
 SUITE = "servers: [rust.axum]\n"
 

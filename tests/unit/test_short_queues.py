@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
+from redline.driving.engine import EngineDriver
+from redline.linux.sockets import shortest_queue
 from redline.model import Cell, Closed, DuetRecording, Load
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.linux.sockets import shortest_queue
 from redline.ports import Endpoint, Placement, RunningServer
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools

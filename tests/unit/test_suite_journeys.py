@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
+from redline.driving.protocol import check_journey, deadline_ns, job, told
 from redline.errors import DriveError, UsageError
 from redline.model import Journey, Scenario, Suite
-from redline.plugins.drivers.protocol import check_journey, deadline_ns, job, told
 from redline.ports import Drive, Endpoint
 from redline.suite import Catalogue, load_suite, make_plan, referenced_files
 from redline.suite.project import read_project

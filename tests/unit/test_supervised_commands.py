@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from redline.files import open_lock
-from redline.plugins import commands
-from redline.plugins.commands import locked, started
-from redline.plugins.linux import procfs
-from redline.plugins.supervisor import _become
+from redline.launching import commands
+from redline.launching.commands import locked, started
+from redline.launching.supervisor import _become
+from redline.linux import procfs
 from tests.fakes.servers.entries import eventually
 
 WANDERS = """
@@ -36,9 +36,9 @@ LAB = """
 import sys
 from pathlib import Path
 from redline.files import open_lock
-from redline.plugins import commands
-from redline.plugins.commands import started
-from redline.plugins.commands import locked
+from redline.launching import commands
+from redline.launching.commands import started
+from redline.launching.commands import locked
 with locked(open_lock(Path(sys.argv[1]))), started(sys.argv[2:]) as process:
     print(process.pid, flush=True)
     process.wait()

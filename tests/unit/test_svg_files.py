@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from redline.analysis import build_report
 from redline.cli.command_line import app
 from redline.errors import UsageError
+from redline.extras.exports import recorded_files
 from redline.report.document import ChangeCell, Column, Strip, Table
 from redline.report.render.svg import svg_files
 from redline.report.render.svg.chart import Chart, ChartLine, draw_chart
@@ -21,7 +22,6 @@ from redline.report.render.svg.forest_picture import draw_forest
 from redline.report.scales import Scale, scale_from_zero, time_scale
 from redline.report.sections.forest import forest
 from redline.report.sections.plots import payload
-from redline.running import recorded_files
 from redline.running.views import search_report
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD

@@ -11,12 +11,21 @@ from redline.analysis import evaluate_all
 from redline.cli.contracts import LoadResult
 from redline.cli.load_view import load_result, load_section, speed_text
 from redline.cli.recent import RecentLoad
-from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import show
+from redline.extras.selftest.results import (
+    CaseResult,
+    Check,
+    MachineFacts,
+    Noise,
+    PeerAnswer,
+    Point,
+    Quantile,
+    SelftestResult,
+)
+from redline.extras.selftest.view import selftest_sections
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
 from redline.model.judged import WarmUp
 from redline.report.document import Section
-from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Point, Quantile, SelftestResult
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from redline.driving.protocol import Transcript
 from redline.errors import DriveError, StoreError
 from redline.model import Counts, Histogram, Outcomes, Traffic
 from redline.model.traffic import merged_requests
-from redline.plugins.drivers.protocol import Transcript
 from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from redline.extras.hosts.parts import merged
 from redline.findings import judge
 from redline.findings.starts import failing, why_lost
 from redline.findings.table import RULES
 from redline.model import Cell, Closed, Counts, Grade, Load, Reach, Recording, Series
-from redline.plugins.hosts.parts import merged
 from tests.fakes.behaviour import GOOD
 from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_cell, simulated_recording

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import find_engine
+from redline.driving.verifying import addresses_of, at_pointer, differ, difference, same, verify
 from redline.errors import DriveError
 from redline.model import Body, Cell, Expected, Request, Scenario, Timestamp, Tls
 from redline.model.catalogue import Leg, has_tls, http_of
 from redline.model.way import Access, AccessPoint
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.drivers.verifying import addresses_of, at_pointer, differ, difference, same, verify
-from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
@@ -216,7 +216,7 @@ def test_a_server_without_tls_is_reported() -> None:
 def test_over_tls_nothing_is_waited_for_either(
     certificate: Certificate, habit: targets.Habit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("redline.plugins.drivers.verifying.VERIFY_WITHIN_S", (0.5, 0.5))
+    monkeypatch.setattr("redline.driving.verifying.VERIFY_WITHIN_S", (0.5, 0.5))
     cell = cell_of(Request(expect=Expected(length=100_000)), tls=Tls(insecure=True))
     assert str(asked(habit, cell, certificate)).startswith("GET /: timeout: no ")
 

@@ -5,10 +5,10 @@ import subprocess
 import sys
 import time
 
+from redline.launching.attached import RunningElsewhere
+from redline.launching.ownership import AttachedWatch, watch
+from redline.linux.cgroup import started_by
 from redline.model import CpuOwner
-from redline.plugins.launchers.attached import RunningElsewhere
-from redline.plugins.launchers.watching import AttachedWatch, watch
-from redline.plugins.linux.cgroup import started_by
 from redline.ports import Endpoint
 from tests.fakes.servers.owned import free_port, owned
 

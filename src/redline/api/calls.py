@@ -27,8 +27,8 @@ from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.turns import turn_of
+from redline.driving.secrets import masked_call
 from redline.errors import UsageError
-from redline.plugins.secrets import masked_call
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.session import SessionEnd

@@ -13,7 +13,7 @@ from redline.asking.origins import FromRepository
 from redline.asking.written import read_written
 from redline.defaults import AB_USERS, LOAD_LENGTH
 from redline.errors import LaunchError, UsageError
-from redline.plugins.launchers.variables import check_variables
+from redline.launching.variables import check_variables
 from redline.ports import Launch, Placement, RunningServer
 from redline.running.assembly import Workplace
 from redline.suite import referenced_files

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from redline.cli.show import Terminal
-from redline.plugins.git import NAMES_A_REPOSITORY
+from redline.git import NAMES_A_REPOSITORY
 from redline.refusals import as_refusal
 
 

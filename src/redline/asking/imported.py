@@ -1,28 +1,37 @@
 """Read files of requests for the commands that load servers: a list as it is, other formats with a summary."""
 
+import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from redline.entry_points import extra, extra_if_installed
 from redline.errors import UsageError
 from redline.quantities import duration, integer
-from redline.suite import importing, opened_requests
-from redline.suite.importing.source import read_json
+from redline.suite import opened_requests
+from redline.suite.imported import ImportNote, Made, Wanted
 from redline.suite.loading import MOST_BYTES
+from redline.suite.request_source import read_json
 from redline.suite.schema.document import Document, parse_document
 from redline.suite.urls import base_of, is_url
 
+_IMPORTING = "importing"
+_OURS = re.compile(r"(?:\s|#[^\n]*\n)*+(?:-\s|\[)")
+_JOURNEY = re.compile(r"^\s*(?:\{\s*)?\"?journey\"?\s*:", re.MULTILINE)
 
-def read_file(
-    file: Path, form: str | None = None, wanted: "importing.Wanted | None" = None
-) -> "Document | importing.Made":
+
+def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None) -> Document | Made:
     """Read a list of requests, or import a file of another format. Raises UsageError with the place in the file."""
+    importing = extra_if_installed(_IMPORTING) if form is None else extra(_IMPORTING, f"--format {form}")
     with opened_requests(file) as source:
-        known = importing.detect(source) if form is None else importing.named(form)
+        known = importing and (importing.detect(source) if form is None else importing.named(form))
         if known is not None:
-            return importing.read_requests(source, known, wanted or importing.Wanted())
+            made: Made = importing.read_requests(source, known, wanted or Wanted())
+            return made
         text = source.text()
+    if importing is None and not (_OURS.match(text) or _JOURNEY.search(text)):
+        extra(_IMPORTING, str(file))  # which is absent, and says so
     if text.lstrip()[:1] == "[":
         _refuse_foreign_list(read_json(text), file)
     if len(text.encode()) > MOST_BYTES:
@@ -34,19 +43,24 @@ def read_file(
 
 def _refuse_foreign_list(value: object, file: Path) -> None:
     """Raise UsageError for a list that is known as something else than requests."""
-    if isinstance(value, list) and (foreign := importing.name_foreign_list(value)):
+    importing = extra_if_installed(_IMPORTING)
+    if importing and isinstance(value, list) and (foreign := importing.name_foreign_list(value)):
         hint = foreign.hint.replace("FILE", shlex.quote(str(file)))
         raise UsageError(f"{file}: this is {foreign.what}, and no list of requests", hint=hint)
 
 
-def read_recording(file: Path) -> "importing.Made | None":
+def read_recording(file: Path) -> Made | None:
     """The requests of a log or a recording of a browser with their times; None for a file of due times.
 
     Raises UsageError with the place in the file.
     """
+    importing = extra_if_installed(_IMPORTING)
+    if importing is None:
+        return None
     with opened_requests(file) as source:
         known = importing.known_recording(source)
-        return None if known is None else importing.read_requests(source, known, importing.Wanted(times=True))
+        made: Made | None = known and importing.read_requests(source, known, Wanted(times=True))
+        return made
 
 
 TIMES_FILE = "times.txt"
@@ -69,24 +83,24 @@ class Recorded(NamedTuple):
         return {TIMES_FILE: self.times}
 
 
-def times_of(made: "importing.Made") -> Recorded:
+def times_of(made: Made) -> Recorded:
     """The due times of an import: seconds, and the numbers of the requests."""
     lines = (f"{arrival.at_ns / 1e9:.9f} {arrival.request + 1}\n" for arrival in made.arrivals)
     return Recorded("".join(lines), made.arrivals[-1].at_ns)
 
 
-def times_summary(made: "importing.Made") -> str:
+def times_summary(made: Made) -> str:
     """Say how many requests were recorded, over which time."""
     said = f"{integer(len(made.arrivals))} requests in {duration(made.arrivals[-1].at_ns)}"
     return f"{said}; the file has whole seconds, over which they are spread evenly" if made.spread else said
 
 
-def as_document(made: "importing.Made", file: Path) -> Document:
+def as_document(made: Made, file: Path) -> Document:
     """The requests imported from a file, without places in it."""
     return Document(str(file), list(made.requests), {}, {})
 
 
-def summary(made: "importing.Made", file: Path, targets: Iterable[str]) -> str:
+def summary(made: Made, file: Path, targets: Iterable[str]) -> str:
     """Say in a line or two what a command sends of a file and what not. `targets`: the servers of the command."""
     said = f"{integer(len(made.requests))} requests from {file}"
     left = sorted((entry for entry in made.left_out if entry.kind == "request"), key=lambda entry: -entry.count)
@@ -106,9 +120,9 @@ def is_elsewhere(host: str, targets: Iterable[str]) -> bool:
     return host.rpartition("/")[2] not in {base_of(target).rpartition("/")[2] for target in targets if is_url(target)}
 
 
-def _is_secret(entry: "importing.ImportNote") -> bool:
+def _is_secret(entry: ImportNote) -> bool:
     return entry.kind == "secret"
 
 
-def _named_secrets(left_out: "Iterable[importing.ImportNote]") -> str:
+def _named_secrets(left_out: Iterable[ImportNote]) -> str:
     return ", ".join(f"{entry.why} ({integer(entry.count)})" for entry in left_out if _is_secret(entry))

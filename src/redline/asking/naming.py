@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from redline.driving.protocol import MOST_WORKERS
 from redline.errors import UsageError, WrongValueError
-from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.suite.validate.checking import first_mistake
 from redline.wording import part
 

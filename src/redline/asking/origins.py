@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from redline import plugins
+from redline import launching
 from redline.errors import UsageError
 from redline.model.catalogue import WORK_TREE, Checkout
 from redline.suite import read_text, referenced_files
@@ -75,9 +75,9 @@ class FromRepository:
         return {} if file is None else read_project_file(file).servers(str(file.resolve().parent))
 
     @cached_property
-    def repository(self) -> "plugins.Repository":
+    def repository(self) -> "launching.Repository":
         """The git repository."""
-        return plugins.Repository.around(self.folder)
+        return launching.Repository.around(self.folder)
 
     @cached_property
     def file(self) -> Path:

@@ -23,9 +23,9 @@ from redline.asking.project import (
 from redline.asking.suites import check_is_no_file
 from redline.asking.ways import Placed, check_way_values, check_ways_are_used, check_without_url, tls_of, way_to
 from redline.asking.written import Given
+from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model.catalogue import WORK_TREE, passed_names
-from redline.plugins import secrets
 from redline.suite import read_body, read_data, referenced_files
 from redline.suite.project import Project, has_journey
 from redline.suite.schema.document import Document, Plain

@@ -15,12 +15,16 @@ from redline.asking.naming import naming
 from redline.asking.origins import FromRepository, find_project, project_name, read_project_file
 from redline.asking.project import in_its_words, run_document
 from redline.asking.written import read_written
+from redline.entry_points import extra_if_installed
 from redline.errors import UsageError
 from redline.model import Suite
 from redline.quantities import did_you_mean, parse_duration
-from redline.suite import Overrides, importing, read_suite, read_text, referenced_files
-from redline.suite.importing.source import HEAD_BYTES, RequestSource
+from redline.suite import Overrides, read_suite, read_text, referenced_files
+from redline.suite.compose_services import is_compose_file
+from redline.suite.imported import Foreign
+from redline.suite.procfile import is_procfile
 from redline.suite.project import PROJECT_FILE
+from redline.suite.request_source import HEAD_BYTES, RequestSource
 from redline.suite.urls import is_url
 from redline.wording import part
 
@@ -97,20 +101,23 @@ def check_is_no_file(target: str) -> None:
     raise UsageError(f"{target} is {what}, not a server", hint=hint)
 
 
-def _kind_of(name: str, content: bytes) -> "importing.Foreign | None":
+def _kind_of(name: str, content: bytes) -> Foreign | None:
     """What a file is, by its name or its content, and what to do with it; None if it is not known."""
     kinds = {
         "a recording of a browser": name.lower().endswith(".har"),
-        "a Procfile": importing.is_procfile(name),
-        "a compose file": importing.is_compose_file(name),
+        "a Procfile": is_procfile(name),
+        "a compose file": is_compose_file(name),
         "a package of Node": Path(name).name == "package.json",
     }
     if kind := next((kind for kind, is_it in kinds.items() if is_it), None):
-        return importing.Foreign(
-            kind, f"`redline init {shlex.quote(name)}` makes a redline.yaml of it; then leave it out here"
-        )
+        return Foreign(kind, f"`redline init {shlex.quote(name)}` makes a redline.yaml of it; then leave it out here")
+    importing = extra_if_installed("importing")
     with suppress(UsageError):
-        return importing.kind_of(RequestSource(name, io.BytesIO(content[:HEAD_BYTES]), lambda _: b""))
+        if importing is not None:
+            foreign: Foreign | None = importing.kind_of(
+                RequestSource(name, io.BytesIO(content[:HEAD_BYTES]), lambda _: b"")
+            )
+            return foreign
     return None
 
 

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 from redline.asking.asks import RequestAsk, split
 from redline.asking.written import Given
+from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model.catalogue import passed_names
-from redline.plugins import secrets
 from redline.suite.places import split_proxy
 from redline.suite.urls import is_secure, read_url
 from redline.wording import part

@@ -201,7 +201,7 @@ class InitFlags(Flags):
     requests: Path | None = flag("--requests", "FILE", "What is requested: a log, HAR, OpenAPI, …: see import.")
 
 
-@command("import")
+@command("import", is_extra=True)
 class ImportFlags(Flags):
     """Turn a file of other requests into a list: a log, a recording, an API's description, targets, commands of curl.
 
@@ -494,7 +494,7 @@ class CacheFlags(Flags):
     clean: bool = switch("--clean", "Remove all of it; no run may be going on.")
 
 
-@command("selftest")
+@command("selftest", is_extra=True)
 class SelftestFlags(Flags):
     """Test the engine against servers with known answers.
 

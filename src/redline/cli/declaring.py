@@ -50,6 +50,8 @@ FLAGS: "dict[str, type[Flags]]" = {}
 """The flags of each command by its name."""
 _WORDS_FOLLOW: set[str] = set()
 """The commands whose argument has words of its own, which may look like flags."""
+_OF_EXTRAS: set[str] = set()
+"""The commands that are no core."""
 F = TypeVar("F", bound="Flags")
 _OPTIONAL: dict[str, str] = {}
 """What flags mean that are given without their value, by their names."""
@@ -169,8 +171,22 @@ def _collect_garbage() -> None:
         gc.enable()
 
 
-def command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], type[F]]:
-    """Declare a command by the class of its flags. With `words_follow`, flags after an argument are part of it."""
+def execute_of(name: str) -> Any:
+    """Return what executes a command. Raises UsageError where that is no core, and absent."""
+    if name not in _OF_EXTRAS:
+        return import_module(f"redline.cli.commands.{name}").execute
+    from redline.entry_points import extra  # noqa: PLC0415 - reading what is installed takes long
+
+    return extra(name, f"redline {name}")
+
+
+def command(name: str, *, words_follow: bool = False, is_extra: bool = False) -> Callable[[type[F]], type[F]]:
+    """Declare a command by the class of its flags. With `words_follow`, flags after an argument are part of it.
+
+    `is_extra`: what executes it is no core, and is loaded by an entry point.
+    """
+    if is_extra:
+        _OF_EXTRAS.add(name)
 
     def declare(kind: type[F]) -> type[F]:
         app.command(name, help=kind.__doc__)(lambda: None)
@@ -189,11 +205,11 @@ def made(name: str) -> Any:
     def run(**flags: object) -> None:
         check_memory()
         with _one_thread_of_numpy():
-            module = import_module(f"redline.cli.commands.{name}")
+            execute = execute_of(name)
         _collect_garbage()
         interrupts.raise_interrupts()
         _check_folder()
-        module.execute(kind(typed=_TYPED.get(), **flags))
+        execute(kind(typed=_TYPED.get(), **flags))
 
     hints = get_type_hints(kind)
     parameters = [

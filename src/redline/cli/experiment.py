@@ -17,10 +17,9 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.show import insist, show
 from redline.cli.streams import write_document
+from redline.cli.telemetry import Meter
 from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
-from redline.plugins.machine import plan_placement
-from redline.plugins.telemetry.meter import Meter
 from redline.report import render
 from redline.report.sections.views import has_result
 from redline.running.assembly import Workplace
@@ -29,6 +28,7 @@ from redline.running.parallel import check_cores
 from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
+from redline.watching.machine import plan_placement
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import shlex
 import sys
 
 from redline.cli.command_line import AbFlags, HistoryFlags, ReportFlags
+from redline.driving.secrets import masked
 from redline.errors import UsageError
-from redline.plugins.secrets import masked
 
 
 def refuse(flags: tuple[str, ...], why: str) -> None:

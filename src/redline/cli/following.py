@@ -9,16 +9,16 @@ from rich.console import Console
 from redline.asking.asks import LoadAsk
 from redline.asking.load import load_suite, names_command
 from redline.cli.targets import check_targets
+from redline.driving.checks import Checked, checking
+from redline.driving.engine_process import find_engine
+from redline.driving.protocol import check
 from redline.errors import UsageError
 from redline.model import AttachedServer, Cell
 from redline.model.catalogue import passed_names
 from redline.model.template import as_literal
-from redline.plugins.checks import Checked, checking
-from redline.plugins.drivers.protocol import check
-from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint
 from redline.suite import make_plan
-from redline.suite.importing.secrets import is_secret_header
+from redline.suite.secret_names import is_secret_header
 from redline.suite.urls import UNIX, is_secure, is_url, read_url
 
 _MOST = 10

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from redline import peers
 from redline.analysis import (
     LoadedRequests,
     are_sent_at_once,
@@ -13,7 +12,9 @@ from redline.analysis import (
     stream_report,
 )
 from redline.analysis.bounds import Times, load_bounds
+from redline.analysis.percentile_levels import percentile_levels
 from redline.analysis.percentiles import percentiles
+from redline.asking.like import Like
 from redline.cli.contracts import LoadedServer, LoadResult, RequestsSent
 from redline.errors import DriveError
 from redline.findings import Touched, judge, touched_by, warm_up
@@ -56,7 +57,6 @@ from redline.report.format import (
     rate,
     size,
 )
-from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.by_journey import journey_tables
 from redline.report.sections.histogram import histogram_table
 from redline.report.sections.objectives import objective_line
@@ -330,7 +330,7 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
     )
 
 
-def like_section(like: "peers.Like") -> Section:
+def like_section(like: "Like") -> Section:
     """Facts that the other tool does not report of such a load, and parts of its command without a counterpart."""
     said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
     ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []

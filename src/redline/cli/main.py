@@ -73,7 +73,7 @@ def _run() -> int:
 
     from redline.cli.command_line import app  # noqa: PLC0415
     from redline.errors import RedlineError  # noqa: PLC0415
-    from redline.plugins.git import leave_the_callers_repository  # noqa: PLC0415
+    from redline.git import leave_the_callers_repository  # noqa: PLC0415
     from redline.wording import asked_by, medium_of  # noqa: PLC0415
 
     leave_the_callers_repository()

@@ -8,10 +8,10 @@ from pathlib import Path
 from selectors import SelectorKey
 
 from redline.errors import UsageError
+from redline.linux.owners import owner_of
+from redline.linux.sockets import is_this_machine
 from redline.model import AttachedServer, Variant
 from redline.model.way import AccessPoint
-from redline.plugins.linux.owners import owner_of
-from redline.plugins.linux.sockets import is_this_machine
 
 
 def refuse_to_block(variants: Iterable[Variant]) -> None:

@@ -8,8 +8,9 @@ from rich.console import Console
 
 from redline.asking.origins import find_project, read_project_file
 from redline.errors import BuildError, UsageError
+from redline.launching.revisions import build
+from redline.launching.temporary import elsewhere
 from redline.model import ServerEntry, Suite
-from redline.plugins.temporary import elsewhere
 from redline.suite.project import Project
 from redline.suite.schema.project import ProjectServerSchema
 
@@ -41,7 +42,6 @@ def run_builds(commands: Mapping[str, str], of_what: str, folder: Path, console:
     if not commands:
         return
     from redline.cli.build_view import BuildView  # noqa: PLC0415 - most servers have nothing to build
-    from redline.plugins.revisions import build  # noqa: PLC0415
 
     hint = f"run `build` of {of_what} by hand, in {folder.resolve()}"
     try:

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from redline.cli.show import OneLine
-from redline.plugins.machine import sample_shares
 from redline.quantities import percent
 from redline.running import quiet
 from redline.running.quiet import AT_MOST_S, Look, Shares
+from redline.watching.machine import sample_shares
 
 
 def wait_until_quiet(

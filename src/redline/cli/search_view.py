@@ -12,10 +12,10 @@ from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentLoad, left_text
 from redline.cli.show import show
+from redline.cli.telemetry import Meter, MeteredTrial
 from redline.model import Cell, Grade, Interval, Plan
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms
-from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.quantities import paced, significant, speed
 from redline.report.document import Column, Prose, Section, Table
 from redline.report.format import NO_ANSWERS, count, duration, rate

@@ -16,6 +16,7 @@ from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.show import insist
+from redline.cli.telemetry import Meter, MeteredTrial
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
 from redline.findings.load import perturbed
@@ -39,7 +40,6 @@ from redline.model import (
     ServerEntry,
     Skipped,
 )
-from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import BuildOutcome
 from redline.report.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate, with_bounds
 from redline.report.render.terminal import COLOURS

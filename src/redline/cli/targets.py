@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from redline.cli.own_loop import refuse_to_block
+from redline.driving.certificates import check_certificate
+from redline.driving.headers import headers_of, names_of
+from redline.driving.protocol import authorization_of
 from redline.errors import StoreError, UsageError
 from redline.files import read_regular, write_atomically
+from redline.launching.variables import offer_variables
+from redline.linux.sockets import is_this_machine
 from redline.model import AttachedServer, Suite
-from redline.plugins.certificates import check_certificate
-from redline.plugins.drivers.headers import headers_of, names_of
-from redline.plugins.drivers.protocol import authorization_of
-from redline.plugins.launchers.variables import offer_variables
-from redline.plugins.linux.sockets import is_this_machine
 from redline.wording import part
 
 _MOST_BYTES = 1 << 20

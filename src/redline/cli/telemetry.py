@@ -1,63 +1,58 @@
-"""What `--openmetrics`, `--otlp` and `--remote-write` ask for: the load shows itself to other tools while it runs."""
+"""What loads show of themselves while they run goes to a meter, where `--openmetrics` and the like ask for one."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
 from rich.console import Console
 
 from redline.cli.command_line import TelemetryFlags
-from redline.cli.show import insist
-from redline.errors import UsageError
-from redline.plugins.telemetry.meter import Meter
+from redline.model import Cell, DuetBlock, DuetRecording, Interval
+from redline.model.traffic import Phase
+from redline.ports import ServerUsage
 
-OTLP_PACKAGES = "opentelemetry-exporter-otlp-proto-http"
-REMOTE_WRITE_PACKAGES = "cramjam and protobuf"
+
+class MeteredTrial(NamedTuple):
+    """What is loaded: the slug of its cell, the trial, such as `trial-1`, and the slug of its server."""
+
+    cell: str
+    trial: str
+    server: str
+
+    @classmethod
+    def of(cls, cell: Cell, trial: str) -> "MeteredTrial":
+        """The trial of this name of a cell."""
+        return cls(cell.slug, trial, cell.variant.slug)
+
+
+class Meter(Protocol):
+    """What follows the loads of a command."""
+
+    def begin(self, *trials: MeteredTrial) -> None:
+        """Note that trials begin."""
+
+    def interval(self, trial: MeteredTrial, interval: Interval) -> None:
+        """Take in an interval of a trial."""
+
+    def usage(self, cell: Cell, phase: Phase, usage: ServerUsage) -> None:
+        """Take in what a server used."""
+
+    def block(self, trials: tuple[MeteredTrial, ...], block: DuetBlock) -> None:
+        """Take in a block of a duet."""
+
+    def ended(self, trials: tuple[MeteredTrial, ...], duet: DuetRecording) -> None:
+        """Take in how a duet ended."""
 
 
 @contextmanager
 def metered(flags: TelemetryFlags, console: Console) -> Iterator[Meter | None]:
-    """What takes in what the loads of a command show, until it ends; None where nobody asks for it.
-
-    Raises UsageError for a port that is in use, a URL that is none, and without the extra.
-    """
-    openmetrics = flags.openmetrics
-    if openmetrics is None and flags.otlp is None and flags.remote_write is None:
+    """The meter of a command, until it ends; None where nobody asks for it. Raises UsageError."""
+    asked = {"--openmetrics": flags.openmetrics, "--otlp": flags.otlp, "--remote-write": flags.remote_write}
+    named = next((flag for flag, value in asked.items() if value is not None), None)
+    if named is None:
         yield None
         return
-    meter = Meter()
+    from redline.entry_points import extra  # noqa: PLC0415 - reading what is installed takes long
 
-    def say(text: str) -> None:
-        insist(console, text)
-
-    with ExitStack() as stack:
-        url = None
-        if openmetrics is not None:  # first: what can be refused at once must not wait for a collector
-            if not 0 < openmetrics < 1 << 16:
-                message = f"--openmetrics {openmetrics}: this is no port"
-                raise UsageError(message, hint="give one from 1 to 65535, such as 9464")
-            from redline.plugins.telemetry.openmetrics import served  # noqa: PLC0415 - no other load needs it
-
-            url = stack.enter_context(served(meter, openmetrics))
-        if flags.otlp is not None:
-            with _extra("--otlp", "opentelemetry", "the SDK of OpenTelemetry", OTLP_PACKAGES):
-                from redline.plugins.telemetry.otlp import pushed  # noqa: PLC0415 - an extra
-            stack.enter_context(pushed(meter, flags.otlp, say))
-        if flags.remote_write is not None:
-            with _extra("--remote-write", ("cramjam", "google"), "what encodes it", REMOTE_WRITE_PACKAGES):
-                from redline.plugins.telemetry.remote_write import written  # noqa: PLC0415 - an extra
-            stack.enter_context(written(meter, flags.remote_write, say))
-        if url is not None:
-            console.print(f"metrics: {url}", soft_wrap=True, highlight=False, markup=False)
+    with extra("telemetry", named)(flags, console) as meter:
         yield meter
-
-
-@contextmanager
-def _extra(flag: str, modules: str | tuple[str, ...], what: str, packages: str) -> Iterator[None]:
-    """Import what an extra brings. Raises UsageError where it is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(modules):
-            raise
-        hint = f"install {packages} where Redline is; in a checkout: uv sync --extra {flag.removeprefix('--')}"
-        raise UsageError(f"{flag}: {what} is not installed", hint=hint) from None

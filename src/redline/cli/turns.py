@@ -10,9 +10,9 @@ from rich.text import Text
 from redline.asking.naming import naming
 from redline.cli.show import OneLine
 from redline.errors import UsageError
-from redline.plugins.measurements import Measurement
 from redline.quantities import duration, parse_duration
 from redline.running.turns import AT_ONCE, TurnOptions, Waiting, listed, measuring
+from redline.watching.measurements import Measurement
 from redline.wording import part
 
 

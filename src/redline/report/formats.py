@@ -21,9 +21,10 @@ class Needs(StrEnum):
 class ResultFormat:
     """A format that Redline writes.
 
-    `maker` names the function that makes it. Of a report it takes the report, of recordings a `RecordedIn`
-    (`running/formats.py`). It returns the document as bytes, or piece by piece; or, where `holds` says what a single
-    file holds, all files by their names. Without a folder only the files with the ending `alone` are written.
+    `maker` names the function that makes it, in a module or in what is no core. Of a report it takes the report, of
+    recordings a `RecordedIn` (`running/formats.py`). It returns the document as bytes, or piece by piece; or, where
+    `holds` says what a single file holds, all files by their names. Without a folder only the files with the ending
+    `alone` are written.
     """
 
     name: str
@@ -44,12 +45,22 @@ class ResultFormat:
     is_binary: bool = False
 
     def load(self) -> Any:
-        """Import what makes it."""
+        """Import what makes it. Raises UsageError where that is no core, and absent."""
         module, _, name = self.maker.partition(":")
-        return getattr(import_module(module), name)
+        return getattr(_exports(self.name) if module == _EXPORTS else import_module(module), name)
 
 
-_RENDER, _RECORDED = "redline.report.render", "redline.running.recorded_files"
+_RENDER = "redline.report.render"
+_EXPORTS = "exports"
+"""What writes the formats of other tools, which is no core."""
+
+
+def _exports(form: str) -> Any:
+    from redline.entry_points import extra  # noqa: PLC0415 - reading what is installed takes long
+
+    return extra(_EXPORTS, f"--format {form}")
+
+
 _OF_REPORTS = (
     ResultFormat(
         "html",
@@ -84,10 +95,10 @@ _OF_REPORTS = (
         "[CI servers](results.md#junit)",
         ending=".xml",
     ),
-    ResultFormat("bmf", f"{_RENDER}.benchmarks:bmf", "the estimates", "[Bencher](results.md#numbers-over-time)"),
+    ResultFormat("bmf", f"{_EXPORTS}:bmf", "the estimates", "[Bencher](results.md#numbers-over-time)"),
     ResultFormat(
         "benchmark",
-        f"{_RENDER}.benchmarks:smaller_is_better",
+        f"{_EXPORTS}:smaller_is_better",
         "the estimates",
         "[github-action-benchmark](results.md#numbers-over-time)",
     ),
@@ -101,7 +112,7 @@ _OF_REPORTS = (
 _OF_RECORDINGS = (
     ResultFormat(
         "hgrm",
-        f"{_RECORDED}:hgrm",
+        f"{_EXPORTS}:hgrm",
         "every distribution",
         "[the tools of HdrHistogram](results.md#hdrhistogram)",
         Needs.RECORDINGS,
@@ -112,7 +123,7 @@ _OF_RECORDINGS = (
     ),
     ResultFormat(
         "hlog",
-        f"{_RECORDED}:hlog",
+        f"{_EXPORTS}:hlog",
         "every distribution",
         "[the tools of HdrHistogram](results.md#hdrhistogram)",
         Needs.RECORDINGS,
@@ -121,14 +132,14 @@ _OF_RECORDINGS = (
     ),
     ResultFormat(
         "intervals-csv",
-        f"{_RECORDED}:intervals_csv",
+        f"{_EXPORTS}:intervals_csv",
         "a row for each interval of every trial",
         "[data frames, plots of your own](exports.md#intervals)",
         Needs.RECORDINGS,
     ),
     ResultFormat(
         "intervals-ndjson",
-        f"{_RECORDED}:intervals_ndjson",
+        f"{_EXPORTS}:intervals_ndjson",
         "a row for each interval of every trial",
         "[databases](exports.md#intervals)",
         Needs.RECORDINGS,
@@ -136,7 +147,7 @@ _OF_RECORDINGS = (
     ),
     ResultFormat(
         "collapsed",
-        f"{_RECORDED}:collapsed_stacks",
+        f"{_EXPORTS}:collapsed_stacks",
         "every profile",
         "[flamegraph.pl, inferno](exports.md#profiles)",
         Needs.RECORDINGS,
@@ -144,7 +155,7 @@ _OF_RECORDINGS = (
     ),
     ResultFormat(
         "speedscope",
-        f"{_RECORDED}:speedscope_files",
+        f"{_EXPORTS}:speedscope_files",
         "every profile",
         "[speedscope](exports.md#profiles)",
         Needs.RECORDINGS,
@@ -153,11 +164,11 @@ _OF_RECORDINGS = (
 )
 _PICTURES = (
     ResultFormat(
-        "svg", f"{_RENDER}.svg:svg_files", "the plots of the page", "[papers, wikis](exports.md#plots)", holds="plot"
+        "svg", f"{_EXPORTS}:svg_files", "the plots of the page", "[papers, wikis](exports.md#plots)", holds="plot"
     ),
     ResultFormat(
         "png",
-        f"{_RECORDED}:png_files",
+        f"{_EXPORTS}:png_files",
         "the plots of the page",
         "[slides](exports.md#plots)",
         holds="plot",

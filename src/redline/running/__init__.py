@@ -1,13 +1,13 @@
-"""Execute plans and searches: trials, probes, sessions, and the plugins that they run with."""
+"""Execute plans and searches: trials, probes, sessions, and the tools that they run with."""
 
 from typing import TYPE_CHECKING
 
 from redline.lazily import offered
 
 if TYPE_CHECKING:
+    from redline.extras.hosts.pairs import PairTools, calibrate
     from redline.running.cell_search import SearchListener
     from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
-    from redline.running.host_pairs import PairTools, calibrate
     from redline.running.searching import SearchSession, resume
     from redline.running.views import write_run_views
 else:

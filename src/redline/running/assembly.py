@@ -1,30 +1,31 @@
-"""Put the built-in plugins together: the tools for trials on this machine or other hosts."""
+"""Put the tools for trials together, on this machine or other hosts."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from redline import running
+from redline import driving, launching, running, watching
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import check_version, find_engine
+from redline.entry_points import extra
 from redline.errors import UsageError
+from redline.extras import hosts
 from redline.files import user_cache
+from redline.launching.attached import processes_of
+from redline.launching.ownership import watch
+from redline.launching.route import RouteLauncher
+from redline.launching.servers import ServersLauncher
 from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.model.traffic import Phase
-from redline.plugins import drivers, hosts, launchers, monitors, profilers
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import check_version, find_engine
-from redline.plugins.launchers.attached import processes_of
-from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.launchers.servers import ServersLauncher
-from redline.plugins.launchers.watching import watch
-from redline.plugins.machine import MachineGlance, plan_placement, read_environment
-from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.ports import Executor, Placement, RunningServer, ServerUsage
 from redline.running.own_monitors import own_monitors
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
 from redline.suite.fitting import Hosts, fitted
+from redline.watching.machine import MachineGlance, plan_placement, read_environment
+from redline.watching.process_tree import ProcessTreeMonitor
 from redline.wording import part
 
 
@@ -83,13 +84,13 @@ def workbench(
     launcher = ServersLauncher(catalogue, cache, stack, _launchers(suite))
     tools = Tools(
         launcher=RouteLauncher(launcher),
-        driver=driver if suite.driver is None else drivers.own_driver(suite.driver, driver),
+        driver=driver if suite.driver is None else driving.own_driver(suite.driver, driver),
         monitors=lambda server: (*_monitors_of(server), *own(server)),
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,
-        profilers=profilers.MachineProfilers(cache) if suite.profile else None,
-        compilers_of=lambda server: monitors.compilers_of(watch(server).pids),
+        profilers=extra("profilers", f"{part('profile')}")(cache) if suite.profile else None,
+        compilers_of=lambda server: watching.compilers_of(watch(server).pids),
         duet_monitors=_duet_monitors,
         watch=watch,
         takes_at_once=lambda cell, server: driver.takes_at_once(cell, server.endpoint),
@@ -99,10 +100,10 @@ def workbench(
 
 def on_hosts(pairs: "tuple[hosts.Pair, ...]", catalogue: Path, cache: Path) -> Workbench:
     """Return the tools on other hosts, for a catalogue. Raises DriveError without an engine, and HostLostError."""
-    driver, here = EngineDriver(find_engine()), RouteLauncher(launchers.ProcessLauncher(catalogue, cache))
+    driver, here = EngineDriver(find_engine()), RouteLauncher(launching.ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
-    launcher = hosts.RemoteLauncher(here, launchers.Builds(catalogue, cache).find, catalogue, servers, proxies)
+    launcher = hosts.RemoteLauncher(here, launching.Builds(catalogue, cache).find, catalogue, servers, proxies)
     tools = tuple(running.PairTools(pair, launcher) for pair in pairs)
     environment = _environment(driver, Placement())
     return Workbench(tools[0].tools, environment, tools)

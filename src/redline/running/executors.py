@@ -13,11 +13,11 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 from redline.errors import UsageError
+from redline.extras.hosts.pairs import PairTools
+from redline.extras.hosts.remote import CALL_S
 from redline.model import AttachedServer, Cell, Plan, PlannedDuet, PlannedTrial, Suite
-from redline.plugins.hosts.remote import CALL_S
 from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
-from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
 from redline.running.trial import Made, Step, TrialListener, run_trial
 from redline.storage.runs import RunStore

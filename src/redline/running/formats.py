@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from redline.entry_points import Extension, extension
 from redline.errors import RedlineError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Run
 from redline.model.limits import AnyReport
-from redline.plugins.entry_points import Extension, extension
 from redline.ports import Renderer
 from redline.report.format import count
 from redline.report.formats import FORMATS, ResultFormat

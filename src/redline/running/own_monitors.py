@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from redline.entry_points import Extension, extension
 from redline.model import RuntimeFacts, Series, Subject
-from redline.plugins.entry_points import Extension, extension
 from redline.ports import Monitor, RunningServer
 
 GROUP = "redline.monitors"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from redline.analysis.doctor import MOST_BUSY, MOST_STEAL
-from redline.plugins.machine import sample_shares
+from redline.watching.machine import sample_shares
 
 AT_MOST_S = 300.0
 _LOOK_S = 1.0

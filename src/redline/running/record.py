@@ -9,6 +9,7 @@ from pathlib import Path
 
 from redline.errors import DriveError, RedlineError
 from redline.findings.warming import WarmupDetector
+from redline.launching.ownership import KnownProcesses
 from redline.model import (
     HOPS,
     AttachedServer,
@@ -26,7 +27,6 @@ from redline.model import (
     Traffic,
 )
 from redline.model.traffic import Phase
-from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import (
     Drive,
     Driver,

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
+from redline.launching.checkouts import Differences, differences
+from redline.linux.opened import OpenedFiles
 from redline.model import Cell, Plan, SameBuilds, Variant
-from redline.plugins.checkouts import Differences, differences
-from redline.plugins.linux.opened import OpenedFiles
 from redline.ports import BuildOutcome, Launch
 from redline.running.record import Tools
 

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from redline.errors import UsageError
-from redline.plugins.measurements import Measurement, Measurements, OwnMeasurement, State, measurements
 from redline.quantities import duration
+from redline.watching.measurements import Measurement, Measurements, OwnMeasurement, State, measurements
 from redline.wording import part
 
 LOOK_S = 0.2

@@ -10,7 +10,7 @@ from redline.files import open_regular, open_within
 from redline.model import Library, Scenario, ServerEntry, Suite
 from redline.quantities import did_you_mean
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
-from redline.suite.importing.source import RequestSource
+from redline.suite.request_source import RequestSource
 from redline.suite.schema.document import parse_document
 from redline.suite.schema.server import LibrariesSchema
 from redline.suite.validate.checking import Sheet, raise_all

@@ -198,3 +198,21 @@ def unescaped(text: str) -> str:
         return made.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # a lone surrogate
         return made
+
+
+def is_curl(word: str) -> bool:
+    """Whether a word is the program curl, with or without its folder."""
+    return word.rpartition("/")[2] in {"curl", "curl.exe"}
+
+
+def begins_curl(line: str) -> bool:
+    """Whether a line begins a curl command, with or without the prompt `$ `."""
+    return any(map(is_curl, line.lstrip().removeprefix("$ ").split(maxsplit=1)[:1]))
+
+
+def split_curl(text: str) -> tuple[str, ...]:
+    """Split a curl command into words as a shell would, without redirections of its output.
+
+    Raises UsageError for text that only a shell can fill in.
+    """
+    return read_pasted(text.lstrip().removeprefix("$ "), "curl").commands[0]

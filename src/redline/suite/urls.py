@@ -14,6 +14,8 @@ from redline.quantities import clip
 from redline.suite.places import socket_place
 from redline.wording import part
 
+ALONE = "a URL is given alone, with its path, and flags of init stand before it"
+_SCHEME = re.compile(r"\w+://")
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 UNIX = "http+unix"
@@ -196,3 +198,8 @@ def _is_ipv6(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def with_scheme(url: str) -> str:
+    """The URL, with `http://` in front if it has no scheme."""
+    return url if _SCHEME.match(url) else f"http://{url}"

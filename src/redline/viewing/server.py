@@ -13,7 +13,7 @@ from io import BufferedIOBase
 from typing import BinaryIO
 
 from redline.errors import UsageError
-from redline.plugins.loopback import ADDRESS, LoopbackServer
+from redline.viewing.loopback import ADDRESS, LoopbackServer
 from redline.viewing.site import Answer, Site
 
 _IDLE_S = 10.0

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from redline.linux.procfs import process_ids
 from redline.model import Build, Option, OptionValue, Ready, ServerEntry, Start, Stop, Tool, Variant
-from redline.plugins.linux.procfs import process_ids
 
 SCRIPT = Path(__file__).with_name("server.py")
 TOKEN = "REDLINE_TEST_TOKEN"

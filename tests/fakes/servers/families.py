@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from redline.launching.builds import Builds
 from redline.model import Build, ServerEntry, Start, Tool
-from redline.plugins.launchers.builds import Builds
 
 NOTED = "date +%N >> count; cp in.txt out; echo made; echo done"
 

@@ -30,8 +30,8 @@ from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
 from redline.errors import UsageError
+from redline.launching.variables import check_variables
 from redline.model import Verdict
-from redline.plugins.launchers.variables import check_variables
 from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession

@@ -17,8 +17,8 @@ from redline.cli.other_contracts import BuildResult, BuiltServer
 from redline.cli.progress import progress_console
 from redline.cli.show import Terminal, write_json
 from redline.errors import Problem, UsageError
+from redline.launching.process import ProcessLauncher
 from redline.model import ServerEntry, Variant
-from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import BuildOutcome
 from redline.quantities import did_you_mean
 

@@ -18,9 +18,8 @@ from redline.cli.command_line import CheckFlags
 from redline.cli.other_contracts import check_result
 from redline.cli.show import Terminal, write_json
 from redline.files import read_regular
+from redline.launching.variables import check_variables
 from redline.model import AutoTrials, Cell, Plan, Report
-from redline.plugins.launchers.variables import check_variables
-from redline.plugins.machine import plan_placement
 from redline.quantities import percent
 from redline.report.format import count, label
 from redline.report.format import duration as shown
@@ -36,6 +35,7 @@ from redline.suite import (
 )
 from redline.suite.load_text import warmed_by
 from redline.suite.screening import axes_of_server, by_server
+from redline.watching.machine import plan_placement
 
 _MOST_LINES = 60
 _NAMED = 3

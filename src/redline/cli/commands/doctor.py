@@ -12,15 +12,15 @@ from redline.cli.cached import kept
 from redline.cli.command_line import DoctorFlags
 from redline.cli.other_contracts import DoctorResult, HostResult
 from redline.cli.show import Terminal, write_json
+from redline.driving.engine import EngineDriver
+from redline.driving.engine_process import find_engine
 from redline.errors import DriveError, StoreError, UsageError
 from redline.files import user_cache
+from redline.launching.container_engine import ContainerEngineError
+from redline.launching.containers import Containers
 from redline.model import Environment
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import find_engine
-from redline.plugins.launchers.container_engine import ContainerEngineError
-from redline.plugins.launchers.containers import Containers
-from redline.plugins.machine import plan_placement, read_environment
 from redline.quantities import size
+from redline.watching.machine import plan_placement, read_environment
 
 _MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")}
 
@@ -48,7 +48,7 @@ def execute(flags: DoctorFlags) -> None:
 
 def _hosts(address: str) -> tuple[HostResult, ...]:
     """The advice for each host of a cluster. Raises UsageError."""
-    from redline.plugins.hosts.ray_cluster import check, everyone  # noqa: PLC0415 - only where there is a cluster
+    from redline.extras.hosts.ray_cluster import check, everyone  # noqa: PLC0415 - only where there is a cluster
 
     with everyone(address) as hosts:
         if not hosts:

@@ -18,11 +18,11 @@ from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import form_of
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
+from redline.entry_points import extra
 from redline.errors import RedlineError, UsageError
 from redline.findings import said_once
 from redline.model import Cell, Grade
 from redline.model.history import History, OtherLine
-from redline.peers.outputs.formats import read_results
 from redline.report.document import Medium
 from redline.report.render import history_page, markdown
 from redline.report.sections.history import OUTLINE
@@ -43,7 +43,7 @@ def execute(flags: HistoryFlags) -> None:
     if len(folders) > 1:
         hint = "name the folder above them: runs are read at any depth"
         raise UsageError(f"{folders[0]} and {folders[1]} are two folders of runs", hint=hint)
-    others = lines_of([result for file in files for result in read_results(file)])
+    others = lines_of([result for file in files for result in extra("results", str(file))(file)])
     history = _history(folders[0], flags, others) if folders else build_history("", (), others=others)
     if form == "json":
         write_json(history)

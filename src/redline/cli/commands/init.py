@@ -26,29 +26,40 @@ from redline.cli.command_line import InitFlags, LoadFlags
 from redline.cli.project_builds import run_builds
 from redline.cli.project_text import name_of, project_text
 from redline.cli.show import Terminal
+from redline.driving.checks import Checked, checking
+from redline.driving.engine_process import find_engine
+from redline.driving.protocol import check
+from redline.driving.verifying import SHOWN_BYTES, shown
+from redline.entry_points import extra
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.files import mend, write_atomically
+from redline.launching.failures import OF_COMMAND, OF_SERVICE
+from redline.launching.variables import variables_of_compose
 from redline.model import Cell, Suite
 from redline.model.catalogue import passed_names
-from redline.plugins.checks import Checked, checking
-from redline.plugins.drivers.protocol import check
-from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
-from redline.plugins.engine_process import find_engine
-from redline.plugins.launchers.failures import OF_COMMAND, OF_SERVICE
-from redline.plugins.launchers.variables import variables_of_compose
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, read_text, referenced_files
-from redline.suite.importing.compose import is_compose_file, read_compose
-from redline.suite.importing.curl import ALONE, begins_curl, is_curl, read_curl, split_curl, with_scheme
-from redline.suite.importing.gathering import FEW_REQUESTS
-from redline.suite.importing.procfile import is_procfile, read_procfile
-from redline.suite.importing.secrets import is_secret_header
+from redline.suite.compose_services import is_compose_file, read_compose
+from redline.suite.imported import FEW_REQUESTS
+from redline.suite.pasted import begins_curl, is_curl, split_curl
+from redline.suite.procfile import is_procfile, read_procfile
 from redline.suite.project import JVM_READY_NS, PROJECT_FILE, read_project
 from redline.suite.schema.document import Document
 from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
-from redline.suite.urls import base_of, check_has_a_host, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.secret_names import is_secret_header
+from redline.suite.urls import (
+    ALONE,
+    base_of,
+    check_has_a_host,
+    check_is_reachable,
+    is_like_a_url,
+    is_secure,
+    is_url,
+    read_url,
+    with_scheme,
+)
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes; they may contain `{port}`."""
@@ -253,7 +264,7 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
     if is_compose_file(words[0]):
         return _of_compose(*words), _request(RequestAsk(), Given(f"--path {path}", path or "/"))
     if is_curl(words[0]):
-        curl = read_curl(words[1:], read=referenced_files(Path(PROJECT_FILE)).body)
+        curl = extra("curl", "redline init curl")(words[1:], read=referenced_files(Path(PROJECT_FILE)).body)
         # curl ignores these options of TLS over http://.
         way = curl.way if is_secure(curl.url) else {key: text for key, text in curl.way.items() if key not in OF_TLS}
         given = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body, **way)

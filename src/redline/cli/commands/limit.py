@@ -36,8 +36,8 @@ from redline.cli.targets import check_targets
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
 from redline.errors import UsageError
+from redline.launching.variables import check_variables
 from redline.model import Verdict
-from redline.plugins.launchers.variables import check_variables
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.searching import SearchSession

@@ -13,8 +13,8 @@ from redline.cli.list_view import show_details, show_overview
 from redline.cli.other_contracts import ListedOption, ListedServer, ListedSuite, ListResult
 from redline.cli.show import Terminal, write_json
 from redline.errors import UsageError
+from redline.launching.process import ProcessLauncher
 from redline.model import ServerEntry, Variant
-from redline.plugins.launchers.process import ProcessLauncher
 from redline.suite import Catalogue, load_suite
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline import peers, running
+from redline import running
 from redline.analysis.intervals import interval_row
 from redline.analysis.own_servers import own_server
 from redline.asking import places
 from redline.asking.asks import LoadAsk
+from redline.asking.like import Like
 from redline.asking.load import load_document, load_suite
 from redline.asking.naming import read_workers
 from redline.asking.opening import Command, source_of
@@ -31,14 +32,14 @@ from redline.cli.project_builds import build_servers
 from redline.cli.show import show, write_json
 from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
-from redline.cli.telemetry import metered
+from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
+from redline.driving.engine import EngineDriver
+from redline.entry_points import extra
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.findings import servers_doing
+from redline.launching.variables import check_variables
 from redline.model import Cell, Interval, PlannedTrial, Recording
-from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.launchers.variables import check_variables
-from redline.plugins.telemetry.meter import Meter, MeteredTrial
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.manifests import new_manifest
@@ -85,11 +86,11 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(code)
 
 
-def as_like(flags: LoadFlags) -> "tuple[LoadFlags, peers.Like | None]":
+def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     """Return the flags with the load of `--like`, if given; other flags take precedence. Raises UsageError."""
     if flags.like is None:
         return flags, None
-    like = peers.read_like(flags.like)
+    like: Like = extra("like", "--like")(flags.like)
     own = {name: getattr(flags, name) for name in flags.declared()}
     given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
     values = own | dict(like.flags) | given

@@ -10,10 +10,11 @@ from redline.cli.command_line import ReportFlags
 from redline.cli.flags import form_of
 from redline.cli.show import show
 from redline.cli.streams import write_bytes, write_document
+from redline.entry_points import extra_if_installed
 from redline.errors import NotStoredError, StoreError, UsageError
 from redline.model import Report, Run
+from redline.model.history import OtherResult
 from redline.model.limits import AnyReport, LimitReport
-from redline.peers.outputs.formats import read_results
 from redline.report.formats import FORMATS, Needs, ResultFormat
 from redline.report.render import summary
 from redline.report.sections.other_results import other_sections
@@ -106,8 +107,11 @@ def _fully_named(path: Path, report: AnyReport) -> Report:
 
 def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
     """Show the result of another tool. Raises NotStoredError if the file is no such result: `error`, if it is JSON."""
+    read_results = extra_if_installed("results")
+    if read_results is None:
+        raise error
     try:
-        results = read_results(file)
+        results: tuple[OtherResult, ...] = read_results(file)
     except NotStoredError as other:
         raise (other if isinstance(error, NotJsonError) else error) from None
     if any(result.tool == "redline" for result in results):

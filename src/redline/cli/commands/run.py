@@ -18,11 +18,10 @@ from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_named, build_servers
 from redline.cli.session_view import SessionView
 from redline.cli.targets import check_targets
-from redline.cli.telemetry import metered
+from redline.cli.telemetry import Meter, metered
 from redline.cli.turns import turn_of
+from redline.launching.variables import check_variables
 from redline.model import Suite, Verdict
-from redline.plugins.launchers.variables import check_variables
-from redline.plugins.telemetry.meter import Meter
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.session import RunSession

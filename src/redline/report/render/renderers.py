@@ -1,12 +1,13 @@
 """The built-in renderers by format name, and the summary on a terminal."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from redline.model.history import History
 from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
 from redline.report.document import Medium, Page, Section
-from redline.report.formats import FORMATS, Needs
+from redline.report.formats import FORMATS, Needs, ResultFormat
 from redline.report.outcomes import outcomes
 from redline.report.render import ci, csvfile, html, markdown
 from redline.report.sections import history_page as history_sections
@@ -67,10 +68,15 @@ def as_annotations(report: AnyReport) -> bytes:
     return ci.annotations(outcomes(report))
 
 
+def _rendered(form: ResultFormat, report: AnyReport) -> bytes:
+    content: bytes = form.load()(report)
+    return content
+
+
 RENDERERS: Mapping[str, Renderer] = {
-    form.name: form.load() for form in FORMATS.values() if form.needs is Needs.REPORT and not form.holds
+    form.name: partial(_rendered, form) for form in FORMATS.values() if form.needs is Needs.REPORT and not form.holds
 }
-"""What makes one document of a report, by the name of the format."""
+"""What makes one document of a report, by the name of the format. What writes it is loaded when it is called."""
 
 
 def history_page(history: History) -> bytes:

@@ -16,11 +16,12 @@ from redline.model import Request
 from redline.model.load import Replay
 from redline.model.template import picked, with_picks
 from redline.quantities import LONGEST_DURATION_NS, parse_duration
-from redline.suite.importing.times import MOST_TIMES
 from redline.suite.schema.document import Document, Path, Plain
 from redline.suite.validate.checking import Sheet
 
 T = TypeVar("T")
+MOST_TIMES = 200_000
+"""The most times of a recording."""
 MOST_ENTRIES = 100_000
 _LINES_HINT = "write one time per line, in seconds or with a unit: 0.25, 250ms; an access log: see `redline import`"
 _IN_A_PATH = re.compile(r"[!\"$-~]+")

@@ -1,0 +1,18 @@
+"""The meaning of the command line of another load generator: what `load --like` measures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Like:
+    """The meaning of another tool's command line.
+
+    `flags` are fields of `LoadFlags` with their values. `says` is what the tool does not report of such a load,
+    `ignored` the options, as written, that have no counterpart here and need none.
+    """
+
+    tool: str
+    flags: Mapping[str, object]
+    says: tuple[str, ...]
+    ignored: tuple[str, ...] = ()

@@ -1,0 +1,13 @@
+"""Results in the formats of other tools."""
+
+from redline.extras.exports.benchmarks import bmf, smaller_is_better
+from redline.extras.exports.recorded_files import (
+    collapsed_stacks,
+    hgrm,
+    hlog,
+    intervals_csv,
+    intervals_ndjson,
+    png_files,
+    speedscope_files,
+)
+from redline.report.render.svg import svg_files

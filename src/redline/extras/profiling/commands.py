@@ -1,0 +1,240 @@
+"""Profilers that are commands: `perf` for any process, `py-spy` for Python. Neither is part of the lab."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+from redline.extras.profiling.sampler import ProfilerError, Sampled
+from redline.extras.profiling.texts import perf_stacks, py_spy_stacks
+from redline.launching import decisive
+from redline.linux import procfs
+from redline.model import ProfileKind, ProfileUnit, Slice
+
+PERF, PY_SPY = "perf", "py-spy"
+_PERF_HZ, _PY_SPY_HZ = 997, 250
+_ENV = {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}
+"""Settings that make Node write where it put which compiled function, in /tmp/perf-PID.map; others ignore them."""
+_PARANOIA = Path("/proc/sys/kernel/perf_event_paranoid")
+_STATUS = Path("/proc/self/status")
+_DEEPEST = Path("/proc/sys/kernel/perf_event_max_stack")
+_DEEPEST_BY_DEFAULT = 127
+_MAY_SAMPLE = (38, 21)
+"""The numbers of CAP_PERFMON and CAP_SYS_ADMIN, either of which permits to sample."""
+_HIGHEST_PARANOIA = 2
+"""The highest value with which users may sample their own processes."""
+_END_WITHIN_S = 20.0
+_SILENT_WITHIN_S = 120.0
+
+
+class _Command:
+    """A command that samples a process until it gets SIGINT, and then writes a file."""
+
+    unit: ProfileUnit = "samples"
+
+    def __init__(self, command: str, env: dict[str, str] | None = None) -> None:
+        self.env = env or {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = Path()
+        self.name = version(command)
+
+    def prepare(self, pid: int) -> None:
+        """Do nothing: it starts quickly."""
+
+    def _run(self, command: Sequence[str], log: Path) -> None:
+        self._log = log
+        with log.open("wb") as out:
+            self._process = _started(command, stdout=out, stderr=out)
+
+    def stop(self) -> None:
+        """Interrupt the command, and wait until its file is written."""
+        process = self._process
+        if process is None:
+            return
+        try:
+            process.send_signal(signal.SIGINT)
+            process.wait(_END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            raise ProfilerError(f"{self.name} did not end within {_END_WITHIN_S:g} s") from None
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        if process.returncode not in (0, -signal.SIGINT):
+            raise ProfilerError(f"{self.name} ended with {process.returncode}: {_said(self._log)}")
+
+
+class Perf(_Command):
+    """Samples CPU time, the kernel's too if permitted. Stacks end where frame pointers do."""
+
+    event = "cpu-clock"
+    interval = round(1e9 / _PERF_HZ)
+
+    def __init__(self) -> None:
+        super().__init__(PERF, _ENV)
+        self._offset_ns = 0
+        self._pids: tuple[int, ...] = ()
+
+    def start(self, pid: int, folder: Path) -> None:
+        """Sample the process, its descendants, and those that they start later."""
+        self._offset_ns = time.time_ns() - time.monotonic_ns()
+        self._pids = procfs.tree(pid)
+        how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
+        self._run(
+            [PERF, "record", *how, "-o", str(folder / "perf.data"), "-p", ",".join(map(str, self._pids))],
+            folder / "perf.log",
+        )
+
+    def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
+        """Read the stacks, and delete perf's large file, which has nothing else."""
+        fields = ["-F", "comm,tid,time,ip,sym,dso", "--ns", "--no-inline"]
+        lines = _lines_of([PERF, "script", "-i", str(folder / "perf.data"), *fields], folder / "perf.log")
+        stacks, lost = perf_stacks(lines, slices, self._offset_ns, deepest := deepest_stack(_DEEPEST))
+        (folder / "perf.data").unlink()
+        (folder / "perf.log").unlink()
+        for pid in self._pids if self.env else ():
+            Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)  # noqa: S108 - where such a runtime puts it
+        return Sampled(stacks, stacks.total + lost, lost, deepest=deepest)
+
+
+def deepest_stack(setting: Path) -> int:
+    """Return how many frames of a stack perf follows, of kernel and program together."""
+    try:
+        return int(setting.read_text())
+    except (OSError, ValueError):
+        return _DEEPEST_BY_DEFAULT
+
+
+def _started(command: Sequence[str], *, stdout: "BinaryIO | int", stderr: BinaryIO) -> "subprocess.Popen[bytes]":
+    group = 0  # of its own: Ctrl-C is for the lab
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, process_group=group)
+
+
+def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
+    """Yield the lines of `perf script`, while it writes them. Raises ProfilerError if it fails or hangs."""
+    with log.open("wb") as said:
+        process = _started(command, stdout=subprocess.PIPE, stderr=said)
+    try:
+        assert process.stdout is not None
+        rest = b""
+        while read := _more(process.stdout.fileno()):
+            *lines, rest = (rest + read).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace")
+        if rest:
+            yield rest.decode(errors="replace")
+        code = process.wait(_SILENT_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        raise ProfilerError(f"perf script did not end within {_SILENT_WITHIN_S:g} s") from None
+    finally:
+        process.kill()
+        process.communicate()
+    if code:
+        raise ProfilerError(f"perf script ended with {code}: {_said(log)}")
+
+
+def _more(pipe: int) -> bytes:
+    """Return the next bytes of output; empty at the end. The time limit is for a pause in the output."""
+    if not select.select([pipe], [], [], _SILENT_WITHIN_S)[0]:
+        raise ProfilerError(f"perf script wrote nothing for {_SILENT_WITHIN_S:g} s")
+    return os.read(pipe, 1 << 16)
+
+
+class PySpy(_Command):
+    """Samples Python, with Python's own frames; without times."""
+
+    interval = round(1e9 / _PY_SPY_HZ)
+
+    def __init__(self, kind: ProfileKind) -> None:
+        super().__init__(PY_SPY)
+        self._idle = ["--idle"] if kind == "wall" else []
+        self.event = "all threads" if self._idle else "running threads"
+
+    def start(self, pid: int, folder: Path) -> None:
+        """Sample the process and its descendants."""
+        how = ["--subprocesses", "--threads", "--nolineno", "--rate", str(_PY_SPY_HZ), "--format", "raw", *self._idle]
+        self._run([PY_SPY, "record", *how, "-o", str(folder / "py-spy.txt"), "-p", str(pid)], folder / "py-spy.log")
+
+    def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
+        """The stacks between start and stop."""
+        del slices
+        stacks = py_spy_stacks((folder / "py-spy.txt").read_text(errors="replace"))
+        (folder / "py-spy.txt").unlink()
+        (folder / "py-spy.log").unlink()
+        return Sampled(stacks, stacks.total)
+
+
+@cache
+def missing(command: str) -> str:
+    """Say why a profiler cannot be used here, with a hint; empty if it can."""
+    if shutil.which(command) is None:
+        how = "`pip install py-spy`" if command == PY_SPY else "`apt install linux-perf`"
+        return f"{command} is not installed: try {how}"
+    if command == PERF:
+        tried = _answer([PERF, "record", "-e", Perf.event, "-o", "/dev/null", "true"])
+        if tried is None or tried.returncode:
+            said = _decisive(tried.stdout) if tried else "it could not be run, or did not end"
+            user = os.geteuid()
+            return f"perf does not sample: {said}{by_paranoia(_PARANOIA, user) or by_capabilities(_STATUS, user)}"
+    return ""
+
+
+def by_paranoia(setting: Path, user: int) -> str:
+    """Say what to change if this setting forbids users to sample; root always may."""
+    try:
+        level = int(setting.read_text())
+    except (OSError, ValueError):
+        return ""
+    if level <= _HIGHEST_PARANOIA or user == 0:
+        return ""
+    return f"; {setting} is {level}: lower it to {_HIGHEST_PARANOIA}, or run as root"
+
+
+def by_capabilities(status: Path, user: int) -> str:
+    """Say what to change if root may not sample, as in most containers; users do not need the capabilities."""
+    try:
+        effective = next(line for line in status.read_text().splitlines() if line.startswith("CapEff:"))
+    except (OSError, StopIteration):
+        return ""
+    if user != 0 or any(int(effective.split()[1], 16) >> number & 1 for number in _MAY_SAMPLE):
+        return ""
+    return "; this root has neither CAP_PERFMON nor CAP_SYS_ADMIN: start the container with --cap-add PERFMON"
+
+
+@cache
+def version(command: str) -> str:
+    """Return the command's name and version: `perf 6.1`."""
+    done = _answer([command, "--version"])
+    words = done.stdout.decode(errors="replace").split() if done else []
+    return f"{command} {words[-1]}" if words else command
+
+
+def _answer(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes] | None":
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_END_WITHIN_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def _said(log: Path) -> str:
+    try:
+        return _decisive(log.read_bytes())
+    except OSError:
+        return "nothing"
+
+
+def _decisive(said: bytes) -> str:
+    return decisive.reason(said.decode(errors="replace")) or "nothing"

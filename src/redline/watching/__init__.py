@@ -1,0 +1,10 @@
+"""Monitors, which watch a trial, and the facts of the machine."""
+
+from typing import TYPE_CHECKING
+
+from redline.lazily import offered
+
+if TYPE_CHECKING:
+    from redline.watching.jvm import compilers_of
+else:
+    __getattr__ = offered(__name__)
