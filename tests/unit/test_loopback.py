@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 import pytest
 
 from redline.extras.telemetry import openmetrics
-from redline.extras.telemetry.meter import Meter
+from redline.extras.telemetry.meter import SummingMeter
 from redline.viewing.loopback import ADDRESS, MOST_CONNECTIONS
 from redline.viewing.server import listening
 from redline.viewing.site import Site
@@ -19,7 +19,7 @@ from tests.fakes import targets
 @contextmanager
 def metrics() -> Iterator[int]:
     port = targets.unused_port()
-    with openmetrics.served(Meter(), port):
+    with openmetrics.served(SummingMeter(), port):
         yield port
 
 

@@ -19,7 +19,14 @@ from redline.cli.session_view import SessionView
 from redline.cli.telemetry import metered
 from redline.errors import UsageError
 from redline.extras.telemetry import otlp
-from redline.extras.telemetry.meter import BOUNDS_S, MOST_TRIALS, DurationBuckets, Meter, MeteredTrial, attributes
+from redline.extras.telemetry.meter import (
+    BOUNDS_S,
+    MOST_TRIALS,
+    DurationBuckets,
+    MeteredTrial,
+    SummingMeter,
+    attributes,
+)
 from redline.extras.telemetry.openmetrics import CONTENT_TYPE, exposition
 from redline.model import Interval
 from redline.ports import ServerUsage
@@ -41,8 +48,8 @@ def intervals() -> tuple[Interval, ...]:
     return recording.traffic.intervals
 
 
-def loaded() -> Meter:
-    meter = Meter()
+def loaded() -> SummingMeter:
+    meter = SummingMeter()
     meter.begin(TRIAL)
     for interval in intervals():
         meter.interval(TRIAL, interval)
@@ -100,18 +107,18 @@ def test_the_reader_of_prometheus_finds_every_request() -> None:
 
 
 def test_a_meter_without_a_load_is_sound() -> None:
-    assert all(not family.samples for family in families(exposition(Meter())).values())
+    assert all(not family.samples for family in families(exposition(SummingMeter())).values())
 
 
 def test_labels_are_escaped() -> None:
-    meter, odd = Meter(), MeteredTrial('a"b\\c\nd', "trial-1", "x")
+    meter, odd = SummingMeter(), MeteredTrial('a"b\\c\nd', "trial-1", "x")
     meter.interval(odd, intervals()[0])
     read = families(exposition(meter))["redline_requests"]
     assert {sample.labels["redline_cell"] for sample in read.samples} == {'a"b\\c\nd'}
 
 
 def test_a_duet_counts_requests_at_once_and_times_when_it_has_ended() -> None:
-    meter, duet = Meter(), simulated_duet(0, failed=1)
+    meter, duet = SummingMeter(), simulated_duet(0, failed=1)
     trials = tuple(MeteredTrial(name, "start-1", name) for name in ("A", "B", "control"))
     assert duet.traffic is not None
     meter.begin(*trials)
@@ -126,7 +133,7 @@ def test_a_duet_counts_requests_at_once_and_times_when_it_has_ended() -> None:
 
 
 def test_the_cpu_time_of_servers_in_a_duet_is_that_of_its_slices() -> None:
-    meter, duet = Meter(), simulated_duet(0)
+    meter, duet = SummingMeter(), simulated_duet(0)
     trials = tuple(MeteredTrial(name, "start-1", name) for name in ("A", "B", "control"))
     assert duet.traffic is not None
     for block in duet.traffic.blocks:
@@ -138,7 +145,7 @@ def test_the_cpu_time_of_servers_in_a_duet_is_that_of_its_slices() -> None:
 
 
 def test_the_servers_cpu_time_adds_up_and_its_memory_is_the_latest() -> None:
-    meter, (first, *more) = Meter(), (part for part in intervals() if part.phase == "measure")
+    meter, (first, *more) = SummingMeter(), (part for part in intervals() if part.phase == "measure")
     meter.usage(CELL, "measure", ServerUsage(1, 5, 5))  # of no trial that is known
     meter.interval(TRIAL, first)
     meter.usage(CELL, "measure", ServerUsage(10, 2_000_000_000, 100))
@@ -166,7 +173,7 @@ def test_a_repeated_trial_begins_at_zero_and_old_trials_go() -> None:
 
 
 def test_searches_that_take_turns_keep_their_sums() -> None:
-    meter, first = Meter(), MeteredTrial("0", "search", "a")
+    meter, first = SummingMeter(), MeteredTrial("0", "search", "a")
     for number in range(MOST_TRIALS + 5):
         meter.interval(MeteredTrial(str(number), "search", "a"), intervals()[0])
         meter.interval(first, intervals()[0])
@@ -174,7 +181,7 @@ def test_searches_that_take_turns_keep_their_sums() -> None:
 
 
 def test_two_duets_of_a_baseline_in_a_round_add_to_trials_of_their_own() -> None:
-    run, meter = with_a_further_duet(compared_run(starts=1)), Meter()
+    run, meter = with_a_further_duet(compared_run(starts=1)), SummingMeter()
     plan, duets = run.manifest.plan, {duet.cell_ids[:-1]: duet for duet in run.duets}
     view = SessionView(QUIET, meter).trials(plan, 0)
     for planned in plan.duets:
@@ -315,7 +322,7 @@ def test_a_collector_that_redirects_has_taken_nothing(status: int, location: str
     with collector() as server:
         server.status, server.location = status, location
         endpoint = f"http://127.0.0.1:{server.server_port}/v1/metrics"
-        with otlp.pushed(Meter(), endpoint, said.append):
+        with otlp.pushed(SummingMeter(), endpoint, said.append):
             pass
     to = f" to {location}: give --otlp the URL that takes metrics" if location else ""
     assert said == [f"1 of 1 pushes of metrics to {endpoint} failed: status {status}{to}"]
@@ -326,7 +333,7 @@ def test_a_collector_that_refuses_is_quoted_by_its_status(monkeypatch: pytest.Mo
     said: list[str] = []
     with collector() as server:
         server.status = 401
-        with otlp.pushed(Meter(), f"http://127.0.0.1:{server.server_port}", said.append):
+        with otlp.pushed(SummingMeter(), f"http://127.0.0.1:{server.server_port}", said.append):
             pass
     assert said[0].endswith("failed: status 401")
 
@@ -335,7 +342,7 @@ def test_a_collector_that_is_not_there_ends_no_load(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(otlp, "_TIMEOUT_S", 0.5)
     said: list[str] = []
     port = unused_port()
-    with otlp.pushed(Meter(), f"http://127.0.0.1:{port}/own/path", said.append):
+    with otlp.pushed(SummingMeter(), f"http://127.0.0.1:{port}/own/path", said.append):
         pass
     assert said == [
         f"1 of 1 pushes of metrics to http://127.0.0.1:{port}/own/path failed: does a collector listen there?"

@@ -14,7 +14,7 @@ from redline.cli.command_line import TelemetryFlags
 from redline.cli.telemetry import metered
 from redline.errors import UsageError
 from redline.extras.telemetry import pushing, remote_write
-from redline.extras.telemetry.meter import Meter, MeteredTrial
+from redline.extras.telemetry.meter import MeteredTrial, SummingMeter
 from redline.extras.telemetry.remote_write import HEADERS, WRITE_REQUEST, is_stale, values_of
 from redline.ports import ServerUsage
 from tests.fakes.targets import unused_port
@@ -116,7 +116,7 @@ def test_every_series_is_written_and_ends_with_the_command(monkeypatch: pytest.M
 def test_a_series_that_is_gone_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pushing, "EVERY_S", 0.01)
     with receiver() as server, metered(TelemetryFlags(remote_write=server.url), QUIET) as meter:
-        assert isinstance(meter, Meter)
+        assert isinstance(meter, SummingMeter)
         meter.interval(TRIAL, intervals()[0])
         old = values_of(meter).keys()
         while not server.written:
@@ -175,7 +175,7 @@ def test_a_wrong_url_is_refused_and_no_password_is_shown(url: str) -> None:
 @pytest.mark.parametrize("headers", ["Bearer", "=x", "A B=x", "A=x%0d%0aB: y", "A=Bearer…"])
 def test_wrong_headers_are_refused(monkeypatch: pytest.MonkeyPatch, headers: str) -> None:
     monkeypatch.setenv(HEADERS, headers)
-    with pytest.raises(UsageError, match=HEADERS), remote_write.written(Meter(), "http://127.0.0.1", print):
+    with pytest.raises(UsageError, match=HEADERS), remote_write.written(SummingMeter(), "http://127.0.0.1", print):
         pass
 
 

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from redline.asking.origins import find_project, read_project_file
 from redline.errors import BuildError, UsageError
-from redline.launching.revisions import build
 from redline.launching.temporary import elsewhere
 from redline.model import ServerEntry, Suite
 from redline.suite.project import Project

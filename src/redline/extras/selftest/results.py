@@ -93,7 +93,7 @@ class MachineFacts(Frozen):
 class SelftestResult(Frozen):
     """`redline selftest --json`: true and measured values."""
 
-    format: Literal["redline.extras.selftest/1"] = "redline.extras.selftest/1"
+    format: Literal["redline.selftest/1"] = "redline.selftest/1"
     judgement: Judgement = Field(description="off if anything is; too noisy to say if anything is and nothing is off")
     machine: MachineFacts
     round_trip: tuple[Quantile, ...] = Field(description="one connection, closed load, a server that does nothing")

@@ -8,20 +8,20 @@ from rich.console import Console
 from redline.cli.command_line import TelemetryFlags
 from redline.cli.show import insist
 from redline.errors import UsageError
-from redline.extras.telemetry.meter import Meter
+from redline.extras.telemetry.meter import SummingMeter
 
 OTLP_PACKAGES = "opentelemetry-exporter-otlp-proto-http"
 REMOTE_WRITE_PACKAGES = "cramjam and protobuf"
 
 
 @contextmanager
-def metered(flags: TelemetryFlags, console: Console) -> Iterator[Meter]:
+def metered(flags: TelemetryFlags, console: Console) -> Iterator[SummingMeter]:
     """What takes in what the loads of a command show, until it ends.
 
     Raises UsageError for a port that is in use, a URL that is none, and without the extra.
     """
     openmetrics = flags.openmetrics
-    meter = Meter()
+    meter = SummingMeter()
 
     def say(text: str) -> None:
         insist(console, text)

@@ -12,9 +12,9 @@ from redline.extras.telemetry.meter import (
     SERVER_MEMORY,
     SERVICE,
     DurationBuckets,
-    Meter,
     MeteredSums,
     MetricName,
+    SummingMeter,
     attributes,
 )
 
@@ -44,7 +44,7 @@ class Family(NamedTuple):
     samples: tuple[FamilySample, ...]
 
 
-def families(meter: Meter) -> tuple[Family, ...]:
+def families(meter: SummingMeter) -> tuple[Family, ...]:
     """Everything that the meter has."""
     every = [(_as_labels(attributes(trial, phase)), sums) for (trial, phase), sums in meter.sums().items()]
     engine = ((labels, sums.engine_cpu_ns / 1e9, sums) for labels, sums in every)

@@ -84,7 +84,7 @@ class MeteredSums:
         return replace(self, requests=self.requests.copy(), service=service, response=response)
 
 
-class Meter:
+class SummingMeter:
     """Takes in what loads show of themselves, in any thread, and gives the sums of the most recent trials."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 
 from redline.errors import UsageError
 from redline.extras.telemetry.families import CREATED, Family, Labels, families
-from redline.extras.telemetry.meter import Meter
+from redline.extras.telemetry.meter import SummingMeter
 from redline.viewing.loopback import ADDRESS, LoopbackServer
 
 PATH = "/metrics"
@@ -21,14 +21,14 @@ _IDLE_S = 5.0
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
-def exposition(meter: Meter) -> str:
+def exposition(meter: SummingMeter) -> str:
     """Everything that the meter has, as a text."""
     lines = [line for family in families(meter) for line in _lines(family)]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
 @contextmanager
-def served(meter: Meter, port: int) -> Iterator[str]:
+def served(meter: SummingMeter, port: int) -> Iterator[str]:
     """Serve the meter on this port of the loopback address; yield the URL. Raises UsageError where it is in use."""
     try:
         server = _MetricsServer(port, meter)
@@ -47,7 +47,7 @@ def served(meter: Meter, port: int) -> Iterator[str]:
 
 
 class _MetricsServer(LoopbackServer):
-    def __init__(self, port: int, meter: Meter) -> None:
+    def __init__(self, port: int, meter: SummingMeter) -> None:
         super().__init__(port, _MetricsHandler)
         self.meter = meter
 

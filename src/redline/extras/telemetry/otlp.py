@@ -36,8 +36,8 @@ from redline.extras.telemetry.meter import (
     SERVER_MEMORY,
     SERVICE,
     DurationBuckets,
-    Meter,
     MetricName,
+    SummingMeter,
     attributes,
 )
 from redline.extras.telemetry.pushing import pushed_to, pushing
@@ -50,7 +50,7 @@ _SIGNAL = "/v1/metrics"
 
 
 @contextmanager
-def pushed(meter: Meter, url: str, say: Callable[[str], object]) -> Iterator[None]:
+def pushed(meter: SummingMeter, url: str, say: Callable[[str], object]) -> Iterator[None]:
     """Push the meter to this URL every few seconds, and once more at the end.
 
     A push that fails ends no load: in the end `say` gets a line about it. Raises UsageError for a URL that is none.
@@ -91,7 +91,7 @@ class _Session(requests.Session):
         return answer
 
 
-def metrics_data(meter: Meter) -> MetricsData:
+def metrics_data(meter: SummingMeter) -> MetricsData:
     """Everything that the meter has, as the SDK's exporters take it."""
     service, response, requests, cpu = [], [], list[NumberDataPoint](), []
     server_cpu, server_memory = list[NumberDataPoint](), list[NumberDataPoint]()

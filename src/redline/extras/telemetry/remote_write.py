@@ -20,7 +20,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from redline.errors import UsageError
 from redline.extras.telemetry.families import CREATED, families
-from redline.extras.telemetry.meter import Meter
+from redline.extras.telemetry.meter import SummingMeter
 from redline.extras.telemetry.pushing import pushed_to, pushing
 from redline.version import VERSION
 
@@ -62,7 +62,7 @@ WRITE_REQUEST = _message_of_requests()
 
 
 @contextmanager
-def written(meter: Meter, url: str, say: Callable[[str], object]) -> Iterator[None]:
+def written(meter: SummingMeter, url: str, say: Callable[[str], object]) -> Iterator[None]:
     """Write the meter to this URL every few seconds, and once more at the end, when its series end.
 
     A write that fails ends no load: in the end `say` gets a line about it. Raises UsageError for a URL that is none,
@@ -90,7 +90,7 @@ _OPENER = urllib.request.build_opener(_NoRedirects)
 class _Writer:
     """Writes the values of all series, and the end of those that are no longer there."""
 
-    def __init__(self, meter: Meter, endpoint: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, meter: SummingMeter, endpoint: str, headers: Mapping[str, str]) -> None:
         self._meter, self._endpoint, self._headers = meter, endpoint, headers
         self._known: frozenset[SeriesLabels] = frozenset()
         self._is_reached = True
@@ -128,7 +128,7 @@ class _Writer:
             return str(getattr(error.reason, "strerror", None) or error.reason)
 
 
-def values_of(meter: Meter) -> Values:
+def values_of(meter: SummingMeter) -> Values:
     """The present value of every series; the times at which sums began are no series of Prometheus."""
     return {
         tuple(sorted({"__name__": f"{family.name}{sample.suffix}", **sample.labels}.items())): float(sample.value)
