@@ -41,6 +41,7 @@ def run_builds(commands: Mapping[str, str], of_what: str, folder: Path, console:
     if not commands:
         return
     from redline.cli.build_view import BuildView  # noqa: PLC0415 - most servers have nothing to build
+    from redline.launching.revisions import build  # noqa: PLC0415
 
     hint = f"run `build` of {of_what} by hand, in {folder.resolve()}"
     try:
