@@ -18,7 +18,6 @@ from redline.analysis import capacities
 from redline.analysis.results import GrowingRun
 from redline.analysis.unanswered import unanswered
 from redline.errors import RedlineError, StoreError, UsageError
-from redline.extras.hosts.pairs import calibrate
 from redline.model import (
     Cell,
     Environment,
@@ -37,7 +36,7 @@ from redline.model.run import Kind
 from redline.model.search import SearchTerms
 from redline.ports import Building, BuildOutcome, Launcher
 from redline.quantities import duration
-from redline.running.assembly import Workbench
+from redline.running.assembly import Workbench, hosts_by_name
 from redline.running.cell_search import SearchListener
 from redline.running.rounds import decide_by, run_trials
 from redline.running.same_builds import same_builds
@@ -230,7 +229,9 @@ class RunSession:
         """Compare pairs of hosts, if there are several and they were not compared before."""
         if len(self.bench.pairs) > 1 and not store.positions() and not store.calibration():
             self.listener.calibrating(len(self.bench.pairs))
-            store.save_calibration(calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration"))
+            store.save_calibration(
+                hosts_by_name().calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration")
+            )
 
     def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
         """Run the rest of the plan. Returns whether it was interrupted."""
