@@ -106,10 +106,11 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.path.insert(0, str(Path(sys.argv[1]).parent))
     from redline.cli.command_line import FLAGS
+    from redline.cli.declaring import execute_of
     from redline.cli.main import main
 
     for command in FLAGS:
-        importlib.import_module(f"redline.cli.commands.{command}")
+        execute_of(command)
     importlib.import_module("scipy.stats")  # searches import it while they probe
     _serve(socket.socket(fileno=int(sys.argv[2])))
     main()

@@ -16,10 +16,10 @@ from redline.analysis import build_report
 from redline.cli.session_view import SessionView
 from redline.extras.hosts import pairs as host_pairs
 from redline.extras.hosts.remote import Pair
+from redline.extras.hosts.workplace import on_hosts
 from redline.model import Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
-from redline.running.assembly import on_hosts
 from redline.running.manifests import Source
 from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import RunSession

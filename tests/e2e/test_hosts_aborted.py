@@ -9,9 +9,9 @@ from rich.console import Console
 from bench.rig import running
 from redline.cli.session_view import SessionView
 from redline.extras.hosts.remote import Pair
+from redline.extras.hosts.workplace import on_hosts
 from redline.model import Recording, Traffic
 from redline.model.search import SearchTerms
-from redline.running.assembly import on_hosts
 from redline.running.manifests import Source
 from redline.running.searching import SearchRequest, SearchSession
 from redline.storage.runs import RunStore

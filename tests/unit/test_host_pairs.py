@@ -9,11 +9,11 @@ from scipy import stats
 from redline.analysis import build_report
 from redline.analysis.speeds import pair_speeds
 from redline.errors import UsageError
+from redline.extras.hosts.executor import Shares, assigned_steps, check_for_hosts
 from redline.extras.hosts.pairs import reference
 from redline.model import Closed, DuetRecording, Estimate, Grade, Metric, PlannedTrial, ServerEntry, Suite
 from redline.model.hosts import HostFacts
 from redline.model.journey import Journey, JourneyStep, Rows, RowUse
-from redline.running.executors import Shares, assigned_steps, check_for_hosts
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired, scatter_of
 from redline.stats.samples import Ratios

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from redline.errors import Problem, UsageError
+from redline.extras.hosts.executor import check_for_hosts
 from redline.model import Cell, Ready, Suite
-from redline.running.executors import check_for_hosts
 from redline.suite import Overrides, load_catalogue, load_suite
 from redline.suite.planning import expected_trial_ns, make_plan
 from tests.fakes.catalogues import FAMILY, PROXIES, SUITE, suite_of, write_catalogue

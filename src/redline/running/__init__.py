@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from redline.lazily import offered
 
 if TYPE_CHECKING:
-    from redline.extras.hosts.pairs import PairTools, calibrate
     from redline.running.cell_search import SearchListener
-    from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
+    from redline.running.executors import LocalExecutor
     from redline.running.searching import SearchSession, resume
     from redline.running.views import write_run_views
 else:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from redline import driving, launching, running, watching
+from redline import driving, running, watching
 from redline.driving.engine import EngineDriver
 from redline.driving.engine_process import check_version, find_engine
 from redline.entry_points import extra
 from redline.errors import UsageError
-from redline.extras import hosts
 from redline.files import user_cache
 from redline.launching.attached import processes_of
 from redline.launching.ownership import watch
@@ -19,6 +19,7 @@ from redline.launching.servers import ServersLauncher
 from redline.model import Cell, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.model.traffic import Phase
 from redline.ports import Executor, Placement, RunningServer, ServerUsage
+from redline.running.host_pair import HostPair
 from redline.running.own_monitors import own_monitors
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
@@ -35,12 +36,13 @@ class Workbench:
 
     tools: Tools
     environment: Environment
-    pairs: "tuple[running.PairTools, ...]" = ()
+    pairs: tuple[HostPair, ...] = ()
 
     def executor(self, plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True) -> Executor:
         """Return the executor of a plan. `log_is_kept` says whether users can read the logs afterwards."""
         if self.pairs:
-            return running.HostsExecutor(plan, self.pairs, store, listener)
+            there: Executor = hosts_by_name().HostsExecutor(plan, self.pairs, store, listener)
+            return there
         return running.LocalExecutor(plan, self.tools, store, listener, log_is_kept)
 
     def interrupt(self) -> None:
@@ -51,11 +53,7 @@ class Workbench:
     @property
     def hosts(self) -> tuple[UsedHost, ...]:
         """The other hosts."""
-        roles = [(host.role, host.report) for pair in self.pairs for host in pair.pair.hosts]
-        return tuple(
-            UsedHost(name=report.name, role=role, address=report.address, environment=report.environment)
-            for role, report in roles
-        )
+        return tuple(host for pair in self.pairs for host in pair.used)
 
 
 def _launchers(suite: Suite) -> set[str]:
@@ -69,6 +67,11 @@ def builds_servers(suite: Suite) -> bool:
     servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
     entries = (placed.entry for variant in servers for placed in (variant, *variant.hops))
     return any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries)
+
+
+def hosts_by_name() -> Any:
+    """Load what knows other hosts, which is no core. Raises UsageError where it is absent."""
+    return extra("hosts", part("on"))
 
 
 def workbench(
@@ -95,18 +98,7 @@ def workbench(
         watch=watch,
         takes_at_once=lambda cell, server: driver.takes_at_once(cell, server.endpoint),
     )
-    return Workbench(tools, _environment(driver, tools.placement, glance))
-
-
-def on_hosts(pairs: "tuple[hosts.Pair, ...]", catalogue: Path, cache: Path) -> Workbench:
-    """Return the tools on other hosts, for a catalogue. Raises DriveError without an engine, and HostLostError."""
-    driver, here = EngineDriver(find_engine()), RouteLauncher(launching.ProcessLauncher(catalogue, cache))
-    servers = tuple(pair.server for pair in pairs)
-    proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
-    launcher = hosts.RemoteLauncher(here, launching.Builds(catalogue, cache).find, catalogue, servers, proxies)
-    tools = tuple(running.PairTools(pair, launcher) for pair in pairs)
-    environment = _environment(driver, Placement())
-    return Workbench(tools[0].tools, environment, tools)
+    return Workbench(tools, environment_of(driver, tools.placement, glance))
 
 
 @dataclass(frozen=True)
@@ -133,7 +125,8 @@ class Workplace:
         """Return the tools of a new session of a suite's file. Raises UsageError, DriveError and HostLostError."""
         pairs, (catalogue, cache) = self._pairs(suite), self._places(file, suite)
         if pairs:
-            return on_hosts(pairs, catalogue, cache)
+            there: Workbench = hosts_by_name().on_hosts(pairs, catalogue, cache)
+            return there
         here = workbench(suite, catalogue, cache, self.stack, self.glance)
         return replace(here, tools=replace(here.tools, on_usage=self.on_usage))
 
@@ -141,7 +134,10 @@ class Workplace:
         """Return a new session's tools, its suite as the hosts can hold it, and the changes. Raises as `bench`."""
         bench = self.bench(file, suite)
         pairs = [
-            Hosts(pair.pair.server.report.environment, tuple(host.report.environment for host in pair.pair.loads))
+            Hosts(
+                next(host.environment for host in pair.used if host.role == "server"),
+                tuple(host.environment for host in pair.used if host.role == "load"),
+            )
             for pair in bench.pairs
         ]
         return bench, *fitted(suite, pairs or [Hosts(bench.environment)])
@@ -160,7 +156,7 @@ class Workplace:
         # Tools that are fetched for users' servers, such as a profiler, serve all of their projects.
         return Path("catalogue"), user_cache()
 
-    def _pairs(self, suite: Suite) -> "tuple[hosts.Pair, ...]":
+    def _pairs(self, suite: Suite) -> Sequence[object]:
         """Return pairs of hosts; empty to run on this machine."""
         if self.address is None:
             if suite.load_hosts > 1:
@@ -169,12 +165,8 @@ class Workplace:
                     hint=f"name a cluster that has them: {part('on', 'ADDRESS')}",
                 )
             return ()
-        running.check_for_hosts(suite)
-
-        proxies = any(variant.hops for variant in suite.variants)
-        pairs = self.stack.enter_context(hosts.connected(self.address, suite.load_hosts, proxies=proxies))
-        # All pairs would share a server behind a URL, which several must not load at once.
-        return pairs[:1] if any(variant.is_attached for variant in suite.variants) else pairs
+        pairs: Sequence[object] = hosts_by_name().connect(self.address, suite, self.stack)
+        return pairs
 
 
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
@@ -191,7 +183,7 @@ def _duet_monitors(servers: Sequence[RunningServer]) -> tuple[tuple[ProcessTreeM
     )
 
 
-def _environment(driver: EngineDriver, placement: Placement, glance: MachineGlance | None = None) -> Environment:
+def environment_of(driver: EngineDriver, placement: Placement, glance: MachineGlance | None = None) -> Environment:
     """Return this machine with the engine, which must have the lab's version. Raises DriveError and UsageError."""
     version = driver.version()
     check_version(find_engine(), version)

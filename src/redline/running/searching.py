@@ -17,12 +17,12 @@ from redline.analysis.judged_search import judged_search
 from redline.analysis.limit_report import search_order
 from redline.analysis.search_state import SearchState
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
-from redline.extras.hosts.pairs import PairTools
 from redline.model import Cell, Manifest, Plan, Run, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording, SearchTerms
 from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
+from redline.running.host_pair import HostPair
 from redline.running.record import Tools
 from redline.running.same_builds import same_builds
 from redline.running.session import (
@@ -198,7 +198,7 @@ class _SiteSearch:
     session: SearchSession
     tools: Tools
     cells: int
-    pair: PairTools | None = None
+    pair: HostPair | None = None
     share: list[_NumberedState] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 

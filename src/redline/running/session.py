@@ -34,7 +34,7 @@ from redline.model import (
 )
 from redline.ports import Building, BuildOutcome, Launcher
 from redline.quantities import duration
-from redline.running.assembly import Workbench
+from redline.running.assembly import Workbench, hosts_by_name
 from redline.running.manifests import Source, new_manifest
 from redline.running.rounds import decide_by, run_trials
 from redline.running.same_builds import same_builds
@@ -212,7 +212,9 @@ class RunSession:
         """Compare pairs of hosts, if there are several and they were not compared before."""
         if len(self.bench.pairs) > 1 and not store.positions() and not store.calibration():
             self.listener.calibrating(len(self.bench.pairs))
-            store.save_calibration(running.calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration"))
+            store.save_calibration(
+                hosts_by_name().calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration")
+            )
 
     def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
         """Run the rest of the plan. Returns whether it was interrupted."""

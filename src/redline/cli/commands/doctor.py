@@ -14,6 +14,7 @@ from redline.cli.other_contracts import DoctorResult, HostResult
 from redline.cli.show import Terminal, write_json
 from redline.driving.engine import EngineDriver
 from redline.driving.engine_process import find_engine
+from redline.entry_points import extra
 from redline.errors import DriveError, StoreError, UsageError
 from redline.files import user_cache
 from redline.launching.container_engine import ContainerEngineError
@@ -48,15 +49,14 @@ def execute(flags: DoctorFlags) -> None:
 
 def _hosts(address: str) -> tuple[HostResult, ...]:
     """The advice for each host of a cluster. Raises UsageError."""
-    from redline.extras.hosts.ray_cluster import check, everyone  # noqa: PLC0415 - only where there is a cluster
-
-    with everyone(address) as hosts:
+    cluster = extra("cluster", "--hosts")
+    with cluster.everyone(address) as hosts:
         if not hosts:
             raise UsageError(
                 f"the cluster at {address} has no host with a role",
                 hint="start Ray on every host with its role; docs/guide/many-machines.md says how",
             )
-        check(hosts)
+        cluster.check(hosts)
         return tuple(
             HostResult(
                 name=host.report.name,

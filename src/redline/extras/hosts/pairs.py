@@ -26,7 +26,18 @@ from redline.extras.hosts.remote import (
     call,
 )
 from redline.launching.ownership import KnownProcesses
-from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet, Scenario
+from redline.model import (
+    Cell,
+    ClockReading,
+    Closed,
+    DuetRecording,
+    HostFacts,
+    Load,
+    Plan,
+    PlannedDuet,
+    Scenario,
+    UsedHost,
+)
 from redline.ports import Placement, RunningServer, ServerWatch
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
@@ -86,6 +97,15 @@ class PairTools:
         """Return a reader of the time that these processes' compilers have run or waited for a core."""
         pids = tuple(sorted(self.processes_of(server)))
         return lambda: _or_none(self.pair.server, "compilers_ns", pids)
+
+    @property
+    def used(self) -> tuple[UsedHost, ...]:
+        """The hosts."""
+        roles = [(host.role, host.report) for host in self.pair.hosts]
+        return tuple(
+            UsedHost(name=report.name, role=role, address=report.address, environment=report.environment)
+            for role, report in roles
+        )
 
     @property
     def duet_tools(self) -> Tools:
