@@ -12,7 +12,7 @@ from redline.report.render import RENDERERS
 from tests.e2e.browsing import CHROMIUM, barriers, browser
 from tests.e2e.test_report_page import Opened
 from tests.fakes import reports, studies
-from tests.unit.test_explorer import with_settings
+from tests.unit.report.test_explorer import with_settings
 
 __all__ = ["browser"]
 pytestmark = [

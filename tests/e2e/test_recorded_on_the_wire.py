@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Redline
-from tests.unit.test_recorded_files import LOGS, SCRIPT, without_boundary
+from tests.unit.extras.importing.test_recorded_files import LOGS, SCRIPT, without_boundary
 
 pytestmark = pytest.mark.e2e
 

@@ -40,7 +40,7 @@ SHORTEST_LEVEL = 3
 
 STEP_ERRORS = 6.0
 """Standard errors by which neighbouring levels differ. The place of a step is the best of all places, neighbours are
-alike, and tails are long: see `tests/unit/test_stats_series.py`."""
+alike, and tails are long: see `tests/unit/stats/test_series.py`."""
 
 _OF_MEDIAN = 1.2533
 """The standard error of a normal sample's median over that of its mean."""

@@ -1,0 +1,63 @@
+"""The page of a study matches the reports of its runs."""
+
+import csv
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+STUDIES = Path(__file__).parents[3] / "docs" / "studies"
+PAGES = sorted(STUDIES.glob("*.md"))
+FIGURE = re.compile(r"[\u2212+]\d[\d,.]*%(?: \[[^\]]*\])?|\d[\d.]* (?:k/s|ms|µs) ±[\d.]+%")
+MOST_WORDS = 1500
+
+
+def reported(study: str) -> str:
+    """The numbers of a study's reports."""
+    with gzip.open(STUDIES / study / "reports.csv.gz", "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["report"] for row in rows}
+    return "\n".join(row["text"] for row in rows)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_figure_of_a_study_stands_in_the_report_of_its_run(page: Path) -> None:
+    text = reported(page.stem)
+    reports = text + re.sub("% [▲▼≈?](; | )", "% ", text)  # a page may leave out the sign of the verdict
+    figures = FIGURE.findall(" ".join(page.read_text().split()))
+    assert len(figures) >= 8
+    assert [figure for figure in figures if figure not in reports] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_reports_that_a_page_names_are_kept(page: Path) -> None:
+    with gzip.open(STUDIES / page.stem / "reports.csv.gz", "rt", newline="") as file:
+        kept = {row["report"] for row in csv.DictReader(file)}
+    assert f"{page.stem}/reports.csv.gz" in page.read_text()
+    assert len(kept) >= 3
+    assert len([name for name in kept if f"`{name}`" in page.read_text()]) >= 3
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_is_short(page: Path) -> None:
+    words = [word for word in page.read_text().split() if any(map(str.isalnum, word))]
+    assert len(words) <= MOST_WORDS
+
+
+def test_the_rates_while_warming_up_are_those_of_the_recording() -> None:
+    with (STUDIES / "tapir" / "warm-up.csv").open() as file:
+        rates = {(row["server"], int(row["second"])): float(row["answered_per_s"]) for row in csv.DictReader(file)}
+    page = " ".join((STUDIES / "tapir.md").read_text().split())
+    said = [
+        ("http4s.tapir", 9, "http4s.tapir answered 2,300 in its tenth second"),
+        ("http4s.tapir", 17, "8,000 in its eighteenth"),
+        ("http4s.tapir", 23, "22,000 in its twenty-fourth"),
+        ("play.tapir", 10, "2,300 in its eleventh second"),
+        ("play.tapir", 25, "3,600 in its twenty-sixth"),
+        ("play.tapir", 54, "11,500 in its fifty-fifth"),
+    ]
+    for server, second, words in said:
+        assert words in page
+        rate = float(re.findall(r"\d+,\d+", words)[0].replace(",", ""))
+        assert abs(rates[server, second] - rate) <= 60, words
