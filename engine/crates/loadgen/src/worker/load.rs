@@ -1,20 +1,18 @@
 //! A worker's share of a load: which requests are due, how requests end, and when phases end.
 
-use std::sync::Arc;
+mod journeys;
+mod mix;
 
-use redline_pacing::{Weights, random_bits};
 use redline_traffic::{JourneyEnd, JourneyTally, Outcome, RequestTally};
 
-use crate::by_journey::{Entry, Mark};
+use self::mix::Mix;
+use crate::by_journey::Entry;
 use crate::client::{Activity, ClientEvent, ClockReading, OpenFailure};
-use crate::demand::{AfterStep, Demand, DueEvent, NOBODY, Walks};
+use crate::demand::{Demand, DueEvent, NOBODY, Walks};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
-use crate::job::{Job, Journey};
-use crate::request::{DueRequest, EndedRequest, StepKind};
+use crate::job::Job;
+use crate::request::{DueRequest, EndedRequest};
 use crate::tally::{Tally, Window};
-
-/// Separates the draws of requests that were never written from other draws with the same seed.
-const UNWRITTEN: u64 = 0x756e_7772_6974_7465;
 
 /// Requests that are due or wait, and the counts of requests that ended. Times are nanoseconds of the monotonic clock.
 pub struct WorkerLoad {
@@ -34,45 +32,6 @@ pub struct WorkerLoad {
     mix: Mix,
 }
 
-/// Which request of the job a request is that is not on a connection.
-struct Mix {
-    weights: Weights,
-    /// The requests of a replay, by the number of what is due.
-    replayed: Option<Arc<[u32]>>,
-    journey: Option<Arc<Journey>>,
-    seed: u64,
-    /// How many requests ended without having been written.
-    unwritten: u64,
-}
-
-impl Mix {
-    /// The index of a request, where that does not depend on a draw; none in a job of a single request.
-    fn name_of(&self, due: &DueRequest) -> Option<u32> {
-        match (&self.replayed, &self.journey) {
-            (Some(requests), _) => Some(requests[due.user as usize]),
-            (None, Some(journey)) if journey.steps.len() > 1 => Some(journey.steps[due.step as usize].request),
-            _ => None,
-        }
-    }
-
-    /// A request that was written stays what it is. One that never was has not been drawn yet; it counts as one that is drawn
-    /// now, because otherwise the response times of no request would tell that it waited.
-    fn index_of(&mut self, due: &DueRequest) -> u32 {
-        if let Some(requests) = &self.replayed {
-            return requests[due.user as usize];
-        }
-        if let Some(journey) = &self.journey {
-            return journey.steps[due.step as usize].request;
-        }
-        if due.written_ns.is_some() {
-            return self.weights.pick(self.seed, due.seq) as u32;
-        }
-        self.unwritten += 1;
-        // Every worker and every slice counts from 1. The due time keeps their draws apart.
-        self.weights.choose(random_bits(self.seed ^ due.due_ns, self.unwritten, UNWRITTEN)) as u32
-    }
-}
-
 impl WorkerLoad {
     /// `count` is how many measured requests may fall due in this worker.
     pub fn new(demand: Demand, tally: Tally, count: Option<u64>, job: &Job) -> Self {
@@ -88,13 +47,7 @@ impl WorkerLoad {
             drain_end_ns: end_ns.saturating_add(job.drain_ns),
             expires_from_ns: 0,
             was_cut: false,
-            mix: Mix {
-                weights: job.weights.clone(),
-                replayed: job.load.replayed.clone(),
-                journey: job.journey.clone(),
-                seed: job.seed,
-                unwritten: 0,
-            },
+            mix: Mix::new(job),
         };
         if count == Some(0) || load.demand.walks().is_some_and(Walks::is_done) {
             // Other workers have all requests, or all rows.
@@ -207,17 +160,6 @@ impl WorkerLoad {
         Some(due)
     }
 
-    /// Remember whether a journey counts that begins.
-    #[inline]
-    fn mark(&mut self, due: &DueRequest) {
-        if due.kind == StepKind::First {
-            let mark = self.tally.mark_of_journey(due.due_ns);
-            if let Some(walks) = self.demand.walks_mut() {
-                walks.mark(due.user, mark);
-            }
-        }
-    }
-
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         self.demand.next_due_ns()
@@ -275,33 +217,6 @@ impl WorkerLoad {
                 // Other requests may be due at the same moment, which are too many.
                 self.demand.cut(0);
             }
-        }
-    }
-
-    /// A journey fell due. The measurement ends when the last that may begin is over.
-    fn begin_journey(&mut self, due_ns: u64) {
-        self.tally.journey_due(due_ns);
-        let mut is_last = false;
-        if let Some(left) = &mut self.count
-            && due_ns >= self.measure_ns
-        {
-            *left = left.saturating_sub(1);
-            is_last = *left == 0;
-        }
-        if let Some(walks) = self.demand.walks_mut() {
-            if walks.begin() {
-                self.tally.rows_used_up();
-            }
-            if is_last {
-                walks.end_begins();
-            }
-        }
-    }
-
-    /// End the measurement, if no journey is under way and none may begin.
-    fn end_if_done(&mut self, now_ns: u64) {
-        if self.demand.walks().is_some_and(Walks::is_done) {
-            self.end_at(now_ns.max(self.measure_ns));
         }
     }
 
@@ -421,50 +336,6 @@ impl WorkerLoad {
         }
     }
 
-    /// A step of a journey has ended: what follows it.
-    fn end_step(&mut self, ended: &EndedRequest, now_ns: u64) {
-        let Some(after) = self.demand.step_ended(ended, now_ns) else {
-            return;
-        };
-        if self.demand.walks().is_some_and(Walks::has_asides) {
-            self.count_asides(&ended.due);
-        }
-        match after {
-            // The journey goes on, so it cannot have been the last.
-            AfterStep::Due(due_ns) => return self.tally.due(due_ns, due_ns),
-            AfterStep::Over(end) => {
-                self.tally.journey(self.mark_of(&ended.due), Entry::Ended(end));
-                if let Some(due_ns) = self.demand.ended(ended.due, now_ns) {
-                    self.tally.due(due_ns, due_ns);
-                    if due_ns < now_ns {
-                        self.tally.waited(due_ns);
-                    }
-                    self.begin_journey(due_ns);
-                }
-            }
-            AfterStep::Later | AfterStep::Done => {}
-        }
-        self.end_if_done(now_ns);
-    }
-
-    /// The mark of the journey that a step belongs to.
-    fn mark_of(&self, due: &DueRequest) -> Mark {
-        let mark = self.demand.walks().and_then(|walks| walks.mark_of(due.user));
-        mark.unwrap_or_else(|| self.tally.mark_of_journey(due.due_ns))
-    }
-
-    /// Count the steps that were skipped after a step, and that `once` is taken again.
-    #[cold]
-    fn count_asides(&mut self, due: &DueRequest) {
-        let mark = self.mark_of(due);
-        if let Some(walks) = self.demand.walks_mut() {
-            walks.each_skipped(|step| self.tally.journey(mark, Entry::Skipped(step)));
-            if walks.takes_again() {
-                self.tally.journey(mark, Entry::Again);
-            }
-        }
-    }
-
     /// Take the measurements by journey.
     pub fn take_journeys(&mut self) -> Option<JourneyTally> {
         self.tally.take_journeys()
@@ -478,17 +349,6 @@ impl WorkerLoad {
     /// The tally and the journeys under way, to be used for another load.
     pub fn into_tally(self) -> (Tally, Option<Walks>) {
         (self.tally, self.demand.into_walks())
-    }
-
-    /// Journeys whose next step would fall due after the load are unfinished. Those of a duet may go on in a later slice.
-    fn leave_unfinished(&mut self) {
-        if let Some(walks) = self.demand.walks()
-            && !self.tally.has_later_slices()
-        {
-            for mark in walks.marks_under_way() {
-                self.tally.journey(mark, Entry::Ended(JourneyEnd::Unfinished));
-            }
-        }
     }
 
     /// End waiting requests, with their age as their time, and the last interval. With a pace, the end of a request may
