@@ -21,7 +21,8 @@ _BODY_HINT = "save it in a file, and give --body @FILE"
 
 def load_ask(flags: LoadFlags) -> LoadAsk:
     """Return the load that flags ask for, and say what its files hold. Raises UsageError."""
-    return _said(opened(_ask(LoadAsk, flags, duration=_typed(flags, "duration"))), flags)
+    read = {"duration": _typed(flags, "duration"), "rate": flags.rate and _whole(flags.rate)}
+    return _said(opened(_ask(LoadAsk, flags, **read)), flags)
 
 
 def comparison_ask(flags: AbFlags) -> ComparisonAsk:
@@ -34,7 +35,8 @@ def comparison_ask(flags: AbFlags) -> ComparisonAsk:
 def search_ask(flags: LimitFlags) -> SearchAsk:
     """Return the search that flags ask for, and say what its files hold. Raises UsageError."""
     names: dict[str, Any] = {name: split(getattr(flags, name)) for name in ("servers", "loads")}
-    return _said(opened(_ask(SearchAsk, flags, options=_options(flags.options), **names)), flags)
+    start = flags.start and _whole(flags.start)
+    return _said(opened(_ask(SearchAsk, flags, options=_options(flags.options), start=start, **names)), flags)
 
 
 def suite_ask(flags: SuiteFlags) -> SuiteAsk:
@@ -89,14 +91,19 @@ def _body(text: str | None) -> str | Path | None:
     return text
 
 
-def _load(text: str) -> tuple[int | None, str | None]:
+def _whole(text: str) -> str | int:
+    """A whole number as such: a suite that is written has no quotes around it."""
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def _load(text: str) -> tuple[int | None, str | int | None]:
     """The users or the rate of a load."""
     kind, _, number = text.partition(":")
     if kind == "closed" and number.isdecimal():
         return int(number), None
     if kind != "open" or not number:
         raise UsageError(f"--load {text} is not a load", hint="write closed:64 (users) or open:2000/s (a rate)")
-    return None, number
+    return None, _whole(number)
 
 
 def _options(written: list[str]) -> tuple[tuple[str, str], ...]:

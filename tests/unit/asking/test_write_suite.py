@@ -90,3 +90,19 @@ def test_a_suite_is_not_written_again() -> None:
     done = written("limit", "some.yaml", "--objective", "p99 < 1s")
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith("some.yaml is written already")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["load", URL, "-R", "200", "-d", "1s"], "rate: 200,"),
+        (["load", URL, "-R", "300/min", "-d", "1s"], "rate: 300/min,"),
+        (["ab", URL, COMMAND, "--load", "open:200"], "rate: 200}"),
+        (["ab", URL, COMMAND, "--load", "open:200/s"], "rate: 200/s}"),
+        (["limit", COMMAND, "--start", "300", "--objective", "p99 < 1s"], "rate: 300,"),
+    ],
+)
+def test_a_whole_rate_is_written_without_quotes(words: list[str], line: str) -> None:
+    done = written(*words)
+    assert done.exit_code == 0, done.exception
+    assert line in FILE.read_text()
