@@ -5,13 +5,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from rich.console import Console
 
 from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
 from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
+from redline.entry_points import extra
 from redline.errors import NotKnownError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import (
@@ -65,8 +66,20 @@ class BaseResult(ABC, Generic[R]):
         console.print(terminal.render(self._sections(), console), soft_wrap=True)
         return console.export_html(inline_styles=True, code_format='<pre style="line-height: 1.3">{code}</pre>')
 
+    def to_arrow(self) -> Any:
+        """The rows of `results.csv` as a `pyarrow.Table`, with types. Raises UsageError without pyarrow."""
+        return extra("exports", "to_arrow()").arrow_table(self.report)
+
+    def to_pandas(self) -> Any:
+        """The same as a `pandas.DataFrame`. Raises UsageError without pandas."""
+        return extra("exports", "to_pandas()").pandas_frame(self.report)
+
+    def to_polars(self) -> Any:
+        """The same as a `polars.DataFrame`. Raises UsageError without polars."""
+        return extra("exports", "to_polars()").polars_frame(self.report)
+
     def save(self, file: str | Path, form: str | None = None) -> Path:
-        """Write the result, by the ending of the file: .html, .json, .csv, .md, .hlog, .ndjson, or .xml for JUnit.
+        """Write the result, by its ending: .html, .json, .csv, .parquet, .md, .hlog, .ndjson, or .xml (JUnit).
 
         `form` names another format of `redline report`, also one of another package. Formats with several files go into
         a directory of that name. Gives the path. Raises UsageError, also where a format needs recordings that were not

@@ -80,6 +80,15 @@ _OF_REPORTS = (
         has_slugs=True,
     ),
     ResultFormat(
+        "parquet",
+        f"{_EXPORTS}:parquet",
+        "the rows of `csv`, with types",
+        "[data frames](exports.md#data-frames)",
+        ending=".parquet",
+        has_slugs=True,
+        is_binary=True,
+    ),
+    ResultFormat(
         "json",
         f"{_RENDER}.renderers:as_json",
         "the report",

@@ -221,10 +221,18 @@ def test_a_result_reads_as_in_a_terminal_and_is_saved_by_its_ending(tmp_path: Pa
         ("a.json", b"{"),
         ("a.md", b"**slower: "),
         ("a.xml", b"<?xml"),
+        ("a.parquet", b"par1"),
     ):
         assert result.save(tmp_path / name).read_bytes().lower().startswith(begins)
     assert Report.model_validate_json((tmp_path / "a.json").read_bytes()) == published(result.report)
     assert result.save(str(tmp_path / "bare"), form="csv").is_file()
+
+
+def test_the_numbers_of_a_result_are_data_frames() -> None:
+    result = compared(home=1.2)
+    table = result.to_arrow()
+    assert table.to_pylist() == result.to_polars().to_dicts() != []
+    assert list(result.to_pandas().columns) == table.column_names
 
 
 def test_kept_recordings_are_saved_in_their_formats(tmp_path: Path) -> None:

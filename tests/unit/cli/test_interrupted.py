@@ -83,7 +83,8 @@ def test_the_script_begins_with_nothing_that_takes_time() -> None:
     begun = "import sys; before = set(sys.modules); import redline.__main__; print(*set(sys.modules) - before)"
     done = run(begun)
     assert set(done.stdout.split()) == {
-        *("redline", "redline.__main__", "redline.cli", "redline.cli.began", "redline.cli.interrupts")
+        *("redline", "redline.__main__", "redline.version", "redline.cli"),
+        *("redline.cli.at_once", "redline.cli.began", "redline.cli.interrupts"),
     }
 
 

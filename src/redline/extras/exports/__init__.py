@@ -10,4 +10,5 @@ from redline.extras.exports.recorded_files import (
     png_files,
     speedscope_files,
 )
+from redline.extras.exports.tables import arrow_table, pandas_frame, parquet, polars_frame
 from redline.report.render.svg import svg_files

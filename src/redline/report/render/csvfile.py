@@ -81,24 +81,25 @@ def render(report: Report) -> bytes:
 
     Header, UTF-8, CRLF. An apostrophe precedes text that a spreadsheet would run as a formula.
     """
-    return _sheet(COLUMNS, _rows(report))
+    return _sheet(COLUMNS, rows(report))
 
 
 def render_search(report: LimitReport) -> bytes:
     """Rows for cells: a row per limit, per probe and per request of a probe; then per comparison and skipped cell."""
-    return _sheet(SEARCH_COLUMNS, _search_rows(report))
+    return _sheet(SEARCH_COLUMNS, search_rows(report))
 
 
-def _sheet(columns: Sequence[str], rows: Iterable[dict[str, Field]]) -> bytes:
+def _sheet(columns: Sequence[str], written: Iterable[dict[str, Field]]) -> bytes:
     sheet = io.StringIO(newline="")
     writer = csv.writer(sheet, lineterminator="\r\n")
     writer.writerow(columns)
-    for row in rows:
+    for row in written:
         writer.writerow([field_text(row.get(column)) for column in columns])
     return sheet.getvalue().encode(errors="replace")
 
 
-def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
+def search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
+    """Yield the rows of a search, with the columns that a row fills."""
     for cell in report.cells:
         names = ("slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended")
         about: dict[str, Field] = {name: getattr(cell, name) for name in names}
@@ -156,7 +157,8 @@ def _of_request(probe: LimitProbe, request: RequestReport) -> dict[str, Field]:
     }
 
 
-def _rows(report: Report) -> Iterator[dict[str, Field]]:
+def rows(report: Report) -> Iterator[dict[str, Field]]:
+    """Yield the rows of a report, with the columns that a row fills."""
     comparisons, findings = comparisons_by_cell(report), report.findings
     shares, cpu = _shares(report), _cpu_by_request(report)
     for cell in report.cells:

@@ -1,0 +1,76 @@
+"""The rows of `results.csv` as a table of Arrow, with a type for each column: for data frames and Parquet.
+
+It is an extra: `redline[data]`. Texts are as they are in the report: no program runs them as formulas.
+"""
+
+import io
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from redline.errors import UsageError
+from redline.model.limits import AnyReport, LimitReport
+from redline.report.render.csvfile import COLUMNS, SEARCH_COLUMNS, Field, rows, search_rows
+
+FLAGS = frozenset({"is_baseline", "valid", "matters", "fresh", "overloaded", "decided"})
+COUNTS = frozenset({"family", "n", "start", "errors", "requests"})
+NUMBERS = frozenset(
+    {
+        *("value", "low", "high", "confidence", "ratio", "ratio_low", "ratio_high", "p", "p_adjusted", "p_equivalent"),
+        *("at_least", "at_most", "rate_per_s", "seconds", "offered_per_s", "answered_per_s", "speed"),
+        *("passed_per_s", "failed_per_s", "passed_speed", "failed_speed", "met_at_per_s", "missed_at_per_s"),
+        *("began_s", "changed_until_s", "changed_since_s", "body_bytes"),
+        *(column for column in SEARCH_COLUMNS if column.endswith("_ns")),
+    }
+)
+"""All other columns are texts."""
+
+
+def arrow_table(report: AnyReport) -> Any:
+    """Return the rows as a `pyarrow.Table`. Its columns and types depend on the kind of report alone.
+
+    Raises UsageError where pyarrow is not installed.
+    """
+    pyarrow = library("pyarrow", "to_arrow()")
+    columns: tuple[str, ...]
+    filled: Iterable[dict[str, Field]]
+    if isinstance(report, LimitReport):
+        columns, filled = SEARCH_COLUMNS, search_rows(report)
+    else:
+        columns, filled = COLUMNS, rows(report)
+    types = {
+        **dict.fromkeys(FLAGS, pyarrow.bool_()),
+        **dict.fromkeys(COUNTS, pyarrow.int64()),
+        **dict.fromkeys(NUMBERS, pyarrow.float64()),
+    }
+    schema = pyarrow.schema([(column, types.get(column, pyarrow.string())) for column in columns])
+    return pyarrow.Table.from_pylist([{column: row.get(column) for column in columns} for row in filled], schema)
+
+
+def pandas_frame(report: AnyReport) -> Any:
+    """Return the rows as a `pandas.DataFrame`. Raises UsageError where pandas or pyarrow is not installed."""
+    library("pandas", "to_pandas()")
+    return arrow_table(report).to_pandas()
+
+
+def polars_frame(report: AnyReport) -> Any:
+    """Return the rows as a `polars.DataFrame`. Raises UsageError where polars or pyarrow is not installed."""
+    return library("polars", "to_polars()").from_arrow(arrow_table(report))
+
+
+def parquet(report: AnyReport) -> bytes:
+    """Return the rows as a file of Parquet. Raises UsageError where pyarrow is not installed."""
+    writer = library("pyarrow.parquet", "--format parquet")
+    file = io.BytesIO()
+    writer.write_table(arrow_table(report), file)
+    return file.getvalue()
+
+
+def library(name: str, asked: str) -> Any:
+    """Import what is not installed with Redline. `asked` is what needs it. Raises UsageError."""
+    try:
+        return import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        message = f"{asked} needs the package {package}, which is not installed"
+        raise UsageError(message, hint="pip install 'redline[data]'; in a checkout: uv sync --extra data") from None
