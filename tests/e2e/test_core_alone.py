@@ -145,6 +145,7 @@ def test_it_runs_a_suite_and_reports(core: Core, suite: Path) -> None:
         (("run", "suite.yaml", "--profile", "cpu"), ("--profile", "`profilers`")),
         (("run", "suite.yaml", "--on", "127.0.0.1:1"), ("--on", "`hosts`")),
         (("doctor", "--hosts", "127.0.0.1:1"), ("--hosts", "`cluster`")),
+        (("load", "http://127.0.0.1:1/", "--replay", "access.log"), ("access.log", "`importing`")),
         (("history", "access.log"), ("access.log", "`results`")),
     ],
 )

@@ -18,6 +18,8 @@ from redline.suite.urls import base_of, is_url
 
 _IMPORTING = "importing"
 _OURS = re.compile(r"(?:\s|#[^\n]*\n)*+(?:-\s|\[)")
+_DUE_TIME = rb"(?:\d++(?:\.\d++)?(?:e[+-]?\d++|[a-z\xc2\xb5\xce\xbc]*+))++"
+_DUE_TIMES = re.compile(rb"(?:\s|#[^\n]*\n)*+(?:" + _DUE_TIME + rb"(?:\s|\Z)|\Z)", re.IGNORECASE)
 _JOURNEY = re.compile(r"^\s*(?:\{\s*)?\"?journey\"?\s*:", re.MULTILINE)
 
 
@@ -54,10 +56,12 @@ def read_recording(file: Path) -> Made | None:
 
     Raises UsageError with the place in the file.
     """
-    importing = extra_if_installed(_IMPORTING)
-    if importing is None:
-        return None
     with opened_requests(file) as source:
+        importing = extra_if_installed(_IMPORTING)
+        if importing is None:
+            if not _DUE_TIMES.match(source.head):
+                extra(_IMPORTING, str(file))  # which is absent, and says so
+            return None
         known = importing.known_recording(source)
         made: Made | None = known and importing.read_requests(source, known, Wanted(times=True))
         return made
