@@ -26,7 +26,7 @@ from redline.model import (
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
 from redline.quantities import did_you_mean
 from redline.report.document import Section
-from redline.report.formats import FORMATS, Needs, ResultFormat
+from redline.report.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.report.outcomes import outcomes
 from redline.report.render import summary, terminal
 from redline.running.formats import (
@@ -38,7 +38,6 @@ from redline.running.formats import (
 from redline.storage.runs import RunStore
 
 _COLUMNS = 100
-_ENDINGS = {form.ending: form for form in FORMATS.values() if form.ending}
 R = TypeVar("R", bound=AnyReport)
 C = TypeVar("C", CellReport, CellLimit)
 
@@ -86,9 +85,9 @@ class BaseResult(ABC, Generic[R]):
         kept, StoreError, and RedlineError where a package's format fails.
         """
         path = Path(file)
-        known = FORMATS.get(form) if form else _ENDINGS.get(path.suffix.lower())
+        known = FORMATS.get(form) if form else FILE_ENDINGS.get(path.suffix.lower())
         if form is None and known is None:
-            hint = f"end it with one of {', '.join(_ENDINGS)}, or give form=…, one of {', '.join(FORMATS)}"
+            hint = f"end it with one of {', '.join(FILE_ENDINGS)}, or give form=…, one of {', '.join(FORMATS)}"
             raise UsageError(f"{path}: its ending names no format", hint=hint)
         made = self._made(known) if known else renderer_of(form or "")(self.report)
         if isinstance(made, Mapping):

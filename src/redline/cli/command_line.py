@@ -397,14 +397,19 @@ class ReportFlags(Flags):
     form: str | None = flag(
         "--format -f",
         f"{'|'.join(FORMATS)}|…",
-        "Render it to stdout, in full; or its distributions, intervals, profiles and plots, for other tools.",
+        "Render it, in full; or its distributions, intervals, profiles and plots, for other tools.",
         completed=(*FORMATS,),
     )
     output: Path | None = flag(
-        "-o --output", "DIR", "hgrm, collapsed, speedscope, svg, png: write all of them to files there."
+        "-o --output",
+        "FILE|DIR",
+        "Write it to this file, whose ending says its format; or a format with several files to this directory.",
     )
     slug: SlugForm = flag(
-        "--slug", "short|full", "csv, hgrm, hlog: full names have all axes, threads, connections, duration.", "short"
+        "--slug",
+        "short|full",
+        "csv, parquet, hgrm, hlog: full names have all axes, threads, connections, duration.",
+        "short",
     )
     json: bool = switch("--json", _AS_JSON)
 

@@ -185,3 +185,5 @@ _PICTURES = (
     ),
 )
 FORMATS: Mapping[str, ResultFormat] = {form.name: form for form in (*_OF_REPORTS, *_OF_RECORDINGS, *_PICTURES)}
+FILE_ENDINGS: Mapping[str, ResultFormat] = {form.ending: form for form in FORMATS.values() if form.ending}
+"""The format of a file by its ending."""

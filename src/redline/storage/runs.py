@@ -24,6 +24,7 @@ import fcntl
 import glob
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -51,6 +52,7 @@ from redline.model import (
 )
 from redline.model.run import Kind
 from redline.model.search import ProbeRecording
+from redline.report.formats import FILE_ENDINGS
 from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
 from redline.storage.reading import duet_of, probe_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries
@@ -95,7 +97,11 @@ class RunStore:
             return "run"
 
     def check_free(self) -> None:
-        """Raise StoreError unless a new run can be kept here. Leaves nothing behind."""
+        """Raise StoreError unless a new run can be kept here, UsageError for a file's name. Leaves nothing behind."""
+        if self.folder.suffix.lower() in FILE_ENDINGS and not self.folder.is_dir():
+            message = f"{part('keep', str(self.folder))}: results are kept in a directory, and this is a file's name"
+            hint = f"keep them in one, then write the file: redline report DIR -o {shlex.quote(str(self.folder))}"
+            raise UsageError(message, hint=hint)
         if self.exists:
             kind, other = self.kind, f"choose another with {part('keep', 'DIR')}"
             hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"

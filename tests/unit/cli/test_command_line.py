@@ -112,7 +112,7 @@ def test_help_is_a_command_too(line: str, says: str) -> None:
         ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
         ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),
         ("run a.yaml --trials 2 --trials=2", "--trials is given twice\n"),
-        ("report x --format markdown", "there is no format markdown\n  hint: use one of html, csv, json, md, "),
+        ("report x --format markdown", "there is no format markdown\n  hint: use one of html, csv, parquet, json, "),
     ],
 )
 def test_a_command_line_that_cannot_be_read_is_one_message(line: str, says: str) -> None:

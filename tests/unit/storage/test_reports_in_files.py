@@ -13,6 +13,7 @@ from redline.analysis import build_report
 from redline.cli.command_line import app
 from redline.errors import NotStoredError, RedlineError, StoreError
 from redline.model.limits import AnyReport, LimitReport
+from redline.report.formats import FILE_ENDINGS
 from redline.report.render import RENDERERS, summary
 from redline.running.views import search_report, write_run_views, write_views
 from redline.storage import reports as stored_reports
@@ -142,3 +143,21 @@ def test_the_terminal_has_the_same_sections_for_both(store: RunStore) -> None:
     report = read_report(store.folder / "results.json")
     made: AnyReport = search_report(store) if store.kind == "search" else build_report(store.run(), str(store.folder))
     assert list(summary(report)) == list(summary(made))
+
+
+@pytest.mark.parametrize("name", ["report.html", "RESULTS.CSV", "results.json", "x.md", "x.xml", "x.parquet"])
+def test_a_file_is_written_by_its_ending(store: RunStore, tmp_path: Path, name: str) -> None:
+    file, form = tmp_path / name, FILE_ENDINGS[Path(name).suffix.lower()].name
+    assert redline("report", store.folder, "-o", file) == b""
+    assert file.read_bytes() == redline("report", store.folder, "--format", form) != b""
+    file.write_text("of before")
+    redline("report", store.folder, "--format", "md", "-o", file)
+    assert file.read_bytes() == redline("report", store.folder, "--format", "md")
+
+
+def test_a_file_that_says_no_format_or_cannot_be_written_is_refused(store: RunStore, tmp_path: Path) -> None:
+    unknown = error_of("report", store.folder, "-o", tmp_path / "report.pdf")
+    assert unknown.message == f"-o {tmp_path / 'report.pdf'}: its ending names no format"
+    assert ".html" in str(unknown.hint)
+    assert "No such file" in error_of("report", store.folder, "-o", tmp_path / "gone" / "x.html").message
+    assert not (tmp_path / "gone").exists()

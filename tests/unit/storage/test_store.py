@@ -3,13 +3,14 @@
 import errno
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from redline.errors import StoreError
+from redline.errors import StoreError, UsageError
 from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
 
@@ -50,6 +51,18 @@ def test_checking_a_free_place_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["report.html", "x.JSON", "it's.csv"])
+def test_a_name_of_a_file_is_refused_with_the_command_that_writes_it(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        RunStore(tmp_path / name).check_free()
+    assert caught.value.message.startswith(f"-o {tmp_path / name}: results are kept in a directory")
+    assert shlex.split(str(caught.value.hint).partition(": ")[2])[3:] == ["-o", str(tmp_path / name)]
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / name).mkdir()
+    RunStore(tmp_path / name).check_free()
+    RunStore(tmp_path / "run-1.2").check_free()
+
+
 def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError) as caught:
@@ -81,7 +94,7 @@ def test_a_really_full_disk_loses_nothing(tmp_path: Path) -> None:
     script = f"""
 import pathlib, sys
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
-from redline.errors import StoreError
+from redline.errors import StoreError, UsageError
 from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_run
 run = simulated_run(trials=2)

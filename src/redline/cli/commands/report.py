@@ -1,7 +1,7 @@
 """`redline report`: show a stored run, search or load, or a results.json, again."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from redline.analysis.other_results import lines_of
@@ -12,10 +12,11 @@ from redline.cli.show import show
 from redline.cli.streams import write_bytes, write_document
 from redline.entry_points import extra_if_installed
 from redline.errors import NotStoredError, StoreError, UsageError
+from redline.files import as_store_error, write_atomically
 from redline.model import Report, Run
 from redline.model.history import OtherResult
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.formats import FORMATS, Needs, ResultFormat
+from redline.report.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.report.render import summary
 from redline.report.sections.other_results import other_sections
 from redline.running.formats import (
@@ -32,7 +33,7 @@ from redline.storage.runs import RunStore, capacity_store
 
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
-    name = form_of(flags)
+    name = form_of(flags) or _by_ending(flags.output)
     form = FORMATS.get(name or "")
     _check_options(flags, form)
     if form is not None and form.needs is Needs.RECORDINGS:
@@ -48,7 +49,7 @@ def execute(flags: ReportFlags) -> None:
     else:
         report = report_in(flags.run)
     if render is not None:
-        write_document(render(report))
+        _write_document([render(report)], flags.output)
     elif form is None:
         show(summary(report))
     else:
@@ -59,13 +60,19 @@ def execute(flags: ReportFlags) -> None:
         _write(form, made, flags)
 
 
+def _by_ending(output: Path | None) -> str | None:
+    """The format of a file by its ending; None without a file. Raises UsageError where the ending names no format."""
+    if output is None:
+        return None
+    form = FILE_ENDINGS.get(output.suffix.lower())
+    if form is None:
+        hint = f"give --format, or end the name with one of {', '.join(FILE_ENDINGS)}"
+        raise UsageError(f"-o {output}: its ending names no format", hint=hint)
+    return form.name
+
+
 def _check_options(flags: ReportFlags, form: ResultFormat | None) -> None:
     """Raise UsageError for options that are not for a format."""
-    if flags.output is not None and (form is None or not form.holds):
-        raise UsageError(
-            f"-o DIR is for --format {', '.join(each.name for each in FORMATS.values() if each.holds)}",
-            hint="redirect others to a file: redline report RUN -f csv >FILE",
-        )
     if flags.slug == "full" and (form is None or not form.has_slugs):
         *names, last = (each.name for each in FORMATS.values() if each.has_slugs)
         raise UsageError(
@@ -87,8 +94,17 @@ def _write(form: ResultFormat, made: Made, flags: ReportFlags) -> None:
     if flags.output is not None and isinstance(made, Mapping):
         sys.stderr.write(f"{write_files(made, flags.output)}\n")
         return
-    for content in only_document(form, made, flags.run):
-        (write_bytes if form.is_binary else write_document)(content)
+    _write_document(only_document(form, made, flags.run), flags.output, is_binary=form.is_binary)
+
+
+def _write_document(pieces: Iterable[bytes], file: Path | None, *, is_binary: bool = False) -> None:
+    """Write a document to a file, or to stdout. Raises StoreError."""
+    if file is not None:
+        with as_store_error(file, begun=False):
+            write_atomically(file, b"".join(pieces))
+        return
+    for content in pieces:
+        (write_bytes if is_binary else write_document)(content)
 
 
 def _fully_named(path: Path, report: AnyReport) -> Report:

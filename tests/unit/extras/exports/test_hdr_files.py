@@ -128,7 +128,7 @@ def test_what_has_no_recordings_is_refused(tmp_path: Path) -> None:
     kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
     assert "has no measured request" in str(redline(tmp_path / "empty", "--format", "hlog").exception)
     assert "holds a search for limits" in str(redline(FOLDER / "search-1", "--format", "hlog").exception)
-    assert "-o DIR is for --format hgrm" in str(redline(tmp_path, "-o", tmp_path).exception)
+    assert "its ending names no format" in str(redline(tmp_path, "-o", tmp_path).exception)
 
 
 def test_a_spectrum_ends_where_few_requests_are_left() -> None:

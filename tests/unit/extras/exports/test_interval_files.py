@@ -162,4 +162,3 @@ def test_what_has_no_interval_is_refused(form: str, tmp_path: Path) -> None:
     kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
     assert "has no interval of a load" in str(redline(tmp_path / "empty", "-f", form).exception)
     assert "none does not exist" in str(redline(tmp_path / "none", "-f", form).exception)
-    assert "-o DIR is for --format" in str(redline(tmp_path / "empty", "-f", form, "-o", tmp_path / "o").exception)
