@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from redline.findings import judge
-from redline.findings.machine import engine_share, engines_share, said_labs, server_share
+from redline.findings.machine import engine_share, engines_share, named, said_labs, server_share
 from redline.model import OTHER_LOAD, Clocks, FindingKind, Grade, Metric, Recording, Series
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -246,8 +246,8 @@ def sampled() -> Recording:
 
 def test_a_neighbour_that_was_seen_is_named_with_its_share() -> None:
     recording = on_cores(replace(GOOD, run_delay=0.2), preempted=300)
-    named = counting(recording, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
-    assert message(named, NOISY).endswith(", the server waited 0%: of one core, rustc used 83%, ld 12%.")
+    with_names = counting(recording, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
+    assert message(with_names, NOISY).endswith(", the server waited 0%: of one core, rustc used 83%, ld 12%.")
 
 
 def test_services_beside_the_server_are_not_counted_and_named() -> None:
@@ -415,3 +415,19 @@ def line(first: float, last: float, times_unix_ns: tuple[int, int]) -> Series:
 )
 def test_engines_of_others_count_for_the_time_that_they_share(times: tuple[int, int], share: float) -> None:
     assert engines_share([line(30.0, 70.0, times)], 100.0, (100, 200)) == pytest.approx(share)
+
+
+def test_a_named_process_counts_from_its_first_reading() -> None:
+    seen = Series(
+        name="other_cpu_ns:rustc",
+        unit="ns",
+        subject="machine",
+        kind="counter",
+        times_unix_ns=(10, 110),
+        values=(50.0, 90.0),
+    )
+    assert named([seen]) == ": of one core, rustc used 40%"
+
+
+def test_an_engine_is_never_busy_for_more_than_all_of_the_time() -> None:
+    assert "waited for a core 100% of the time" in message(busy_engine(1.08), "client-saturated")
