@@ -1,16 +1,17 @@
 """Doubts about cores and quotas: a quiet machine raises none, and every doubt is raised by its cause."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from redline.findings import judge
-from redline.findings.machine import server_share
+from redline.findings.machine import engine_share, engines_share, named, said_labs, server_share
 from redline.model import OTHER_LOAD, Clocks, FindingKind, Grade, Metric, Recording, Series
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
-from tests.fakes.series import counting
+from tests.fakes.series import counting, showing
 
 CELL = simulated_cell(load=SATURATE)
 NOISY, THROTTLED = "noisy-neighbour", "throttled"
@@ -245,8 +246,8 @@ def sampled() -> Recording:
 
 def test_a_neighbour_that_was_seen_is_named_with_its_share() -> None:
     recording = on_cores(replace(GOOD, run_delay=0.2), preempted=300)
-    named = counting(recording, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
-    assert message(named, NOISY).endswith(", the server waited 0%: of one core, rustc used 83%, ld 12%.")
+    with_names = counting(recording, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
+    assert message(with_names, NOISY).endswith(", the server waited 0%: of one core, rustc used 83%, ld 12%.")
 
 
 def test_services_beside_the_server_are_not_counted_and_named() -> None:
@@ -258,3 +259,175 @@ def test_services_beside_the_server_are_not_counted_and_named() -> None:
     assert message(beside, "cpu-beside") == (
         f"CPU time and memory of {name} are its own alone: db, cache run beside it, and are not counted."
     )
+
+
+def grades(recording: Recording) -> dict[FindingKind, Grade]:
+    return {finding.kind: finding.grade for finding in judge(CELL, recording)}
+
+
+def stolen(share: float) -> Recording:
+    return counting(simulated_recording(CELL), "machine", steal_ns=share * 1e9, busy_ns=(1 - share) * 1e9)
+
+
+def with_others(recording: Recording, share: float, **also: float) -> Recording:
+    """On a machine where processes other than server and engine use this share of the CPU time."""
+    traffic, server_ns = recording.traffic, Trial(recording).server_cpu_ns
+    assert traffic is not None
+    assert server_ns is not None
+    interrupts_ns = 3e7
+    own_ns = (server_ns + traffic.engine_cpu_ns) / traffic.seconds + interrupts_ns
+    return counting(recording, "machine", busy_ns=own_ns / (1 - share), interrupts_ns=interrupts_ns, **also)
+
+
+def under_pressure(share: float) -> Recording:
+    return with_others(simulated_recording(CELL), 0.3, cpu_pressure_ns=share * 1e9)
+
+
+def held_up_server(share: float) -> Recording:
+    """A server that others kept from its core for a share of the time, beyond a tick at either end."""
+    recording = simulated_recording(CELL, replace(GOOD, server_busy=0.5))
+    used_ns = Trial(recording).server_cpu_ns
+    assert recording.traffic is not None
+    assert used_ns is not None
+    seconds = recording.traffic.seconds
+    busy_ns = (used_ns + 2 * 10e6) / seconds + share * 1e9
+    return counting(recording, "server", run_delay_ns=9e9, cores_busy_ns=busy_ns)
+
+
+def waiting_engine(share: float) -> Recording:
+    return counting(simulated_recording(CELL, replace(GOOD, engine_busy=0.2)), "engine", run_delay_ns=share * 1e9)
+
+
+def busy_engine(share: float) -> Recording:
+    return simulated_recording(CELL, replace(GOOD, engine_busy=share, server_busy=0.5))
+
+
+def throttled_server(share: float) -> Recording:
+    return quota(simulated_recording(CELL), "server", 10 * share)
+
+
+def beside_another_load(share: float) -> Recording:
+    recording = with_others(simulated_recording(CELL), share)
+    return counting(recording, "machine", **{f"{OTHER_LOAD}redline (4711)": 0.0})
+
+
+def paused_engine(share: float) -> Recording:
+    recording = simulated_recording(CELL)
+    assert recording.traffic is not None
+    paused_ns = round(share * recording.traffic.seconds * 1e9)
+    traffic = recording.traffic.model_copy(update={"paused_ns": paused_ns})
+    return recording.model_copy(update={"traffic": traffic})
+
+
+LIMITS: list[tuple[FindingKind, Callable[[float], Recording], float, Grade | None, Grade]] = [
+    ("client-saturated", busy_engine, 0.90, None, Grade.WARN),
+    ("client-saturated", busy_engine, 0.95, Grade.WARN, Grade.INVALID),
+    ("engine-paused", paused_engine, 0.001, Grade.NOTE, Grade.WARN),
+    ("engine-paused", paused_engine, 0.01, Grade.WARN, Grade.INVALID),
+    ("cpu-steal", stolen, 0.02, None, Grade.NOTE),
+    ("cpu-steal", stolen, 0.10, Grade.NOTE, Grade.WARN),
+    ("cpu-pressure", under_pressure, 0.20, None, Grade.NOTE),
+    ("cpu-pressure", under_pressure, 0.40, Grade.NOTE, Grade.WARN),
+    (NOISY, waiting_engine, 0.05, None, Grade.NOTE),
+    (NOISY, waiting_engine, 0.10, Grade.NOTE, Grade.WARN),
+    (NOISY, held_up_server, 0.05, None, Grade.NOTE),
+    (NOISY, held_up_server, 0.10, Grade.NOTE, Grade.WARN),
+    (THROTTLED, throttled_server, 0.01, Grade.NOTE, Grade.WARN),
+    ("other-load", beside_another_load, 0.10, Grade.NOTE, Grade.WARN),
+]
+
+
+@pytest.mark.parametrize(("kind", "with_share", "limit", "below", "above"), LIMITS)
+def test_a_grade_begins_just_above_its_limit(
+    kind: FindingKind, with_share: Callable[[float], Recording], limit: float, below: Grade | None, above: Grade
+) -> None:
+    assert grades(with_share(limit * 0.99)).get(kind) is below
+    assert grades(with_share(limit * 1.01)).get(kind) is above
+
+
+@pytest.mark.parametrize("kind", ["engine-paused", "cpu-steal", "cpu-pressure", THROTTLED, "other-load", NOISY])
+def test_what_did_not_happen_is_no_finding(kind: FindingKind) -> None:
+    assert kind not in grades(simulated_recording(CELL))
+
+
+@pytest.mark.parametrize(("kind", "smallest"), [("engine-paused", paused_engine), (THROTTLED, throttled_server)])
+def test_what_happened_at_all_is_noted(kind: FindingKind, smallest: Callable[[float], Recording]) -> None:
+    assert grades(smallest(1e-4)).get(kind) is Grade.NOTE
+
+
+@pytest.mark.parametrize(("others", "grade"), [(0.099, None), (0.101, Grade.WARN)])
+def test_pressure_counts_where_others_use_a_tenth_of_the_cpu_time(others: float, grade: Grade | None) -> None:
+    recording = with_others(simulated_recording(CELL), others, cpu_pressure_ns=0.9e9)
+    assert grades(recording).get("cpu-pressure") is grade
+
+
+@pytest.mark.parametrize(
+    ("server", "grade"),
+    [(0.849, Grade.INVALID), (0.851, Grade.WARN), (0.949, Grade.WARN), (0.951, Grade.NOTE)],
+)
+def test_a_busy_engine_matters_less_the_fuller_the_server_is(server: float, grade: Grade) -> None:
+    recording = simulated_recording(CELL, replace(GOOD, engine_busy=0.99, server_busy=server))
+    assert grades(recording)["client-saturated"] is grade
+
+
+def test_interrupts_count_once_for_each_worker_with_a_core() -> None:
+    recording = counting(simulated_recording(CELL), "engine", run_delay_ns=1e8, cores_interrupts_ns=4e8)
+    assert recording.traffic is not None
+    engine = recording.traffic.engine.model_copy(update={"workers": 4, "cpus": (1, 2)})
+    traffic = recording.traffic.model_copy(update={"engine": engine, "engine_cpu_ns": 0})
+    # Two cores lose 0.2 s a second each, and workers wait 0.1 s: 0.5 s of the 4 s that four workers have.
+    assert engine_share(Trial(recording), traffic) == pytest.approx(0.5 / 4)
+
+
+def test_the_share_of_a_server_is_of_all_its_cores() -> None:
+    recording = counting(simulated_recording(CELL), "server", cpu_ns=9e8, cores_interrupts_ns=3e8)
+    assert recording.server is not None
+    on_three = recording.server.model_copy(update={"cpus": (0, 8, 9)})
+    assert server_share(Trial(recording.model_copy(update={"server": on_three}))) == pytest.approx(1.2 / 3)
+
+
+@pytest.mark.parametrize(("share", "sets"), [(0.5, False), (0.51, True)])
+def test_a_quota_sets_the_pace_if_most_periods_use_it_up(share: float, *, sets: bool) -> None:
+    assert ("the quota sets the pace" in message(throttled_server(share), THROTTLED)) is sets
+
+
+def test_a_quota_is_said_in_cores() -> None:
+    recording = showing(throttled_server(0.2), "server", quota_millicores=(1500, 1500))
+    assert "its CPU quota of 1.5 cores in 20% of" in message(recording, THROTTLED)
+
+
+def test_three_other_loads_are_named_and_the_rest_counted() -> None:
+    three = said_labs(("a", "b", "c"), None, 0.0).message
+    assert three == "3 other measurements of Redline ran on this machine meanwhile: a, b, c."
+    assert said_labs(("a", "b", "c", "d", "e"), None, 0.0).message.endswith(": a, b, c and 2 more.")
+
+
+def line(first: float, last: float, times_unix_ns: tuple[int, int]) -> Series:
+    name = f"{OTHER_LOAD}redline (4711)"
+    return Series(
+        name=name, unit="ns", subject="machine", kind="counter", times_unix_ns=times_unix_ns, values=(first, last)
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "share"),
+    [((100, 200), 0.4), ((0, 100), 0.0), ((50, 150), 0.2), ((150, 250), 0.2), ((200, 300), 0.0), ((0, 400), 0.1)],
+)
+def test_engines_of_others_count_for_the_time_that_they_share(times: tuple[int, int], share: float) -> None:
+    assert engines_share([line(30.0, 70.0, times)], 100.0, (100, 200)) == pytest.approx(share)
+
+
+def test_a_named_process_counts_from_its_first_reading() -> None:
+    seen = Series(
+        name="other_cpu_ns:rustc",
+        unit="ns",
+        subject="machine",
+        kind="counter",
+        times_unix_ns=(10, 110),
+        values=(50.0, 90.0),
+    )
+    assert named([seen]) == ": of one core, rustc used 40%"
+
+
+def test_an_engine_is_never_busy_for_more_than_all_of_the_time() -> None:
+    assert "waited for a core 100% of the time" in message(busy_engine(1.08), "client-saturated")
