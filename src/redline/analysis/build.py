@@ -1,6 +1,7 @@
 """Build a report from a run. Pure: the same run gives the same report. Runs that were cut short have reports too."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from redline.analysis.across import findings_across
 from redline.analysis.capacity import with_stage
@@ -20,7 +21,7 @@ from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
-from redline.analysis.results import CellResult
+from redline.analysis.results import CellResult, Results, judge_run
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.analysis.unrecorded import unrecorded
 from redline.findings import host_mode
@@ -44,16 +45,29 @@ _BY_REQUEST = (0.5, 0.99)
 """The quantiles of ratios by request."""
 
 
+class Built(NamedTuple):
+    """A report, and the judged cells of its run."""
+
+    report: Report
+    results: Results
+
+
 def build_report(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -> Report:
     """The report of a run. `folder` is where the run is stored, for the commands that the report suggests.
 
     It is empty if it is not known, and None if the run is not kept. `judging` judges cells: it may share the work.
     """
+    return build(run, folder, judging).report
+
+
+def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -> Built:
+    """The report of a run as `build_report` makes it, with its judged cells."""
     plan = run.manifest.plan
     if run.manifest.same is not None:
-        return Report(
+        report = Report(
             run=_run_report(run, {}), environment=run.manifest.environment, cells=(), comparisons=(), skipped=()
         )
+        return Built(report, judge_run(run))
     judged = judged_cells(run, {} if plan.suite.alone else sliced_cells(run), judging)
     results = {cell_id: cell.result for cell_id, cell in judged.items()}
     reports = {cell_id: cell.report for cell_id, cell in judged.items()}
@@ -79,7 +93,7 @@ def build_report(run: Run, folder: str | None = "", judging: Judging = judge_in_
     if run.profiles and run.profiled:
         libraries = run.profiles.libraries()
         profiles = profile_reports(run.profiled, run.profiles.stacks, libraries, cells, comparisons)
-    return Report(
+    report = Report(
         run=_run_report(run, results),
         environment=run.manifest.environment,
         hosts=run.manifest.hosts,
@@ -102,6 +116,7 @@ def build_report(run: Run, folder: str | None = "", judging: Judging = judge_in_
         unrecorded=unrecorded(run),
         unread=(*run.unread, *_unread_recordings(run)),
     )
+    return Built(report, results)
 
 
 def _unread_recordings(run: Run) -> Iterator[str]:

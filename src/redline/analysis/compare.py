@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from redline.analysis.duet import NO_FAILURES, Duet, Duets, Failures, duets_of, failures_of, in_duet
 from redline.analysis.environments import Difference, differences
-from redline.analysis.results import CellResult, judge_run, subjects_by_name, too_few_for
+from redline.analysis.results import CellResult, Results, judge_run, subjects_by_name, too_few_for
 from redline.model import (
     COMPARED,
     FEWEST_TRIALS,
@@ -59,9 +59,11 @@ class RunsCompared:
     environment_differs: tuple[Difference, ...]
 
 
-def compare_runs(base: Run, other: Run) -> RunsCompared:
-    """Compare the subjects of both runs, `other` over `base`, in every compared metric, with the base's threshold."""
-    theirs, ours = judge_run(base), judge_run(other)
+def compare_runs(base: Run, other: Run, theirs: Results, ours: Results) -> RunsCompared:
+    """Compare the subjects of both runs, `other` over `base`, in every compared metric, with the base's threshold.
+
+    `theirs` are the judged cells of `base`, and `ours` those of `other`, by their ids.
+    """
     threshold = base.manifest.plan.suite.threshold
     return RunsCompared(
         comparisons=with_verdicts(

@@ -1,23 +1,39 @@
 """Compare two runs, or a run with its own baselines, and refuse what would say nothing. Pure."""
 
-from redline.analysis.build import build_report
+from dataclasses import dataclass
+
+from redline.analysis.build import Built, build
 from redline.analysis.compare import compare_runs, not_run
 from redline.analysis.environments import grave
+from redline.analysis.judging import Judging, judge_in_turn
 from redline.analysis.ratios_of_runs import compare_ratios
 from redline.errors import UsageError
 from redline.model import Finding, Report, Run
 from redline.model.compared import CompareResult
 
 
-def compare_within(run: Run) -> CompareResult:
+@dataclass(frozen=True)
+class ComparedRun:
+    """A run, and what judges its cells."""
+
+    run: Run
+    judging: Judging = judge_in_turn
+
+    def built(self) -> Built:
+        """Its report and its judged cells."""
+        return build(self.run, judging=self.judging)
+
+
+def compare_within(compared: ComparedRun) -> CompareResult:
     """Compare the variants of a run with their baselines. Raises UsageError if it has none."""
+    run = compared.run
     suite = run.manifest.plan.suite
     if not any(suite.baseline_of(variant.slug) for variant in suite.variants):
         raise UsageError(
             f"run {run.manifest.name} has no baseline to compare with",
             hint="name it in the suite (`baseline: rust.hyper`), or compare two runs: redline compare RUN_A RUN_B",
         )
-    name, made = run.manifest.name, build_report(run)
+    name, made = run.manifest.name, compared.built().report
     return CompareResult(
         base=name,
         other=name,
@@ -28,12 +44,13 @@ def compare_within(run: Run) -> CompareResult:
     )
 
 
-def compare_two(base: Run, other: Run, *, anyway: bool) -> CompareResult:
-    """Compare the cells that two runs have in common, `other` over `base`.
+def compare_two(first: ComparedRun, second: ComparedRun, *, anyway: bool) -> CompareResult:
+    """Compare the cells that two runs have in common, the second over the first.
 
     Runs with duets alone are compared by their ratios to the same baseline. Raises UsageError where that says nothing;
     also if their environments differ gravely, unless `anyway`.
     """
+    base, other = first.run, second.run
     between = f"{base.manifest.name} and {other.manifest.name}"
     alone = [run for run in (base, other) if not run.manifest.plan.trials]
     if len(alone) == 1:
@@ -47,7 +64,8 @@ def compare_two(base: Run, other: Run, *, anyway: bool) -> CompareResult:
             f"{between} come from environments that differ gravely: {'; '.join(map(str, differing))}",
             hint="measure both in one run, or both here and now; --anyway compares them nevertheless",
         )
-    compared = compare_ratios(base, other) if alone else compare_runs(base, other)
+    theirs, ours = first.built(), second.built()
+    compared = compare_ratios(base, other) if alone else compare_runs(base, other, theirs.results, ours.results)
     if not compared.comparisons:
         raise UsageError(
             f"{between} have no cell in common",
@@ -62,7 +80,7 @@ def compare_two(base: Run, other: Run, *, anyway: bool) -> CompareResult:
         environment_differs=tuple(map(str, compared.environment_differs)),
         environment_grave=tuple(map(str, differing)),
         by_ratios=bool(alone),
-        findings=(*_findings(build_report(base)), *_findings(build_report(other))),
+        findings=(*_findings(theirs.report), *_findings(ours.report)),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
+from typing import TypeAlias
 
 import numpy as np
 from pydantic import ConfigDict
@@ -277,6 +278,10 @@ class Computed:
     scores: dict[Metric, tuple[tuple[float, ...], ...]]
 
     __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
+
+
+Results: TypeAlias = Mapping[str, CellResult]
+"""Judged cells by their ids."""
 
 
 def judge_run(run: Run) -> dict[str, CellResult]:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 from urllib.parse import parse_qs, quote, unquote
 
-from redline.analysis.comparing import compare_two
+from redline.analysis.comparing import ComparedRun, compare_two
 from redline.analysis.environments import grave
 from redline.analysis.history import SeenRun, build_history
 from redline.errors import RedlineError, UsageError
@@ -30,6 +30,7 @@ from redline.report.sections.compared_page import compared_page
 from redline.report.sections.history_page import page as history_page
 from redline.report.sections.listing import linked, listing_page, said_page
 from redline.running.histories import see_stored
+from redline.running.judging import judging_of
 from redline.running.views import report_of
 from redline.storage.archive import open_archive
 from redline.viewing.folders import Folders, StoredPlace
@@ -270,7 +271,10 @@ def _comparison(base: StoredPlace, other: StoredPlace, *, anyway: bool) -> Page:
     trail = (Span("all runs", link=up), *links[0], *links[1])
     differing = grave(*(run.manifest.environment for run in runs))
     try:
-        result = compare_two(runs[0], runs[1], anyway=anyway)
+        first, second = (
+            ComparedRun(run, judging_of(place.store, keeps=False)) for run, place in zip(runs, pair, strict=True)
+        )
+        result = compare_two(first, second, anyway=anyway)
     except UsageError as error:
         refused = said_page("These runs are not compared", error.message, error.hint, trail)
         if not differing or anyway or not all(run.manifest.plan.trials for run in runs):

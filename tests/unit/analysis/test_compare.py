@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redline.analysis import build_report, compare_runs
+from redline.analysis import build_report
 from redline.analysis.compare import SCHEDULED
 from redline.model import (
     COMPARED,
@@ -16,6 +16,7 @@ from redline.model import (
 )
 from redline.stats import QUANTILE_OF
 from tests.fakes.behaviour import GOOD
+from tests.fakes.compared_runs import runs_compared
 from tests.fakes.recordings import POST_BYTES, SATURATE, SIMPLE_GET, STEADY, simulated_run
 from tests.fakes.report_cells import cell_of
 
@@ -83,7 +84,7 @@ def test_one_metric_of_each_load_and_cpu_per_request_are_judged_and_each_is_a_fa
 @pytest.mark.parametrize("trials", [1, 2, 3])
 def test_fewer_than_three_trials_have_a_ratio_and_no_verdict(trials: int) -> None:
     run = simulated_run({"rust.hyper": GOOD, "rust.axum": SLOWER}, loads=(SATURATE,), trials=trials)
-    for comparisons in (build_report(run).comparisons, compare_runs(run, run).comparisons):
+    for comparisons in (build_report(run).comparisons, runs_compared(run, run).comparisons):
         made = next(one for one in comparisons if one.metric is Metric.THROUGHPUT)
         assert made.primary
         assert made.ratio is not None
@@ -113,7 +114,7 @@ def test_two_runs_are_compared_cell_by_cell() -> None:
     other = other.model_copy(
         update={"manifest": other.manifest.model_copy(update={"environment": kernel, "name": "B"})}
     )
-    compared = compare_runs(base, other)
+    compared = runs_compared(base, other)
     hyper = {c.metric: c.verdict for c in compared.comparisons if c.cell_id.startswith("rust.hyper")}
     assert hyper == SLOWER_WHERE_JUDGED
     assert {c.cell_id for c in compared.comparisons} == {c.baseline_id for c in compared.comparisons}
@@ -125,12 +126,12 @@ def test_two_runs_are_compared_cell_by_cell() -> None:
 def test_the_ceiling_is_no_competitor_across_runs_either() -> None:
     run = simulated_run(loads=(SATURATE,))
     assert "oracle.null" in {cell.variant.slug for cell in run.manifest.plan.cells.values()}
-    assert not [made for made in compare_runs(run, run).comparisons if made.cell_id.startswith("oracle.null")]
+    assert not [made for made in runs_compared(run, run).comparisons if made.cell_id.startswith("oracle.null")]
 
 
 def test_a_run_against_itself_shows_no_difference() -> None:
     run = simulated_run(loads=(SATURATE,))
-    compared = compare_runs(run, run)
+    compared = runs_compared(run, run)
     assert (compared.unmatched, compared.environment_differs) == ((), ())
     assert {made.ratio.value for made in compared.comparisons if made.ratio} == {1.0}
     assert not {made.verdict for made in compared.comparisons} & {Verdict.FASTER, Verdict.SLOWER}

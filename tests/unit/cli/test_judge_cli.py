@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.analysis import build_report
-from redline.analysis.comparing import compare_two
 from redline.analysis.rejudged import rejudged, validity_changes
 from redline.cli.command_line import app
 from redline.cli.other_contracts import JudgeResult
@@ -20,6 +19,7 @@ from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import compared_run
+from tests.fakes.compared_runs import two_compared
 from tests.fakes.recordings import SATURATE, simulated_run
 from tests.golden import FOLDER
 
@@ -138,7 +138,7 @@ def test_findings_of_duets_are_judged_like_those_of_trials() -> None:
 
 def test_levels_of_a_run_are_not_compared_with_the_ratios_of_another() -> None:
     with pytest.raises(UsageError, match="has duets alone, which give ratios and no levels to compare"):
-        compare_two(compared_run(starts=3), RUN, anyway=False)
+        two_compared(compared_run(starts=3), RUN, anyway=False)
 
 
 def reported(run: Run, change: Callable[[Finding], Finding]) -> Report:

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from redline.analysis.comparing import compare_two
 from redline.errors import UsageError
 from redline.model import Comparison, Metric, Run, ServerFacts, Verdict
 from redline.report.sections.comparison import BY_RATIOS, pair_sections
 from tests.fakes.compared import Cost, compared_run
+from tests.fakes.compared_runs import two_compared
 
 
 def a_run(name: str, factor: float, *, builds: tuple[str, str] = ("aa", "bb"), first: int = 0, starts: int = 6) -> Run:
@@ -27,7 +27,7 @@ def cpu(comparisons: tuple[Comparison, ...]) -> Comparison:
 
 def test_the_ratio_of_two_ratios_is_what_changed_in_the_server() -> None:
     monday, tuesday = a_run("monday", 1.05), a_run("tuesday", 1.155, builds=("aa", "cc"), first=6)
-    result = compare_two(monday, tuesday, anyway=False)
+    result = two_compared(monday, tuesday, anyway=False)
     ratio = cpu(result.comparisons).ratio
     assert result.by_ratios
     assert ratio is not None
@@ -36,7 +36,7 @@ def test_the_ratio_of_two_ratios_is_what_changed_in_the_server() -> None:
     assert ratio.low < 1.1 < ratio.high
     assert (cpu(result.comparisons).verdict, ratio.n) == (Verdict.SLOWER, 6)
     assert ratio.method.endswith("of two runs")
-    back = cpu(compare_two(tuesday, monday, anyway=False).comparisons)
+    back = cpu(two_compared(tuesday, monday, anyway=False).comparisons)
     assert back.verdict is Verdict.FASTER
     assert back.ratio is not None
     assert math.isclose(back.ratio.value, 1 / ratio.value)
@@ -44,15 +44,15 @@ def test_the_ratio_of_two_ratios_is_what_changed_in_the_server() -> None:
 
 def test_its_interval_is_wider_than_that_of_either() -> None:
     runs = a_run("monday", 1.05), a_run("tuesday", 1.05, first=6)
-    own = cpu(compare_two(*runs, anyway=False).comparisons).resolution
-    parts = [cpu(compare_two(run, run, anyway=False).comparisons).resolution for run in runs]
+    own = cpu(two_compared(*runs, anyway=False).comparisons).resolution
+    parts = [cpu(two_compared(run, run, anyway=False).comparisons).resolution for run in runs]
     assert own is not None
     assert all(part is not None and own > part / math.sqrt(2) for part in parts)
-    assert cpu(compare_two(*runs, anyway=False).comparisons).verdict in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
+    assert cpu(two_compared(*runs, anyway=False).comparisons).verdict in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
 
 
 def test_a_single_start_gives_no_interval_and_no_verdict() -> None:
-    result = compare_two(a_run("monday", 1.05), a_run("tuesday", 1.2, starts=1), anyway=False)
+    result = two_compared(a_run("monday", 1.05), a_run("tuesday", 1.2, starts=1), anyway=False)
     compared = cpu(result.comparisons)
     assert compared.verdict is None
     assert compared.ratio is not None
@@ -62,23 +62,23 @@ def test_a_single_start_gives_no_interval_and_no_verdict() -> None:
 def test_ratios_to_other_baselines_are_refused() -> None:
     monday = a_run("monday", 1.05)
     with pytest.raises(UsageError, match=r"against different builds of the baseline A \(aa and ee\)") as refused:
-        compare_two(monday, a_run("tuesday", 1.05, builds=("ee", "bb")), anyway=True)
+        two_compared(monday, a_run("tuesday", 1.05, builds=("ee", "bb")), anyway=True)
     assert "redline history" in refused.value.hint
     with pytest.raises(
         UsageError, match="their baseline A may not be the same: Redline does not know its build in both"
     ):
-        compare_two(monday, a_run("tuesday", 1.05, builds=("", "bb")), anyway=True)
+        two_compared(monday, a_run("tuesday", 1.05, builds=("", "bb")), anyway=True)
     load = next(iter(monday.manifest.plan.cells.values())).load.lasting(7)
     with pytest.raises(UsageError, match="against different baselines or under different loads"):
-        compare_two(monday, compared_run({"home": Cost(1.05)}, load=load), anyway=True)
+        two_compared(monday, compared_run({"home": Cost(1.05)}, load=load), anyway=True)
 
 
 def test_what_one_of_them_lacks_is_said() -> None:
     with pytest.raises(UsageError, match="have no cell in common"):
-        compare_two(a_run("monday", 1.05), compared_run({"other": Cost(1.05)}), anyway=True)
+        two_compared(a_run("monday", 1.05), compared_run({"other": Cost(1.05)}), anyway=True)
 
 
 def test_what_is_compared_is_said() -> None:
-    result = compare_two(a_run("monday", 1.05), a_run("tuesday", 1.155, first=6), anyway=False)
+    result = two_compared(a_run("monday", 1.05), a_run("tuesday", 1.155, first=6), anyway=False)
     sections = list(pair_sections(result.comparisons, base="monday", other="tuesday", by_ratios=True))
     assert BY_RATIOS in str(sections[0])

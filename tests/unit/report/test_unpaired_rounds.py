@@ -6,11 +6,12 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from redline.analysis import build_report, compare_runs
+from redline.analysis import build_report
 from redline.cli.show import show
 from redline.model import Metric, Report
 from redline.report.render import RENDERERS, summary
 from redline.report.sections.comparison import pair_sections
+from tests.fakes.compared_runs import runs_compared
 from tests.fakes.recordings import SATURATE, simulated_run
 
 TEXT = "4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate"
@@ -52,7 +53,7 @@ def test_the_rounds_that_have_one_side_are_counted() -> None:
 
 def test_runs_are_not_paired() -> None:
     run = simulated_run(trials=3, loads=(SATURATE,))
-    assert all(one.rounds is None for one in compare_runs(run, run).comparisons)
+    assert all(one.rounds is None for one in runs_compared(run, run).comparisons)
 
 
 @pytest.mark.parametrize("form", ["md", "html"])

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from redline.analysis.comparing import compare_two, compare_within
 from redline.analysis.history import SeenRun, build_history
 from redline.cli.show import Terminal
 from redline.errors import RedlineError
@@ -22,6 +21,7 @@ from redline.running.histories import see_stored
 from redline.running.views import report_of
 from redline.storage.runs import RunStore
 from tests.fakes.compared import compared_run
+from tests.fakes.compared_runs import compared_within, two_compared
 from tests.fakes.recordings import SATURATE, simulated_run
 from tests.fakes.stored import kept
 from tests.golden import FOLDER
@@ -70,8 +70,8 @@ def _compared(store: RunStore, report: AnyReport) -> list[str]:
     if not isinstance(report, Report):
         return []
     made: list[Callable[[], Any]] = [
-        lambda: compare_within(store.run()),
-        lambda: compare_two(store.run(), store.run(), anyway=True),
+        lambda: compared_within(store.run()),
+        lambda: two_compared(store.run(), store.run(), anyway=True),
     ]
     said = []
     for compare in made:

@@ -1,11 +1,12 @@
 """`redline compare`: two runs, or one run's variants with their baseline."""
 
 import sys
+from pathlib import Path
 
 import typer
 
 from redline.analysis.compare import unwanted, why_no_verdict
-from redline.analysis.comparing import compare_two, compare_within
+from redline.analysis.comparing import ComparedRun, compare_two, compare_within
 from redline.cli import exits
 from redline.cli.command_line import CompareFlags
 from redline.cli.commands.report import read_run
@@ -15,6 +16,7 @@ from redline.findings import gathered, named, said_once
 from redline.model import Grade, Verdict
 from redline.model.compared import CompareResult
 from redline.report.sections.comparison import pair_sections
+from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
 
 
@@ -26,8 +28,8 @@ def execute(flags: CompareFlags) -> None:
                 f"{path} is a file: runs are compared by their trials, which only their folders have",
                 hint=f"name folders of runs, or see results of other tools side by side: redline history {path} …",
             )
-    base = read_run(flags.run)
-    result = compare_two(base, read_run(flags.other), anyway=flags.anyway) if flags.other else compare_within(base)
+    base = _compared(flags.run)
+    result = compare_two(base, _compared(flags.other), anyway=flags.anyway) if flags.other else compare_within(base)
     if flags.json:
         write_json(result)
     else:
@@ -38,6 +40,11 @@ def execute(flags: CompareFlags) -> None:
             sys.stderr.write(f"{Grade.WARN}: {folder} is still being measured: only what it has so far was compared\n")
     if flags.fail_on:
         gate(result, {Verdict(verdict) for verdict in flags.fail_on})
+
+
+def _compared(folder: Path) -> ComparedRun:
+    """The run of a directory, with the cells that were judged before. Raises StoreError."""
+    return ComparedRun(read_run(folder), judging_of(RunStore(folder)))
 
 
 def _warn(result: CompareResult) -> None:

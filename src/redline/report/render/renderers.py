@@ -74,9 +74,11 @@ def _rendered(form: ResultFormat, report: AnyReport) -> bytes:
 
 
 RENDERERS: Mapping[str, Renderer] = {
-    form.name: partial(_rendered, form) for form in FORMATS.values() if form.needs is Needs.REPORT and not form.holds
+    form.name: partial(_rendered, form)
+    for form in FORMATS.values()
+    if form.needs is Needs.REPORT and not form.holds and not form.is_binary
 }
-"""What makes one document of a report, by the name of the format. What writes it is loaded when it is called."""
+"""What makes a text of a report, by the name of the format. What writes it is loaded when it is called."""
 
 
 def history_page(history: History) -> bytes:
