@@ -16,6 +16,8 @@ FIELDS = {"target_is_mine": "mine", "server": "url", "budget": "lasts"}
 A = TypeVar("A", RequestAsk, LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
 T = TypeVar("T", LoadAsk, ComparisonAsk, SearchAsk)
 _PATHS = ("cacert", "cert", "key", "unix_socket")
+_MOST_DIGITS = 15
+"""More are no rate: it is refused as it is written."""
 _BODY_HINT = "save it in a file, and give --body @FILE"
 
 
@@ -93,7 +95,7 @@ def _body(text: str | None) -> str | Path | None:
 
 def _whole(text: str) -> str | int:
     """A whole number as such: a suite that is written has no quotes around it."""
-    return int(text) if text.isascii() and text.isdecimal() else text
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else text
 
 
 def _load(text: str) -> tuple[int | None, str | int | None]:

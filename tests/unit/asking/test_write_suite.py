@@ -106,3 +106,8 @@ def test_a_whole_rate_is_written_without_quotes(words: list[str], line: str) -> 
     done = written(*words)
     assert done.exit_code == 0, done.exception
     assert line in FILE.read_text()
+
+
+@pytest.mark.parametrize("words", [["load", URL, "-R"], ["limit", COMMAND, "--objective", "p99 < 1s", "--start"]])
+def test_a_rate_of_too_many_digits_is_refused_as_any_other(words: list[str]) -> None:
+    assert isinstance(written(*words, "1" * 5000).exception, UsageError)
