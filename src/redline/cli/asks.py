@@ -17,7 +17,7 @@ A = TypeVar("A", RequestAsk, LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
 T = TypeVar("T", LoadAsk, ComparisonAsk, SearchAsk)
 _PATHS = ("cacert", "cert", "key", "unix_socket")
 _MOST_DIGITS = 15
-"""More are no rate: it is refused as it is written."""
+"""A number of more is refused as it is written."""
 _BODY_HINT = "save it in a file, and give --body @FILE"
 
 
@@ -101,7 +101,7 @@ def _whole(text: str) -> str | int:
 def _load(text: str) -> tuple[int | None, str | int | None]:
     """The users or the rate of a load."""
     kind, _, number = text.partition(":")
-    if kind == "closed" and number.isdecimal():
+    if kind == "closed" and number.isdecimal() and len(number) <= _MOST_DIGITS:
         return int(number), None
     if kind != "open" or not number:
         raise UsageError(f"--load {text} is not a load", hint="write closed:64 (users) or open:2000/s (a rate)")
