@@ -44,7 +44,14 @@ def arrow_table(report: AnyReport) -> Any:
         **dict.fromkeys(NUMBERS, pyarrow.float64()),
     }
     schema = pyarrow.schema([(column, types.get(column, pyarrow.string())) for column in columns])
-    return pyarrow.Table.from_pylist([{column: row.get(column) for column in columns} for row in filled], schema)
+    return pyarrow.Table.from_pylist(
+        [{column: _encodable(row.get(column)) for column in columns} for row in filled], schema
+    )
+
+
+def _encodable(value: Field) -> Field:
+    """The value, with what UTF-8 cannot hold replaced, as in the CSV."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def pandas_frame(report: AnyReport) -> Any:

@@ -89,3 +89,8 @@ def test_what_is_not_installed_is_named(
         made(reports.healthy())
     assert refused.value.message == f"{asked} needs the package {package.partition('.')[0]}, which is not installed"
     assert "redline[data]" in str(refused.value.hint)
+
+
+def test_what_is_no_unicode_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "rows", lambda _: iter([{"run": "odd \udcff name"}]))
+    assert tables.arrow_table(reports.healthy())["run"].to_pylist() == ["odd ? name"]
