@@ -16,11 +16,17 @@ from redline.wording import part
 Arrivals = Literal["poisson", "uniform"]
 DETECTED = "auto"
 """The value of a warm-up that ends when the server is steady."""
+_MOST_DIGITS = 15
 
 
 def split(texts: Iterable[str] | None) -> tuple[str, ...]:
     """The names in texts, with commas between them; no names if there are no texts."""
     return tuple(name.strip() for text in texts or () for name in text.split(",") if name.strip())
+
+
+def whole(text: str) -> str | int:
+    """A whole number as such, which a suite holds without quotes; another or a longer text as it is, to be refused."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else text
 
 
 class Listed(NamedTuple):

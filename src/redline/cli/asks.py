@@ -4,7 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from redline.asking.asks import ComparisonAsk, LoadAsk, RequestAsk, SearchAsk, SuiteAsk, split
+from redline.asking.asks import ComparisonAsk, LoadAsk, RequestAsk, SearchAsk, SuiteAsk, split, whole
 from redline.asking.opening import opened
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RequestFlags, SuiteFlags
 from redline.cli.declaring import Flags
@@ -16,14 +16,12 @@ FIELDS = {"target_is_mine": "mine", "server": "url", "budget": "lasts"}
 A = TypeVar("A", RequestAsk, LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
 T = TypeVar("T", LoadAsk, ComparisonAsk, SearchAsk)
 _PATHS = ("cacert", "cert", "key", "unix_socket")
-_MOST_DIGITS = 15
-"""A number of more is refused as it is written."""
 _BODY_HINT = "save it in a file, and give --body @FILE"
 
 
 def load_ask(flags: LoadFlags) -> LoadAsk:
     """Return the load that flags ask for, and say what its files hold. Raises UsageError."""
-    read = {"duration": _typed(flags, "duration"), "rate": flags.rate and _whole(flags.rate)}
+    read = {"duration": _typed(flags, "duration"), "rate": flags.rate and whole(flags.rate)}
     return _said(opened(_ask(LoadAsk, flags, **read)), flags)
 
 
@@ -37,7 +35,7 @@ def comparison_ask(flags: AbFlags) -> ComparisonAsk:
 def search_ask(flags: LimitFlags) -> SearchAsk:
     """Return the search that flags ask for, and say what its files hold. Raises UsageError."""
     names: dict[str, Any] = {name: split(getattr(flags, name)) for name in ("servers", "loads")}
-    start = flags.start and _whole(flags.start)
+    start = flags.start and whole(flags.start)
     return _said(opened(_ask(SearchAsk, flags, options=_options(flags.options), start=start, **names)), flags)
 
 
@@ -93,19 +91,14 @@ def _body(text: str | None) -> str | Path | None:
     return text
 
 
-def _whole(text: str) -> str | int:
-    """A whole number as such: a suite that is written has no quotes around it."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else text
-
-
 def _load(text: str) -> tuple[int | None, str | int | None]:
     """The users or the rate of a load."""
     kind, _, number = text.partition(":")
-    if kind == "closed" and number.isdecimal() and len(number) <= _MOST_DIGITS:
-        return int(number), None
+    if kind == "closed" and isinstance(users := whole(number), int):
+        return users, None
     if kind != "open" or not number:
         raise UsageError(f"--load {text} is not a load", hint="write closed:64 (users) or open:2000/s (a rate)")
-    return None, _whole(number)
+    return None, whole(number)
 
 
 def _options(written: list[str]) -> tuple[tuple[str, str], ...]:

@@ -98,7 +98,7 @@ def test_where_there_is_none_a_message_says_why(tmp_path: Path) -> None:
     for form in ("md", "html", "json"):
         refused = redline(FOLDER / "report.json", "-f", form, "--slug", "full").exception
         assert isinstance(refused, UsageError)
-        assert "--slug full is for --format csv, hgrm and hlog" in refused.message
+        assert "--slug full is for --format csv, parquet, hgrm and hlog" in refused.message
     assert isinstance(redline(FOLDER / "report.json", "--slug", "full").exception, UsageError)
     older = build_report(small())
     older = older.model_copy(update={"cells": tuple(cell.model_copy(update={"full_slug": ""}) for cell in older.cells)})
