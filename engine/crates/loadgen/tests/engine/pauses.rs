@@ -46,9 +46,13 @@ fn stopped_once(job: &Value) -> Outcome {
     output.result()
 }
 
-/// End an engine when it has reported a pause; on a busy machine its load may be over first.
-fn told(mut engine: Engine) -> EngineOutput {
-    engine.wait_until(|event| paused_ns(event) > 0);
+/// End an engine when all its workers have reported the pause, whose parts may stand in several intervals.
+fn told(mut engine: Engine, workers: u64) -> EngineOutput {
+    let mut sum_ns = 0;
+    engine.wait_until(|event| {
+        sum_ns += paused_ns(event);
+        sum_ns > workers * SEEN_NS
+    });
     engine.signal(libc::SIGINT);
     let output = engine.finish();
     assert!(matches!(output.code, Some(0 | 130)), "{:#?}\n{}", output.events.last(), output.log);
@@ -64,9 +68,9 @@ fn is_seen(job: &Value) {
     let mut engine = Engine::start(&with(job.clone(), "/measure_ns", json!(LONG_NS)).to_string());
     engine.wait_until(|event| event["phase"] == "measure");
     stop_for_a_while(engine.pid());
-    let output = told(engine);
-    let result = output.result();
     let workers = job["workers"].as_u64().unwrap();
+    let output = told(engine, workers);
+    let result = output.result();
     assert!(paused_ns(&result.event) > workers * SEEN_NS, "{}: {}", job["load"], result.event["paused_ns"]);
     let measured = output.of_kind("interval").filter(|interval| interval["phase"] != "warmup");
     let mut sum_ns = 0;
@@ -206,7 +210,7 @@ fn a_process_of_several_that_stood_still_is_seen() {
     });
     engine.wait_for_measured("/outcomes/ok");
     stop_for_a_while(shards(&engine)[0]);
-    assert!(paused_ns(&told(engine).result().event) > SEEN_NS);
+    assert!(paused_ns(&told(engine, 1).result().event) > SEEN_NS);
 }
 
 #[test]
