@@ -1,7 +1,7 @@
 """Judge a run's recordings by cell: which trials are usable, and what is doubtful."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -58,6 +58,7 @@ class CellResult:
     memory: MemoryReport | None = None
     watched: tuple[WatchedSeries, ...] = ()
     timelines: tuple[TrialTimeline, ...] = ()
+    _having: dict[Metric, tuple[TrialNumbers, ...]] = field(default_factory=dict, compare=False, repr=False)
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _estimates: dict[Metric, Estimate] = field(default_factory=dict, compare=False, repr=False)
     _merged: dict[tuple[int, ...], Merged] = field(default_factory=dict, compare=False, repr=False)
@@ -115,10 +116,15 @@ class CellResult:
         known = tuple(trial.numbers for trial in self.whole if numbers not in trial.touched)
         return known if is_valid(len(self.whole), len(known)) else ()
 
-    def having(self, metric: Metric) -> list[TrialNumbers]:
+    def having(self, metric: Metric) -> tuple[TrialNumbers, ...]:
         """The trials that have the metric, and on which it rests: of a valid cell those used, else enough others."""
+        if metric not in self._having:
+            self._having[metric] = tuple(self._that_have(metric))
+        return self._having[metric]
+
+    def _that_have(self, metric: Metric) -> Sequence[TrialNumbers]:
         if metric in self.gaps:
-            return []
+            return ()
         if self.valid:
             return [trial for trial in self.used if trial.has_metric(metric)]
         known = [trial.numbers for trial in self.whole if trial.touch(metric) is None]
@@ -332,15 +338,14 @@ class GrowingRun:
                     _, trial = judged_trial(cell, run.recordings[place])
                     self._trials[positions[place]] = trial
                     trial.release()
-            trials = tuple(self._trials[positions[place]] for place in places[cell_id])
-            results[cell_id] = CellResult(
-                cell=cell,
-                planned=len(trials),
-                trials=trials,
-                own_findings=(),
-                valid=is_valid(len(trials), sum(trial.used for trial in trials)),
-            )
+            results[cell_id] = cell_of_trials(cell, tuple(self._trials[positions[place]] for place in places[cell_id]))
         return results
+
+
+def cell_of_trials(cell: Cell, trials: tuple[TrialResult, ...]) -> CellResult:
+    """A cell by trials that were judged before, without findings about the cell itself."""
+    valid = is_valid(len(trials), sum(trial.used for trial in trials))
+    return CellResult(cell=cell, planned=len(trials), trials=trials, own_findings=(), valid=valid)
 
 
 def judged_cell(

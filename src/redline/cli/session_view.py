@@ -11,6 +11,7 @@ from rich.text import Text
 
 from redline.analysis.compare import comparisons_so_far
 from redline.analysis.distributions import start_name
+from redline.analysis.so_far import TrialsSoFar
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
@@ -18,7 +19,7 @@ from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.show import insist
 from redline.cli.telemetry import Meter, MeteredTrial
 from redline.errors import RedlineError
-from redline.findings import RULES, judge
+from redline.findings import RULES
 from redline.findings.load import perturbed
 from redline.model import (
     Cell,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 _JUDGING_SHARE = 0.05
 """The largest share of the time that is spent on judging what is only shown on the way."""
+_MOST_COMPARED = 3
+"""The most servers whose comparisons after their latest trials are shown."""
 
 
 class SessionView:
@@ -146,6 +149,7 @@ class TrialsView(Panel):
         self._recent_duets = dict[Sequence[str], RecentDuet]()
         self._spent_ns = 0
         self._comparisons: Sequence[Comparison] = ()
+        self._so_far = TrialsSoFar(plan)
         self._judge_after = -math.inf
 
     @property
@@ -173,14 +177,15 @@ class TrialsView(Panel):
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """Count the trial, and print its findings."""
         self._done, self._ended_last = self._done + 1, time.monotonic()
-        findings = judge(cell, recording)
+        findings = self._so_far.add(cell, recording)
         if recording.profile is not None:  # no news: a profiled trial is not counted, since the profiler perturbs it
             findings = tuple(finding for finding in findings if finding.kind != perturbed.kind)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
+        compared = self._compare(recording.cell_id)
         news = any(_subject(finding) not in self._told for finding in serious)
         if news or (recording.profile and recording.profile.problem) or not self.is_live:
-            self.print(self._ended(recording, cell, serious))
+            self.print(self._ended(recording, cell, serious, compared))
 
     def rounds_judged(self, precision: Precision) -> None:
         """Print how far the main comparisons are from their precision, and the expected number of rounds."""
@@ -189,6 +194,7 @@ class TrialsView(Panel):
     def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:
         """Print the trials and duets that are repeated, and no longer count them."""
         self._done -= len(steps)
+        self._so_far.forget(steps)
         names = ", ".join(map(self._name, steps))
         self.print(Text(f"     repeated, because of steal: {names}", style="dim"))
 
@@ -243,6 +249,14 @@ class TrialsView(Panel):
             self.show(self._lines, now=True)
         self._ended_last = time.monotonic()
 
+    def _compare(self, cell_id: str) -> Sequence[Comparison]:
+        """Show what the latest trial of a server says of it, above what trials before say of others."""
+        known = [comparison for comparison in self._so_far.compared(cell_id) if _is_known(comparison)]
+        servers = {comparison.cell_id for comparison in known}
+        others = (other for other in self._comparisons if other.cell_id not in servers)
+        self._comparisons = (*known, *others)[:_MOST_COMPARED]
+        return known
+
     def _metered_start(self, round_: int, cells: tuple[Cell, ...]) -> tuple[MeteredTrial, ...]:
         """The targets of a duet of these cells: each, and the baseline's again as a control."""
         start = start_name(self._plan, round_, [cell.id for cell in cells])
@@ -253,10 +267,13 @@ class TrialsView(Panel):
             return self._plan.cells[step.cell_id].slug
         return duet_name(tuple(self._plan.cells[cell_id] for cell_id in step.cell_ids))
 
-    def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
+    def _ended(self, recording: Recording, cell: Cell, findings: list[Finding], compared: Sequence[Comparison]) -> Text:
         text = Text(f"[{self._done}/{self._plan.length}] {cell.slug}")
         if recording.traffic:
             text.append(f"  {pace(recording.traffic.rate_per_s, recording.traffic.response)}")
+        if len(compared) == 1:
+            change, by = _so_far(compared[0])
+            text.append(f"  {change} {self._in_what(compared[0])} {by}", style="dim")
         launch_ns = recording.stages_ns.get("launch", 0) if _wait_for_containers([cell]) else 0
         text.append(_started(launch_ns) + _set_up(recording.setup_ns))
         if recording.profile is not None:
@@ -301,14 +318,22 @@ class TrialsView(Panel):
         if self.is_live:
             yield sparkline(course.rates), "cyan"
 
-    def _compared(self, console: Console, comparison: Comparison) -> Text:
+    def _in_what(self, comparison: Comparison) -> str:
+        """`throughput of rust.axum against rust.hyper`."""
         cell, baseline = (self._plan.cells[id_] for id_ in (comparison.cell_id, comparison.baseline_id))
-        ratio, several = comparison.ratio, len({cell.scenario.name for cell in self._plan.cells.values()}) > 1
-        where = f"{cell.scenario.name}: " if several else ""
-        who = f"{where}{comparison.metric.words} of {cell.variant.slug} against {baseline.variant.slug}"
-        if ratio is None or ratio.interval is None or ratio.says_nothing:
+        return f"{comparison.metric.words} of {cell.variant.slug} against {baseline.variant.slug}"
+
+    def _compared(self, console: Console, comparison: Comparison) -> Text:
+        cell = self._plan.cells[comparison.cell_id]
+        cells = self._plan.cells.values()
+        names = [cell.scenario.name] if len({other.scenario.name for other in cells}) > 1 else []
+        names += [cell.load.name] if len({other.load.name for other in cells}) > 1 else []
+        where = f"{'.'.join(names)}: " if names else ""
+        who = f"{where}{self._in_what(comparison)}"
+        if not _is_known(comparison):
             return fitted(console, ("not known yet", "dim"), rest=who)
-        return fitted(console, (with_bounds(ratio), "bold"), (f"by {count(ratio.n, 'start')}", "dim"), rest=who)
+        change, by = _so_far(comparison)
+        return fitted(console, (change, "bold"), (by, "dim"), rest=who)
 
     def _doubts(self, console: Console) -> Iterator[Text]:
         """What the comparisons so far are doubted for."""
@@ -345,6 +370,19 @@ class TrialsView(Panel):
         if done_here > 0:
             each_ns = (self._ended_last - self._begun) * 1e9 / done_here
         return each_ns * (self._plan.length - self._done) - since_ns
+
+
+def _is_known(comparison: Comparison) -> bool:
+    """Whether a comparison has an interval that says something."""
+    ratio = comparison.ratio
+    return ratio is not None and ratio.interval is not None and not ratio.says_nothing
+
+
+def _so_far(comparison: Comparison) -> tuple[str, str]:
+    """`+3.1% [+1.2, +5.0]` and `by 4 starts`."""
+    ratio = comparison.ratio
+    assert ratio is not None, "only what is known is shown"
+    return with_bounds(ratio), f"by {count(ratio.n, 'start' if comparison.duet else 'round')}"
 
 
 def _subject(finding: Finding) -> tuple[FindingKind, str]:

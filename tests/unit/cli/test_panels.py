@@ -1,11 +1,13 @@
 """What the panels of run, ab, limit and load say, at the widths that terminals have."""
 
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from redline.analysis import build_report
 from redline.analysis.compare import comparisons_so_far
@@ -13,7 +15,7 @@ from redline.cli import panel
 from redline.cli.load_panel import LoadPanel
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.session_view import SessionView, TrialsView
-from redline.model import Cell, Interval, Run
+from redline.model import Cell, Interval, Metric, Run
 from redline.report.format import with_bounds
 from redline.running.session import run_trials
 from redline.search import Limit
@@ -22,7 +24,7 @@ from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import compared_run
 from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import QuietListener
-from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_run
+from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording, simulated_run
 from tests.fakes.screens import FakeTerminal
 from tests.fakes.searched import bench_in
 
@@ -89,6 +91,40 @@ def test_trials_show_their_number_the_time_left_and_the_current_cell(width: int)
         assert re.fullmatch(rf"2 of {plan.length}  .* (left|planned)  1 !.*", lines[-3]), lines
     assert terminal.shown[0].startswith(f"[1/{plan.length}] {cell.slug}")
     assert "starting" not in "".join(terminal.shown)
+
+
+def two_servers() -> Run:
+    slower = replace(GOOD, rate_per_s=GOOD.rate_per_s * 0.8)
+    return simulated_run({"fake.base": GOOD, "fake.slower": slower}, trials=3, loads=(SATURATE,), baseline="fake.base")
+
+
+def shown_by(view: TrialsView, run: Run) -> None:
+    """The view follows all trials of the run."""
+    cells, planned = run.manifest.plan.cells, {trial.position: trial for trial in run.manifest.plan.trials}
+    for recording in run.recordings:
+        view.trial_started(planned[recording.position], cells[recording.cell_id])
+        view.trial_ended(recording, cells[recording.cell_id])
+
+
+@WIDTHS
+def test_trials_compare_a_server_with_its_baseline_from_the_second_round_on(width: int) -> None:
+    run, terminal = two_servers(), FakeTerminal(width)
+    (same,) = [one for one in build_report(run).comparisons if one.metric is Metric.THROUGHPUT]
+    assert same.ratio is not None
+    with TrialsView(run.manifest.plan, 0, terminal.console) as view:
+        shown_by(view, run)
+        has(terminal.shown, rf"{re.escape(with_bounds(same.ratio))}  by 3 rounds  throughput of fake.*")
+        assert max(map(len, terminal.shown)) < width
+
+
+def test_without_a_terminal_the_line_of_a_trial_compares_its_server() -> None:
+    run, out = two_servers(), io.StringIO()
+    (same,) = [one for one in build_report(run).comparisons if one.metric is Metric.THROUGHPUT]
+    assert same.ratio is not None
+    shown_by(TrialsView(run.manifest.plan, 0, Console(file=out, width=200)), run)
+    rounds = [line for line in out.getvalue().splitlines() if line.startswith("[")][1::2]
+    assert "throughput" not in rounds[0], "one round has no interval"
+    assert rounds[-1].endswith(f"  {with_bounds(same.ratio)} throughput of fake.slower against fake.base by 3 rounds")
 
 
 def followed(run: Run, terminal: FakeTerminal) -> TrialsView:
