@@ -103,10 +103,12 @@ def compare_with_baseline(
                 compare_in_suite(cell, baseline, metric, suite, duets, failures=failures) for metric in metrics
             ]
 
+    mixes = {scenario.name for scenario in suite.scenarios if is_mix(scenario, suite.scenarios)}
+
     def question_of(comparison: Comparison) -> Question:
         """`CPU per request against rust.hyper`, or `p99 of mix against A`."""
         cell = results[comparison.cell_id].cell
-        of = f" of {cell.scenario.name}" if is_mix(cell.scenario, suite.scenarios) else ""
+        of = f" of {cell.scenario.name}" if cell.scenario.name in mixes else ""
         baseline = results[comparison.baseline_id].cell.variant.slug
         duet = duets.get((comparison.cell_id, comparison.baseline_id))
         together = metrics_asked(cell.load, suite, duet) if duet and not suite.alone else (comparison.metric,)
@@ -237,9 +239,8 @@ def compare_cells(  # noqa: PLR0913 - what is compared, and how
     Cells of the same run pair by round. The result has no verdict yet: `with_verdicts` adjusts the p-values of a
     family.
     """
-    ours, theirs = cell.having(metric), baseline.having(metric)
-    if by_round:
-        ours, theirs = same_rounds(ours, theirs)
+    sides: tuple[Sequence[TrialNumbers], Sequence[TrialNumbers]] = cell.having(metric), baseline.having(metric)
+    ours, theirs = same_rounds(*sides) if by_round else sides
     load = cell.cell.load
     refused = _refused(cell, baseline, metric) or _too_little(metric, ours, theirs)
     refused = refused or refused_for_rate(load, metric, ours, theirs)

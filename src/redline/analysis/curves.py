@@ -149,7 +149,7 @@ def _in_rounds(
     results: Mapping[str, CellResult], cell_id: str, baseline_id: str
 ) -> tuple[list[Histogram], list[Histogram]]:
     known = (results[of] for of in (cell_id, baseline_id))
-    sides = same_rounds(*(cell.having(Metric.P50) if cell.leaving("response times") else [] for cell in known))
+    sides = same_rounds(*(cell.having(Metric.P50) if cell.leaving("response times") else () for cell in known))
     ours, theirs = ([trial.traffic.response for trial in side if trial.traffic] for side in sides)
     return ours, theirs
 

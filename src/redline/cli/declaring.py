@@ -168,6 +168,7 @@ def _collect_garbage() -> None:
     """Collect garbage from now on, if the script has not until now; not in what was imported, which stays."""
     if not gc.isenabled():
         gc.freeze()
+        gc.set_threshold(50_000, 20, 50)  # most of what judging makes stays: it would collect for a quarter of its time
         gc.enable()
 
 

@@ -49,7 +49,7 @@ class SeenServer:
         """The server with its settings: `rust.axum`."""
         return self.cell.variant.slug
 
-    @property
+    @cached_property
     def reconnects(self) -> float:
         """Connections opened again per request; 0 if the load asks for them."""
         return failed.reconnected_share(self.cell, self.counts)
