@@ -75,8 +75,14 @@ def extension(group: str, name: str, what: str, page: str, known: Iterable[str] 
 
 
 def extra(name: str, asked: str) -> Any:
-    """Load what is no core. `asked` is what needs it, as a person wrote it. Raises UsageError where it is absent."""
-    loaded = extra_if_installed(name)
+    """Load what is no core. `asked` is what needs it, as a person wrote it. Raises UsageError where it is absent.
+
+    Also where it needs a package that is not installed: that of the optional dependencies with its name.
+    """
+    try:
+        loaded = extra_if_installed(name)
+    except ModuleNotFoundError as error:
+        raise missing_package(asked, error.name or name, name) from None
     if loaded is None:
         raise UsageError(f"{asked}: this installation of Redline has no `{name}`", hint="install all of Redline again")
     return loaded
@@ -91,6 +97,13 @@ def extra_if_installed(name: str) -> Any:
             if not (error.name or "").startswith(EXTRAS):
                 raise
     return None
+
+
+def missing_package(asked: str, module: str, dependencies: str) -> UsageError:
+    """The refusal of what needs a module that only these optional dependencies of Redline bring."""
+    message = f"{asked} needs the package {module.partition('.')[0]}, which is not installed"
+    hint = f"pip install 'redline[{dependencies}]'; in a checkout: uv sync --extra {dependencies}"
+    return UsageError(message, hint=hint)
 
 
 def package_of(point: EntryPoint) -> str:

@@ -5,7 +5,6 @@ Like the script, a call is a process of its own, with its own arguments, environ
 """
 
 import gc
-import importlib
 import json
 import os
 import selectors
@@ -111,6 +110,5 @@ if __name__ == "__main__":
 
     for command in FLAGS:
         execute_of(command)
-    importlib.import_module("scipy.stats")  # searches import it while they probe
     _serve(socket.socket(fileno=int(sys.argv[2])))
     main()

@@ -42,7 +42,7 @@ def test_a_healthy_server_is_measured(redline: Redline) -> None:
     assert result.response[-1].q == 1.0
 
 
-UNUSED = {"jinja2", "psutil", "redline.model.report", "redline.running.duet", "scipy.special", "scipy.stats", "ssl"}
+UNUSED = {"jinja2", "psutil", "redline.model.report", "redline.running.duet", "scipy", "ssl"}
 """What some commands need, and no plain load."""
 
 

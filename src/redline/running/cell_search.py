@@ -12,7 +12,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from math import inf
 from typing import Protocol
 
@@ -91,7 +90,6 @@ class CellSearch:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __post_init__(self) -> None:
-        import_module("scipy.stats")  # the search needs it between probes, when a server is running
         self._waits_s = list(WAITS_S[self.state.retries :])
 
     @property

@@ -11,7 +11,6 @@ from functools import lru_cache
 from math import hypot, log, sqrt
 
 import numpy as np
-import scipy
 
 from redline.model import Histogram, Objective
 from redline.model.limits import LimitProbe
@@ -19,6 +18,7 @@ from redline.search.evidence import SAME_RATE, Evidence, Floats, capacity_of, ov
 from redline.search.queue_model import BASE, WELL_KNOWN, ProbePoint, diluted
 from redline.search.scattered import FEWEST, FEWEST_SETTLED, scale_of
 from redline.search.steps import QUANTILES, joint, shows, state_of
+from redline.stats.distributions import t_quantile
 
 LOOKS = 4
 """The most probes that look again, beyond those of the search itself."""
@@ -253,7 +253,7 @@ def _by_times(first: Evidence, again: Evidence) -> int:
     if len(logs) < _STRETCHES // 2:
         return 0
     differ, error = float(logs.mean()), float(logs.std(ddof=1)) / len(logs) ** 0.5
-    sure = float(scipy.stats.t.ppf(_SURE, len(logs) - 1)) * error
+    sure = t_quantile(_SURE, len(logs) - 1) * error
     return -_sign(differ) if abs(differ) > max(_LEAST_TIMES, sure) else 0
 
 

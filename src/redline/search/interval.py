@@ -7,13 +7,13 @@ from math import inf, isfinite, sqrt
 from typing import Literal
 
 import numpy as np
-import scipy
 
 from redline.model import Objective
 from redline.search.evidence import Capacity, Evidence, capacity_of, overloaded, stall_ns
 from redline.search.queue_model import Aim, Known, ProbePoint, QueueFit, fit, scatter
 from redline.search.scattered import Scattered, scattered
 from redline.search.steps import QUANTILES, TriedRate, bounds, decisive, steps
+from redline.stats.distributions import chi2_quantile, t_quantile
 from redline.stats.objectives import DEPTHS
 
 FEWEST_STARTS = 3
@@ -57,9 +57,9 @@ def between_starts(
     if len(alone) < FEWEST_STARTS:
         return None
     free, error = len(alone) - 1, float(np.std(alone, ddof=1)) / sqrt(len(alone))
-    if (error / whole.chance_per_s) ** 2 <= scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
+    if (error / whole.chance_per_s) ** 2 <= chi2_quantile(_MORE_THAN_CHANCE, free) / free:
         return None
-    return float(np.mean(alone)), float(scipy.stats.t.ppf(tail, free)) * error
+    return float(np.mean(alone)), t_quantile(tail, free) * error
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,11 @@ def _interval(
     """
     tail, free, least = (1 + confidence) / 2, len(points) - 1, fitted.chance_per_s
     scattered = scatter(points, known, aim)
-    if (scattered / least) ** 2 > scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
-        half = float(scipy.stats.t.ppf(tail, free)) * scattered
+    if (scattered / least) ** 2 > chi2_quantile(_MORE_THAN_CHANCE, free) / free:
+        half = t_quantile(tail, free) * scattered
     else:
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
-        half = float(scipy.stats.t.ppf(tail, free + _WORTH)) * max(both, least)
+        half = t_quantile(tail, free + _WORTH) * max(both, least)
     starts, limit = between_starts(points, known, aim, fitted, tail), fitted.limit_per_s
     differ = starts is not None and starts[1] > half
     if starts is not None and differ:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from redline.search.evidence import Capacity, Evidence, Floats
+from redline.stats.distributions import t_tail
 
 WELL_KNOWN = 0.9
 """The deepest percentile that the line is fitted to."""
@@ -255,7 +255,7 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
         return False
     scale = float(residual[0]) / free
     error = np.sqrt(scale * np.linalg.inv(design.T @ design)[0, 0])
-    return bool(error > 0 and 2 * scipy.stats.t.sf(abs(solved[0]) / error, free) < _BENT_P)
+    return bool(error > 0 and 2 * t_tail(abs(solved[0]) / error, free) < _BENT_P)
 
 
 def scatter(points: Sequence[ProbePoint], known: Known, aim: Aim) -> float:

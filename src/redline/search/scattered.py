@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from redline.search.evidence import Evidence, Floats, capacity_of, overloaded
 from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, diluted, jackknife_error, stretch_of
+from redline.stats.distributions import t_quantile
 
 Flags = NDArray[np.bool_]
 
@@ -87,7 +87,7 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
         rest = np.arange(len(probes)) != left_out
         other = scale_of(at[rest], shown[rest], inverse[rest])
         limits.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
-    half = float(scipy.stats.t.ppf(tail, free)) * jackknife_error(np.array(limits))
+    half = t_quantile(tail, free) * jackknife_error(np.array(limits))
     return Scattered(root - gap, half, root, spread)
 
 

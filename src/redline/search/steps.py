@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import scipy
 
 from redline.model import Histogram, Objective, ObjectiveState
 from redline.model.limits import FAR_BELOW
@@ -21,6 +20,7 @@ from redline.search.evidence import (
     slows,
     stall_ns,
 )
+from redline.stats.distributions import normal_quantile, t_quantile
 from redline.stats.objectives import surely_missed
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -229,12 +229,12 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
     allowed = _allowed(objective)
     if objective.request is not None:
         error = _least_error(probes, objective, allowed)
-        return float((allowed - _wrong_share(probes, objective)) / (error * scipy.stats.t.ppf(_SURE, _BATCHES - 1)))
+        return float((allowed - _wrong_share(probes, objective)) / (error * t_quantile(_SURE, _BATCHES - 1)))
     within = np.concatenate([_batches(probe, objective) for probe in probes])
     if len(within) < 2:
         return 0.0  # a probe that was aborted at once
     error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
-    return float((allowed - within.mean()) / (error * scipy.stats.t.ppf(_SURE, len(within) - 1)))
+    return float((allowed - within.mean()) / (error * t_quantile(_SURE, len(within) - 1)))
 
 
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
@@ -254,7 +254,7 @@ def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
     left_over = sum(max(0.0, -float(probe.backlog().min(initial=0.0))) for probe in probes)
     missing = due - answered + left_over
     chance = np.sqrt(max(missing, _allowed(objective) * due, 1.0))
-    return float((_allowed(objective) * due - missing) / (chance * scipy.stats.norm.ppf(_SURE)))
+    return float((_allowed(objective) * due - missing) / (chance * normal_quantile(_SURE)))
 
 
 def _batches(evidence: Evidence, objective: Objective) -> Floats:

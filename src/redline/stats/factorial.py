@@ -6,8 +6,8 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-import scipy
 
+from redline.stats.distributions import f_tail, t_quantile
 from redline.stats.samples import CONFIDENCE, Floats
 
 _ALIASED = 1e-6
@@ -15,9 +15,13 @@ _ALIASED = 1e-6
 
 
 def contrasts(levels: int) -> Floats:
-    """The coding of a factor, shape (levels, levels - 1): orthogonal columns with mean 0 and mean square 1."""
-    coding: Floats = scipy.linalg.helmert(levels).T * np.sqrt(levels)
-    return coding
+    """The coding of a factor, shape (levels, levels - 1): orthogonal columns with mean 0 and mean square 1.
+
+    Column i sets level i + 1 against all levels before it: Helmert's contrasts.
+    """
+    before = np.arange(1, levels)
+    coding: Floats = np.triu(np.ones((levels, levels - 1))) - np.eye(levels, levels - 1, -1) * before
+    return coding * np.sqrt(levels / (before * (before + 1)))
 
 
 def coded(runs: Sequence[Sequence[int]], levels: Sequence[int]) -> list[Floats]:
@@ -90,7 +94,7 @@ def main_effects(
     inverse = np.linalg.pinv(model.T @ model)
     fitted = inverse @ model.T @ y
     variance = float(((y - model @ fitted) ** 2).sum()) / left
-    wide = float(scipy.special.stdtrit(left, (1 + CONFIDENCE) / 2))
+    wide = t_quantile((1 + CONFIDENCE) / 2, left)
     effects: list[FactorEffect | None] = []
     end = model.shape[1] - sum(factor.shape[1] for factor in factors)
     for factor in factors:
@@ -107,7 +111,7 @@ def main_effects(
         explained = fitted[columns] @ np.linalg.solve(own_inverse, fitted[columns]) / len(columns)
         p = float(explained <= 0)
         if variance > 0:
-            p = float(scipy.special.fdtrc(len(columns), left, explained / variance))
+            p = f_tail(float(explained / variance), len(columns), left)
         differences = zip((steps @ fitted[columns]).tolist(), (wide * errors).tolist(), strict=True)
         effects.append(FactorEffect(tuple(differences), p))
     return tuple(effects)

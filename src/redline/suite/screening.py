@@ -7,6 +7,7 @@ from math import ceil, lcm
 
 import numpy as np
 
+from redline.entry_points import missing_package
 from redline.errors import UsageError
 from redline.model import Suite, Variant
 from redline.stats.factorial import aliases, coded
@@ -96,7 +97,10 @@ def fraction(levels: Sequence[int], possible: Sequence[Sequence[int]], seed: int
     if len(possible) > _MOST:
         message = f"a server with {len(possible):,} variants is too large for a screen"
         raise UsageError(message, hint=f"write shorter axes: {_MOST:,} variants of a server at most")
-    from pydoe import optimal_design  # noqa: PLC0415 - takes seconds to import, and few commands need it
+    try:
+        from pydoe import optimal_design  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise missing_package(part("screen"), "pydoe", "screen") from None
 
     factors = coded(possible, levels)
     columns = np.column_stack(factors)

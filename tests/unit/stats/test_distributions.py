@@ -1,4 +1,4 @@
-"""Distributions and change points, compared with the libraries that are too slow to import."""
+"""Distributions and change points, compared with libraries that are too large, or too slow to import."""
 
 import math
 
@@ -11,8 +11,11 @@ from scipy import stats
 
 from redline.stats.distributions import (
     beta_below,
+    chi2_quantile,
     chi2_tails,
+    f_tail,
     kendall_p,
+    normal_quantile,
     poisson_two_sided,
     quantile_ranks,
     t_quantile,
@@ -41,6 +44,47 @@ def test_the_ranks_around_a_quantile_are_those_of_the_binomial(q: float) -> None
     for count in counts:
         low, high = int(stats.binom.ppf(0.025, count, q)), int(stats.binom.isf(0.025, count, q)) + 1
         assert quantile_ranks(count, q, 0.95) == ((low, high) if low >= 1 and high <= count else None)
+
+
+@given(st.floats(0.3, 1e5), st.floats(-60, 60))
+def test_the_tail_of_t_is_that_of_scipy(freedom: float, value: float) -> None:
+    assert t_tail(value, freedom) == pytest.approx(stats.t.sf(value, freedom), rel=1e-10)
+
+
+@given(st.floats(0.3, 1e5), st.floats(1e-6, 1 - 1e-6))
+def test_the_quantile_of_t_is_that_of_scipy(freedom: float, p: float) -> None:
+    assert t_quantile(p, freedom) == pytest.approx(stats.t.ppf(p, freedom), rel=1e-9, abs=1e-12)
+
+
+@given(st.floats(0.5, 1e5), st.floats(0.5, 1e5), st.floats(0, 1))
+def test_the_beta_distribution_is_that_of_scipy(a: float, b: float, share: float) -> None:
+    at = float(stats.beta.ppf(share, a, b))
+    assert beta_below(at, a, b) == pytest.approx(stats.beta.cdf(at, a, b), rel=1e-10)
+
+
+@given(st.integers(1, 2000), st.floats(1e-6, 1 - 1e-6))
+def test_the_quantile_of_chi_square_is_that_of_scipy(freedom: int, p: float) -> None:
+    assert chi2_quantile(p, freedom) == pytest.approx(stats.chi2.ppf(p, freedom), rel=1e-9)
+
+
+@given(st.integers(1, 30), st.integers(1, 300), st.floats(0, 1e4))
+def test_the_tail_of_f_is_that_of_scipy(over: int, under: int, value: float) -> None:
+    assert f_tail(value, over, under) == pytest.approx(stats.f.sf(value, over, under), rel=1e-10)
+
+
+@pytest.mark.parametrize("p", [1e-9, 0.025, 0.5, 0.8, 0.975, 1 - 1e-9])
+def test_the_quantile_of_the_normal_distribution_is_that_of_scipy(p: float) -> None:
+    assert normal_quantile(p) == pytest.approx(stats.norm.ppf(p), rel=1e-12, abs=1e-15)
+
+
+def test_at_the_ends_and_without_a_degree_of_freedom() -> None:
+    assert (t_tail(math.inf, 3), t_tail(-math.inf, 3), t_tail(0.0, 3)) == (0.0, 1.0, 0.5)
+    assert (f_tail(0.0, 2, 3), f_tail(math.inf, 2, 3)) == (1.0, 0.0)
+    assert (chi2_tails(0.0, 4), chi2_tails(math.inf, 4)) == ((0.0, 1.0), (1.0, 0.0))
+    assert math.isnan(t_tail(math.nan, 3))
+    assert math.isnan(beta_below(math.nan, 1.0, 2.0))
+    assert math.isnan(t_quantile(0.975, 0))
+    assert math.isnan(chi2_quantile(0.975, 0))
 
 
 def test_tails_and_quantiles_are_those_of_scipy() -> None:

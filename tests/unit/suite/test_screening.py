@@ -1,5 +1,6 @@
 """Screens: the chosen variants, the axes that are said to matter, and how often an axis does not."""
 
+import sys
 from dataclasses import replace
 from itertools import product
 
@@ -79,6 +80,14 @@ def test_axes_of_two_values_take_a_regular_fraction(axes: int, runs: int, said: 
 def test_half_a_cube_mixes_each_axis_with_the_interaction_of_the_others() -> None:
     _, factors = factors_of(screened(suite_of({"a": ("x", "y"), "b": ("x", "y"), "c": ("x", "y")})).variants)
     assert aliases(factors) == [[(1, 2)], [(0, 2)], [(0, 1)]]
+
+
+def test_without_its_package_a_screen_is_refused_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydoe", None)
+    with pytest.raises(UsageError) as refused:
+        screened(suite_of(FOUR))
+    assert refused.value.message.endswith("needs the package pydoe, which is not installed")
+    assert refused.value.hint == "pip install 'redline[screen]'; in a checkout: uv sync --extra screen"
 
 
 def test_combinations_that_cannot_be_are_none_of_the_fraction() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from redline.errors import UsageError
+from redline.entry_points import missing_package
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.render.csvfile import COLUMNS, SEARCH_COLUMNS, Field, rows, search_rows
 
@@ -78,6 +78,4 @@ def library(name: str, asked: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        package = name.partition(".")[0]
-        message = f"{asked} needs the package {package}, which is not installed"
-        raise UsageError(message, hint="pip install 'redline[data]'; in a checkout: uv sync --extra data") from None
+        raise missing_package(asked, name, "data") from None
