@@ -10,6 +10,7 @@ from rich.console import Console
 
 from redline import running
 from redline.analysis.intervals import interval_row
+from redline.analysis.load_result import SingleRequests, load_result
 from redline.analysis.own_servers import own_server
 from redline.asking import places
 from redline.asking.asks import LoadAsk
@@ -21,12 +22,10 @@ from redline.asking.origins import project_here
 from redline.cli import exits, question
 from redline.cli.asks import load_ask
 from redline.cli.command_line import LoadFlags
-from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
 from redline.cli.line_stream import LineStream
 from redline.cli.load_panel import LoadPanel
-from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
 from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_servers
 from redline.cli.show import show, write_json
@@ -40,7 +39,10 @@ from redline.errors import DriveError, LaunchError, UsageError
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
 from redline.model import Cell, Interval, PlannedTrial, Recording
+from redline.model.load_result import LoadResult, StreamSummary
 from redline.ports import Driver, Endpoint, Launch, LoadOptions
+from redline.report.document import Prose, Section
+from redline.report.sections.load import load_section, spectrum_section
 from redline.running.assembly import Workbench, Workplace
 from redline.running.manifests import new_manifest
 from redline.running.record import failure_of, new_recording, record_load, verify
@@ -79,7 +81,7 @@ def execute(flags: LoadFlags) -> None:
     elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         times = recording.traffic.response if recording.traffic and flags.verbose else None
-        show([*spectrum, *([like_section(like)] if like else []), load_section(result, times)])
+        show([*spectrum, *([_like_section(like)] if like else []), load_section(result, times)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
@@ -97,6 +99,13 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     if values["url"] is not None and not (is_url(str(values["url"])) and is_secure(str(values["url"]))):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
     return LoadFlags(**values | {"typed": flags.typed}), like
+
+
+def _like_section(like: Like) -> Section:
+    """Facts that the other tool does not report of such a load, and parts of its command without a counterpart."""
+    said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
+    ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
+    return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
 
 
 def _asked(flags: LoadFlags, console: Console) -> LoadAsk:
@@ -163,11 +172,11 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tup
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs.console, outputs.stream, outputs.meter)
         recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=order.is_kept)
-    recording, checked, asked_again = recorded
+    recording, beside = recorded
     if order.is_kept:
         running.write_run_views(store)
     url = ask.server or own_server(cell.variant, cell.scenario.request.path)
-    return store, recording, load_result(url, cell, recording, suite.objectives, checked, asked_again)
+    return store, recording, load_result(url, cell, recording, suite.objectives, beside)
 
 
 @dataclass(frozen=True)
@@ -219,7 +228,7 @@ def _record(
     shown: _Shown,
     *,
     is_kept: bool,
-) -> tuple[Recording, int, str]:
+) -> tuple[Recording, SingleRequests]:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording.
 
     Returns also how many requests checked the answers before, and which request is answered wrongly, and how, if
@@ -256,7 +265,7 @@ def _record(
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
-    return recording, checked, asked_again
+    return recording, SingleRequests(checked, asked_again)
 
 
 def _say_cookies(driver: Driver, console: Console) -> None:
