@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import Done, Redline
 from tests.e2e.test_documented_commands import CHUNKED, SHORT_AB, SHORT_LIMIT
 from tests.fakes import targets

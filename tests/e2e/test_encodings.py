@@ -11,7 +11,7 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from redline.cli.contracts import LoadResult
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import Redline
 from tests.e2e.test_way_in import SHORT
 from tests.fakes import targets

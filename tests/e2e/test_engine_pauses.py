@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import Grade, Report
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
 

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from redline.cli.commands.load import exit_code
-from redline.cli.contracts import LoadResult
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.lab import Lab
 from tests.fakes import targets

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import Grade, Report
 from redline.model.limits import LimitReport
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SCENARIOS
 from tests.e2e.test_engine_pauses import engine_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from redline.cli.commands.load import exit_code
-from redline.cli.contracts import LoadResult
+from redline.model.load_result import LoadResult
 from redline.suite.urls import read_url
 from tests.e2e.conftest import Redline
 from tests.fakes import targets

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import FindingKind
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import REDLINE, Redline
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import FindingKind, Report
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import BUILD, Lab
 from tests.e2e.test_provoked_network import alone, loaded_alone

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import Report
+from redline.model.load_result import LoadResult
 from redline.watching.machine import plan_placement
 from tests.e2e.conftest import REDLINE, Redline
 from tests.e2e.lab import Lab

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.driving.engine_process import ENGINE
 from redline.linux.procfs import process_ids
 from redline.model import FindingKind
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes import astray, targets
 

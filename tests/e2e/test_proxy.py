@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import Report
+from redline.model.load_result import LoadResult
 from redline.suite.urls import base_of
 from tests.e2e.conftest import Redline
 from tests.e2e.test_way_in import SHORT, haproxy

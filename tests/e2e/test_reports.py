@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from redline.cli.other_contracts import CheckResult, DoctorResult, ListResult
+from redline.cli.contracts import CheckResult, DoctorResult, ListResult
 from redline.model import Metric, Report, Run, Verdict
 from redline.model.compared import CompareResult
 from redline.storage.runs import RunStore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
 from tests.fakes import targets

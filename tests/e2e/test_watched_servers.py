@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import Finding, Report
 from redline.model.limits import LimitReport
+from redline.model.load_result import LoadResult
 from tests.e2e.compared import duet
 from tests.e2e.conftest import Redline
 from tests.fakes.quota import group_with_a_quota

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.cli.contracts import LoadResult
 from redline.model import Report
+from redline.model.load_result import LoadResult
 from tests.e2e.conftest import Redline
 from tests.e2e.test_documented_commands import WAYS
 from tests.fakes import targets

@@ -23,12 +23,12 @@ from redline.cli.commands import limit as limit_command
 from redline.cli.commands import load as load_command
 from redline.cli.commands import run as run_command
 from redline.cli.experiment import search
-from redline.cli.load_view import load_section
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.turns import turn_of
 from redline.driving.secrets import masked_call
 from redline.errors import UsageError
+from redline.report.sections.load import load_section
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.session import SessionEnd

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from redline.cli.other_contracts import ListedServer, ListResult
+from redline.cli.contracts import ListedServer, ListResult
 from redline.model.catalogue import option_text
 
 _UNLIMITED = 100_000

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from redline.cli.load_view import speed_text
 from redline.cli.panel import Panel, fitted
 from redline.cli.recent import RecentLoad, left_text
 from redline.model import Cell, Histogram, Interval
 from redline.quantities import duration, integer
 from redline.report.document import Section
+from redline.report.format import quantile_name, rate
 from redline.report.render import terminal
 from redline.report.sections.bars import sparkline
 from redline.report.sections.histogram import histogram_table
@@ -82,3 +82,17 @@ def load_line(console: Console, what: str, course: RecentLoad, *, has_bars: bool
     errors = course.last.counts.outcomes.errors
     failed = (f"errors {integer(errors)}", "red") if errors else None
     return fitted(console, (what, ""), *speed, failed, (sparkline(course.rates), "cyan") if has_bars else None)
+
+
+def speed_text(interval: Interval, *quantiles: float, waiting: int = 0) -> str:
+    """`20.1 k/s  p99 1.20 ms`: the rate, and the response times that are known.
+
+    `waiting`: the requests that were due before its end and have not ended. Without any, nothing can be answered.
+    """
+    if not interval.counts.completed:
+        if interval.counts.outcomes.total:
+            return "no right answers"
+        return "no answers yet" if waiting else "nothing is due"
+    times = zip(quantiles, interval.response.quantiles_ns(quantiles), strict=True) if interval.response.count else ()
+    per_s = rate(interval.counts.completed / max(interval.lasts_ns, 1) * 1e9)
+    return "  ".join([per_s, *(f"{quantile_name(q)} {duration(ns)}" for q, ns in times)])

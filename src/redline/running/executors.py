@@ -9,7 +9,7 @@ from redline.model import Cell, Plan, PlannedDuet, PlannedTrial
 from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
-from redline.running.trial import Made, Step, TrialListener, run_trial
+from redline.running.trial import Made, Step, TrialListener, TrialOptions, run_trial
 from redline.storage.runs import RunStore
 
 
@@ -37,8 +37,8 @@ class LocalExecutor:
             return
         (cell,) = cells_of(self.plan, trial)
         self.listener.trial_started(trial, cell)
-        logs, on_interval = self.store.log_folder(trial, cell), partial(self.listener.interval_seen, trial)
-        yield run_trial(trial, cell, self.tools, logs, on_interval, profiler=self._profiler(trial, cell))
+        options = TrialOptions(partial(self.listener.interval_seen, trial), self._profiler(trial, cell))
+        yield run_trial(trial, cell, self.tools, self.store.log_folder(trial, cell), options)
 
     def _duets(self, planned: tuple[PlannedDuet, ...]) -> DuetStart:
         plan = self.plan

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +22,7 @@ from redline.model import (
     Run,
     Stage,
 )
-from redline.ports import Launch, LoadOptions, Profiler
+from redline.ports import Endpoint, Launch, LoadOptions, Profiler
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
 Step = PlannedTrial | PlannedDuet
@@ -62,19 +63,35 @@ class TrialListener(Protocol):
         """These are all starts so far of servers that are compared in duets alone, within a budget."""
 
 
-def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
-    planned: PlannedTrial,
-    cell: Cell,
-    tools: Tools,
-    logs: Path,
-    on_interval: Callable[[Interval], None],
-    *,
-    profiler: Profiler | None = None,
+@dataclass(frozen=True)
+class TrialOptions:
+    """Options of a trial that its caller chooses, besides its cell.
+
+    `on_interval` gets what the engine reports. A `profiler` profiles the load, which is then longer. Without `workers`
+    there is an engine worker for each core. With `keep_interrupted`, the first Ctrl-C ends the load early, and what was
+    measured is recorded. `log_is_kept` says whether users can read the logs afterwards. `has_fixed_work` says whether
+    the speed of the cores is measured before and after. `on_verified` is called before the load if the answers are
+    right, and `on_recorded` gets the recording while the server still runs.
+    """
+
+    on_interval: Callable[[Interval], None] = lambda _interval: None
+    profiler: Profiler | None = None
+    workers: int | None = None
+    keep_interrupted: bool = False
+    log_is_kept: bool = True
+    has_fixed_work: bool = True
+    on_verified: Callable[[], None] = lambda: None
+    on_recorded: Callable[[Recording, Endpoint], None] = lambda _recording, _endpoint: None
+
+
+def run_trial(
+    planned: PlannedTrial, cell: Cell, tools: Tools, logs: Path, options: TrialOptions = TrialOptions()
 ) -> Recording:
-    """Run a cell on a freshly started server; longer with a profiler. Failures of server and load are in the recording.
+    """Run a cell on a freshly started server. Failures of server and load are in the recording.
 
     Raises KeyboardInterrupt, and StoreError if a log cannot be written.
     """
+    profiler = options.profiler
     empty, log, hosts = new_recording(planned), logs / "server.log", tools.hosts()
     cell = cell.under_profiler if profiler else cell
     stages_ns: dict[Stage, int] = {}  # a suite's budget counts the time of a failed stage too
@@ -94,7 +111,14 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
                 seed = planned.seed + planned.position  # compared servers have the same arrivals
                 env = profiler.env if profiler else {}
                 launch = Launch(
-                    cell.variant, tools.placement, log, seed, planned.build_number, env, on_setup=setup_ns.append
+                    cell.variant,
+                    tools.placement,
+                    log,
+                    seed,
+                    planned.build_number,
+                    env,
+                    log_is_kept=options.log_is_kept,
+                    on_setup=setup_ns.append,
                 )
                 server = running.enter_context(tools.launcher.running(launch))
         except LaunchError as error:
@@ -106,19 +130,24 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
         with timed("verify"):
             wrong = verify(cell, server, tools.driver)
         if wrong is None:
+            options.on_verified()
             with timed("load"):
-                options = LoadOptions(
+                load = LoadOptions(
                     log=logs / "engine.log",
                     server_log=log,
+                    log_is_kept=options.log_is_kept,
+                    workers=options.workers,
+                    keep_interrupted=options.keep_interrupted,
                     interval_ns=_profiled_interval_ns(cell) if profiler else None,
-                    on_interval=on_interval,
+                    on_interval=options.on_interval,
                     profiler=profiler,
                 )
-                before_ns = _fixed_work_ns(tools)
-                recording = record_load(cell, planned, server, tools, options)
-                fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools))
+                before_ns = _fixed_work_ns(tools) if options.has_fixed_work else {}
+                recording = record_load(cell, planned, server, tools, load)
+                fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools) if before_ns else {})
         else:
             recording, fixed_work = empty.failed(wrong, server.facts), ()
+        options.on_recorded(recording, server.endpoint)
         try:
             with timed("stop"):
                 running.close()

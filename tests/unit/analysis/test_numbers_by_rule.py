@@ -11,14 +11,13 @@ from unittest.mock import patch
 
 import pytest
 
-from redline.analysis import build_report, trials
+from redline.analysis import build_report, load_result, trials
 from redline.analysis.capacity import capacities
 from redline.analysis.history import see
 from redline.analysis.objectives import objective_results
 from redline.analysis.results import judge_run
 from redline.api.amounts import BoundedAmount
 from redline.api.levels import level_of
-from redline.cli import load_view
 from redline.errors import NotKnownError
 from redline.extras.peers.outputs.redline import read
 from redline.findings import RULES, Rule
@@ -326,8 +325,8 @@ def test_loads_python_and_objectives_agree(kind: FindingKind) -> None:
     cell, rule = simulated_cell(load=STEADY), RULES[kind]
     recording = simulated_recording(cell, _behaviour(kind))
     made = Finding(kind=kind, grade=Grade.INVALID, message=f"Because of {kind}.", advice="Mend it.", cell_id=cell.id)
-    with patch.object(load_view, "judge", lambda _cell, _recording: (made,)):
-        result = load_view.load_result("http://127.0.0.1/", cell, recording, OBJECTIVES)
+    with patch.object(load_result, "judge", lambda _cell, _recording: (made,)):
+        result = load_result.load_result("http://127.0.0.1/", cell, recording, OBJECTIVES)
     leaves = left_of(rule, "steady")[Metric.P99]
     states = [one.state for one in result.objectives]
     if rule.blames == "server":

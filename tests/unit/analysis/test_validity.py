@@ -11,11 +11,10 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
+from redline.analysis.load_result import load_result
 from redline.api.amounts import BoundedAmount
 from redline.api.results import RunResult
 from redline.cli.commands.load import exit_code
-from redline.cli.contracts import LoadResult
-from redline.cli.load_view import load_result, load_section
 from redline.errors import NotKnownError
 from redline.findings import RULES, touched_by
 from redline.findings.rules import EVERYTHING
@@ -33,10 +32,12 @@ from redline.model import (
     Think,
     Verdict,
 )
+from redline.model.load_result import LoadResult
 from redline.model.percentile import Effect
 from redline.quantities import duration
 from redline.report.outcomes import outcomes
 from redline.report.render import RENDERERS, summary, terminal
+from redline.report.sections.load import load_section
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import (
     MEASURE_NS,

@@ -8,8 +8,7 @@ from typing import Any
 import jsonschema
 from pydantic.json_schema import models_json_schema
 
-from redline.cli.contracts import LoadResult
-from redline.cli.other_contracts import (
+from redline.cli.contracts import (
     BuildResult,
     CheckResult,
     DoctorResult,
@@ -22,6 +21,7 @@ from redline.extras.selftest.results import SelftestResult
 from redline.model.compared import CompareResult
 from redline.model.history import History
 from redline.model.limits import LimitReport
+from redline.model.load_result import LoadResult
 from redline.suite import expected_length_ns
 from tests.fakes.recordings import simulated_run
 

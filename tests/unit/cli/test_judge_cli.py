@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from redline.analysis import build_report
 from redline.analysis.rejudged import rejudged, validity_changes
 from redline.cli.command_line import app
-from redline.cli.other_contracts import JudgeResult
+from redline.cli.contracts import JudgeResult
 from redline.errors import StoreError, UsageError
 from redline.model import Finding, FindingKind, Grade, Report, Run
 from redline.running.views import write_run_views

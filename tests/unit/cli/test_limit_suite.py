@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.cli.command_line import app
-from redline.cli.other_contracts import SearchJudgeResult
+from redline.cli.contracts import SearchJudgeResult
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording

@@ -12,10 +12,10 @@ from rich.console import Console
 from redline.analysis import build_report
 from redline.analysis.compare import comparisons_so_far
 from redline.cli import panel
-from redline.cli.load_panel import LoadPanel
+from redline.cli.load_panel import LoadPanel, speed_text
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.session_view import SessionView, TrialsView
-from redline.model import Cell, Interval, Metric, Run
+from redline.model import Cell, Counts, Interval, Metric, Outcomes, Run
 from redline.report.format import with_bounds
 from redline.running.session import run_trials
 from redline.search import Limit
@@ -308,3 +308,25 @@ def test_a_panel_may_be_painted_while_another_thread_adds_to_a_load() -> None:
 )
 def test_the_time_left_is_in_whole_seconds(left_ns: float, text: str) -> None:
     assert left_text(left_ns) == text
+
+
+def test_an_interval_without_a_right_answer_says_why() -> None:
+    traffic = simulated_recording(simulated_cell(), replace(GOOD, achieved=0.0)).traffic
+    assert traffic is not None
+    first = traffic.intervals[0]
+    assert speed_text(first, 0.5, 0.99) == "no right answers"
+    quiet = first.model_copy(update={"counts": Counts()})
+    assert speed_text(quiet, 0.5, 0.99) == "nothing is due"
+    assert speed_text(quiet, 0.5, 0.99, waiting=3) == "no answers yet"
+
+
+def test_what_waits_for_an_answer_is_told_from_what_is_not_due() -> None:
+    traffic, course = simulated_recording(simulated_cell(), GOOD).traffic, RecentLoad()
+    assert traffic is not None
+    sent = traffic.intervals[0].model_copy(update={"counts": Counts(due=3)})
+    course.add(sent)
+    assert course.waiting == 3
+    course.add(sent.model_copy(update={"counts": Counts(completed=2, outcomes=Outcomes(ok=2))}))
+    assert course.waiting == 1
+    course.add(sent.model_copy(update={"phase": "measure", "counts": Counts(completed=1)}))
+    assert course.waiting == 0

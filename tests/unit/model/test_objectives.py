@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis.load_result import load_result
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
-from redline.cli.load_view import load_result, load_section
 from redline.errors import WrongValueError
 from redline.model import (
     Counts,
@@ -22,13 +22,14 @@ from redline.model import (
 )
 from redline.model.recording import FailureKind
 from redline.quantities import duration
+from redline.report.sections.load import load_section
 from redline.stats.objectives import LoadTotals, evaluate_objective, surely_missed
 from redline.suite import parse_objectives
 from redline.suite.schema.objectives import Selectable
 from tests.fakes.behaviour import GOOD
 from tests.fakes.probed import cell
 from tests.fakes.recordings import simulated_recording
-from tests.unit.cli.test_terminal_views import loaded, shown
+from tests.unit.report.test_load import loaded, shown
 
 MS = 1e6
 

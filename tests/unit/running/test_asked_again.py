@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from redline.cli.commands.load import _asked_again
 from redline.errors import DriveError
 from redline.model import Cell, Recording
 from redline.model.traffic import Ended, Outcomes
 from redline.ports import Endpoint
+from redline.running.single import still_wrong
 from tests.fakes.plugins import FakeDriver
 from tests.fakes.recordings import POST_BYTES, SIMPLE_GET, simulated_cell, simulated_recording
 
@@ -34,7 +34,7 @@ def recording(wrong: int = 3, ended: Ended = "complete") -> Recording:
 
 
 def asked_again(made: Recording, cell: Cell = SEVERAL, driver: FakeDriver | None = None) -> str:
-    return _asked_again(cell, made, driver or FakeDriver([], wrong=SAID), Endpoint("127.0.0.1", 1))
+    return still_wrong(cell, made, driver or FakeDriver([], wrong=SAID), Endpoint("127.0.0.1", 1))
 
 
 def test_the_request_that_is_wrong_again_is_named() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
-from redline.cli.other_contracts import check_result
+from redline.cli.contracts import check_result
 from redline.errors import UsageError
 from redline.model import AutoTrials, Container, Enough, Load, Manifest, Open, Plan, PlannedTrial, Recording, Run
 from redline.running.session import run_trials

@@ -6,9 +6,9 @@ import pytest
 
 from redline.errors import DriveError, LaunchError
 from redline.model import AttachedServer, FixedWork, Interval, PlannedTrial, Recording, Variant
-from redline.ports import Placement
+from redline.ports import Endpoint, Placement
 from redline.running.record import Tools, verify
-from redline.running.trial import run_trial
+from redline.running.trial import TrialOptions, run_trial
 from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
 from tests.fakes.recordings import simulated_cell
 
@@ -26,7 +26,7 @@ def run(
 ) -> Recording:
     tools = Tools(launcher, driver, lambda _server: (FakeMonitor(launcher.events, perturbs),), Placement((0,), (1,)))
     seen = intervals if intervals is not None else []
-    return run_trial(PLANNED, CELL, tools, tmp_path, seen.append)
+    return run_trial(PLANNED, CELL, tools, tmp_path, TrialOptions(seen.append))
 
 
 def test_a_trial_starts_verifies_loads_and_stops_in_that_order(tmp_path: Path) -> None:
@@ -42,6 +42,25 @@ def test_a_trial_starts_verifies_loads_and_stops_in_that_order(tmp_path: Path) -
     assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
 
 
+def test_its_caller_may_act_before_and_after_the_load_while_the_server_runs(tmp_path: Path) -> None:
+    events, recorded = list[str](), list[Recording]()
+
+    def keep(recording: Recording, endpoint: Endpoint) -> None:
+        events.append(f"recorded at {endpoint}")
+        recorded.append(recording)
+
+    options = TrialOptions(on_verified=lambda: events.append("verified"), on_recorded=keep)
+    tools = Tools(FakeLauncher(events), FakeDriver(events), lambda _server: (), Placement())
+    whole = run_trial(PLANNED, CELL, tools, tmp_path, options)
+    assert events == ["start", "verify", "verified", "drive", "recorded at 127.0.0.1:8080", "stop"]
+    assert [recording.traffic for recording in recorded] == [whole.traffic] != [None]
+    events.clear()
+    failed = Tools(FakeLauncher(events), FakeDriver(events, wrong="status 500"), lambda _server: (), Placement())
+    run_trial(PLANNED, CELL, failed, tmp_path, options)
+    assert events == ["start", "verify", "recorded at 127.0.0.1:8080", "stop"]
+    assert recorded[-1].failure is not None
+
+
 def test_the_speed_of_the_cores_is_measured_before_and_after_the_load(tmp_path: Path) -> None:
     events: list[str] = []
     work_ns = iter([{0: 100, 1: 200}, {0: 150, 1: 201}])
@@ -52,7 +71,7 @@ def test_the_speed_of_the_cores_is_measured_before_and_after_the_load(tmp_path: 
 
     launcher, placement = FakeLauncher(events), Placement((0,), (1,))
     tools = Tools(launcher, FakeDriver(events), lambda _server: (), placement, fixed_work_ns=fixed_work_ns)
-    recording = run_trial(PLANNED, CELL, tools, tmp_path, print)
+    recording = run_trial(PLANNED, CELL, tools, tmp_path)
     assert events == ["start", "verify", "fixed work on (0, 1)", "drive", "fixed work on (0, 1)", "stop"]
     assert recording.fixed_work == (
         FixedWork(cpu=0, before_ns=100, after_ns=150),
@@ -65,7 +84,7 @@ def test_the_speed_of_cores_that_nothing_is_pinned_to_is_not_measured(tmp_path: 
         raise AssertionError(f"nothing is pinned to {cpus}")
 
     tools = Tools(FakeLauncher([]), FakeDriver([]), lambda _server: (), Placement(), fixed_work_ns=refuse)
-    recording = run_trial(PLANNED, CELL, tools, tmp_path, print)
+    recording = run_trial(PLANNED, CELL, tools, tmp_path)
     assert recording.fixed_work == ()
     assert "fixed_work" not in recording.model_dump(mode="json")
 
@@ -75,7 +94,7 @@ def test_a_server_is_watched_where_its_warm_up_is_detected(tmp_path: Path) -> No
     tools = Tools(FakeLauncher([]), driver, lambda _server: (), Placement((0,), (1,)))
     for detect in (False, True):
         cell = CELL.model_copy(update={"warmup_detect": detect})
-        run_trial(PLANNED, cell, tools, tmp_path, lambda _interval: None)
+        run_trial(PLANNED, cell, tools, tmp_path)
     assert [drive.is_warm is not None for drive in driver.drives] == [False, True]
 
 
@@ -88,7 +107,7 @@ def test_another_load_warms_the_server_up_and_is_not_kept(tmp_path: Path) -> Non
     intervals: list[Interval] = []
     driver = FakeDriver(events)
     tools = Tools(FakeLauncher(events), driver, lambda _server: (), Placement((0,), (1,)))
-    recording = run_trial(PLANNED, WARMED, tools, tmp_path, intervals.append)
+    recording = run_trial(PLANNED, WARMED, tools, tmp_path, TrialOptions(intervals.append))
     assert events == ["start", "verify", "drive", "drive", "stop"]
     first, second = (drive.cell for drive in driver.drives)
     assert (first.load.name, first.load.duration_ns, first.warmup_ns) == ("by", 3_000_000_000, 0)
@@ -110,7 +129,7 @@ def test_its_own_load_runs_for_a_while_before_it_counts_after_another() -> None:
 def test_a_server_that_does_not_survive_its_warm_up_is_not_measured(tmp_path: Path) -> None:
     driver = FakeDriver([])
     tools = Tools(FakeLauncher([], server=FakeServer(dead=DEATH)), driver, lambda _server: (), Placement((0,), (1,)))
-    recording = run_trial(PLANNED, WARMED, tools, tmp_path, lambda _interval: None)
+    recording = run_trial(PLANNED, WARMED, tools, tmp_path)
     assert len(driver.drives) == 1
     assert recording.traffic is None
     assert recording.failure == DEATH
@@ -155,7 +174,7 @@ def test_servers_of_the_same_arrivals_have_environments_of_other_sizes(tmp_path:
     launcher = FakeLauncher([])
     tools = Tools(launcher, FakeDriver([]), lambda _server: (), Placement())
     for position in (0, 1):
-        run_trial(PLANNED.model_copy(update={"position": position}), CELL, tools, tmp_path, print)
+        run_trial(PLANNED.model_copy(update={"position": position}), CELL, tools, tmp_path)
     assert len({launch.seed for launch in launcher.launches} - {None}) == 2
 
 
@@ -236,7 +255,7 @@ def test_what_the_server_writes_during_the_load_is_counted(tmp_path: Path) -> No
             file.write(b"GET /\n")
 
     tools = Tools(FakeLauncher(events), FakeDriver(events), lambda _server: (), Placement())
-    recording = run_trial(PLANNED, CELL, tools, tmp_path, write)
+    recording = run_trial(PLANNED, CELL, tools, tmp_path, TrialOptions(write))
     assert recording.traffic is not None
     assert recording.log_bytes == 6 * len(recording.traffic.intervals)
 

@@ -7,13 +7,14 @@ from typing import Literal
 
 import pytest
 
+from redline.analysis.load_result import load_result
 from redline.analysis.search_state import SearchState
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
-from redline.cli.load_view import load_result, load_section
 from redline.errors import UsageError, WrongValueError
 from redline.model import Counts, DuetBlock, DuetSlice, Histogram, Interval, Outcomes
 from redline.model.search import ProbeRecording
+from redline.report.sections.load import load_section
 from redline.running.aborting import AskedAbort
 from redline.search import Proposal
 from redline.search.steps import state_of
@@ -25,7 +26,7 @@ from tests.fakes.probed import ScriptedDriver, cell, prober
 from tests.fakes.probed import interval as probed
 from tests.fakes.recordings import simulated_recording
 from tests.fakes.searched import CELL, plan_of
-from tests.unit.cli.test_terminal_views import shown
+from tests.unit.report.test_load import shown
 
 STEP_NS = 500_000_000
 

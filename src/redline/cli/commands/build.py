@@ -13,7 +13,7 @@ from redline.asking.catalogues import read_catalogues
 from redline.cli import exits
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.command_line import BuildFlags
-from redline.cli.other_contracts import BuildResult, BuiltServer
+from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.progress import progress_console
 from redline.cli.show import Terminal, write_json
 from redline.errors import Problem, UsageError

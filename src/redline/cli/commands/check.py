@@ -15,7 +15,7 @@ from redline.asking import places
 from redline.asking.suites import read_suite_file, suite_or_project
 from redline.cli.asks import suite_ask
 from redline.cli.command_line import CheckFlags
-from redline.cli.other_contracts import check_result
+from redline.cli.contracts import check_result
 from redline.cli.show import Terminal, write_json
 from redline.files import read_regular
 from redline.launching.variables import check_variables

@@ -10,7 +10,7 @@ from rich.text import Text
 from redline.analysis.doctor import Advice, cache_advice, clock_advice, container_advice, examine
 from redline.cli.cached import kept
 from redline.cli.command_line import DoctorFlags
-from redline.cli.other_contracts import DoctorResult, HostResult
+from redline.cli.contracts import DoctorResult, HostResult
 from redline.cli.show import Terminal, write_json
 from redline.driving.engine import EngineDriver
 from redline.driving.engine_process import find_engine

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, validity_changes
 from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import report_in
-from redline.cli.other_contracts import JudgeResult, SearchJudgeResult
+from redline.cli.contracts import JudgeResult, SearchJudgeResult
 from redline.cli.show import show, write_json
 from redline.errors import StoreError
 from redline.findings import gathered

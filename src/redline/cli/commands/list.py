@@ -9,8 +9,8 @@ from redline.asking.origins import find_project
 from redline.asking.suites import read_suite_file
 from redline.cli.command_line import ListFlags
 from redline.cli.commands.build import matching
+from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult
 from redline.cli.list_view import show_details, show_overview
-from redline.cli.other_contracts import ListedOption, ListedServer, ListedSuite, ListResult
 from redline.cli.show import Terminal, write_json
 from redline.errors import UsageError
 from redline.launching.process import ProcessLauncher

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from redline import running
 from redline.analysis.intervals import interval_row
+from redline.analysis.load_result import load_result
 from redline.analysis.own_servers import own_server
 from redline.asking import places
 from redline.asking.asks import LoadAsk
@@ -21,12 +22,10 @@ from redline.asking.origins import project_here
 from redline.cli import exits, question
 from redline.cli.asks import load_ask
 from redline.cli.command_line import LoadFlags
-from redline.cli.contracts import LoadResult, StreamSummary
 from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
 from redline.cli.line_stream import LineStream
 from redline.cli.load_panel import LoadPanel
-from redline.cli.load_view import like_section, load_result, load_section, spectrum_section
 from redline.cli.progress import progress_console
 from redline.cli.project_builds import build_servers
 from redline.cli.show import show, write_json
@@ -34,18 +33,17 @@ from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
-from redline.driving.engine import EngineDriver
 from redline.entry_points import extra
-from redline.errors import DriveError, LaunchError, UsageError
+from redline.errors import UsageError
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
-from redline.model import Cell, Interval, PlannedTrial, Recording
-from redline.ports import Driver, Endpoint, Launch, LoadOptions
-from redline.running.assembly import Workbench, Workplace
-from redline.running.manifests import new_manifest
-from redline.running.record import failure_of, new_recording, record_load, verify
+from redline.model import Cell, Interval, Recording
+from redline.model.load_result import LoadResult, StreamSummary
+from redline.report.document import Prose, Section
+from redline.report.sections.load import load_section, spectrum_section
+from redline.running.assembly import Workplace
+from redline.running.single import LoadFollower, SingleTrial
 from redline.storage.runs import RunStore
-from redline.suite import make_plan
 from redline.suite.urls import is_secure, is_url
 from redline.wording import part
 
@@ -79,7 +77,7 @@ def execute(flags: LoadFlags) -> None:
     elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         times = recording.traffic.response if recording.traffic and flags.verbose else None
-        show([*spectrum, *([like_section(like)] if like else []), load_section(result, times)])
+        show([*spectrum, *([_like_section(like)] if like else []), load_section(result, times)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
@@ -97,6 +95,13 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     if values["url"] is not None and not (is_url(str(values["url"])) and is_secure(str(values["url"]))):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
     return LoadFlags(**values | {"typed": flags.typed}), like
+
+
+def _like_section(like: Like) -> Section:
+    """Facts that the other tool does not report of such a load, and parts of its command without a counterpart."""
+    said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
+    ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
+    return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
 
 
 def _asked(flags: LoadFlags, console: Console) -> LoadAsk:
@@ -156,18 +161,17 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tup
     workplace.take_turn()
     if project is not None:
         build_servers(project, suite, outputs.console)
-    bench, plan = workplace.bench(Path(), suite), make_plan(suite)
-    source = source_of(ask, order.command, text, "load")
-    store.create(new_manifest(folder.resolve().name, source, plan, bench), source.kept)
-    (cell,) = plan.cells.values()
+    bench = workplace.bench(Path(), suite)
+    session = SingleTrial.create(suite, source_of(ask, order.command, text, "load"), store, bench)
+    cell = session.cell
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
-        shown = _Shown(cell, panel, outputs.console, outputs.stream, outputs.meter)
-        recorded = _record(cell, workers, suite.seed, bench, store, shown, is_kept=order.is_kept)
-    recording, checked, asked_again = recorded
+        shown = _Shown(cell, panel, outputs)
+        follower = LoadFollower(shown.seen, shown.cookies)
+        recording, beside = session.execute(workers, follower, is_kept=order.is_kept)
     if order.is_kept:
         running.write_run_views(store)
     url = ask.server or own_server(cell.variant, cell.scenario.request.path)
-    return store, recording, load_result(url, cell, recording, suite.objectives, checked, asked_again)
+    return store, recording, load_result(url, cell, recording, suite.objectives, beside)
 
 
 @dataclass(frozen=True)
@@ -176,16 +180,20 @@ class _Shown:
 
     cell: Cell
     panel: LoadPanel
-    console: Console
-    stream: LineStream | None
-    meter: Meter | None
+    outputs: LoadOutputs
 
     def seen(self, interval: Interval) -> None:
         self.panel.seen(interval)
-        if self.stream is not None:
-            self.stream.write(interval_row(self.cell.slug, _TRIAL, interval))
-        if self.meter is not None:
-            self.meter.interval(MeteredTrial.of(self.cell, _TRIAL), interval)
+        if self.outputs.stream is not None:
+            self.outputs.stream.write(interval_row(self.cell.slug, _TRIAL, interval))
+        if self.outputs.meter is not None:
+            self.outputs.meter.interval(MeteredTrial.of(self.cell, _TRIAL), interval)
+
+    def cookies(self, names: tuple[str, ...]) -> None:
+        """Say that a server sets cookies, which no request of the load sends back."""
+        cookie = part("headers", "Cookie: …")
+        text = f"the answers set cookies ({', '.join(names)}), which no request sends back; to send some, give {cookie}"
+        self.outputs.console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def exit_code(result: LoadResult) -> int:
@@ -208,79 +216,3 @@ def exit_code(result: LoadResult) -> int:
 def _is_known(result: LoadResult) -> bool:
     """Whether an invalid load has shown something of a server that did not fail."""
     return result.throughput is not None and not servers_doing(result.findings)
-
-
-def _record(
-    cell: Cell,
-    workers: int,
-    seed: int,
-    bench: Workbench,
-    store: RunStore,
-    shown: _Shown,
-    *,
-    is_kept: bool,
-) -> tuple[Recording, int, str]:
-    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError without a recording.
-
-    Returns also how many requests checked the answers before, and which request is answered wrongly, and how, if
-    that is known.
-    """
-    planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
-    store.create_folder("logs")
-    logs, tools = store.folder / "logs", bench.tools
-    options = LoadOptions(
-        log=logs / "engine.log",
-        server_log=None if cell.variant.is_attached else logs / "server.log",
-        log_is_kept=is_kept,
-        workers=workers,
-        keep_interrupted=True,
-        on_interval=shown.seen,
-    )
-    launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
-    recording: Recording | None = None
-    checked, asked_again = 0, ""
-    try:
-        with tools.launcher.running(launch) as server:
-            if (wrong := verify(cell, server, tools.driver)) is not None:
-                recording = new_recording(planned).failed(wrong, server.facts)
-            else:
-                checked = tools.driver.asked if isinstance(tools.driver, EngineDriver) else 0
-                _say_cookies(tools.driver, shown.console)
-                recording = record_load(cell, planned, server, tools, options)
-            asked_again = _asked_again(cell, recording, tools.driver, server.endpoint)
-    except LaunchError as error:  # keep the measurement, since only the server's end failed
-        if recording is None:
-            raise
-        stopped = failure_of("stop", error.kind, error, error.log_tail)
-        recording = recording.failed(recording.failure or stopped)
-    store.save(recording, cell)
-    if recording.traffic is None and recording.failure is not None:
-        raise DriveError(recording.failure.message, hint=recording.failure.hint)
-    return recording, checked, asked_again
-
-
-def _say_cookies(driver: Driver, console: Console) -> None:
-    """Say that a server sets cookies, which no request of the load sends back."""
-    if isinstance(driver, EngineDriver) and driver.cookies:
-        names = ", ".join(driver.cookies)
-        cookie = part("headers", "Cookie: …")
-        said = f"the answers set cookies ({names}), which no request sends back; to send some, give {cookie}"
-        console.print(said, style="yellow", highlight=False, markup=False, soft_wrap=True)
-
-
-def _asked_again(cell: Cell, recording: Recording, driver: Driver, endpoint: Endpoint) -> str:
-    """Send each of several requests once more after wrong answers: the load counts them without their requests.
-
-    Returns the first request with a wrong answer, and how it is wrong; empty if all are answered right by now, and
-    after an interrupt.
-    """
-    traffic = recording.traffic
-    if traffic is None or traffic.ended == "interrupted" or len(cell.scenario.requests) == 1:
-        return ""
-    outcomes = traffic.counts.outcomes
-    if not outcomes.unexpected_status + outcomes.unexpected_body:
-        return ""
-    try:
-        return driver.verify(cell, endpoint) or ""
-    except (DriveError, KeyboardInterrupt):  # the load was measured all the same
-        return ""

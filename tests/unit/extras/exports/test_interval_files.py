@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis.intervals import IntervalRow, run_rows
 from redline.cli.command_line import app
-from redline.cli.contracts import StreamSummary
 from redline.extras.exports.interval_files import interval_lines, interval_sheet
 from redline.model import HostFacts, Outcomes
+from redline.model.load_result import StreamSummary
 from tests.fakes.behaviour import GOOD
 from tests.fakes.histories import comparison
 from tests.fakes.recordings import simulated_run

@@ -21,7 +21,7 @@ from redline.extras.profiling.sampler import ProfilerError, Sampled, Sampler
 from redline.model import Interval, LoadStage, PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
 from redline.ports import Drive, Placement
 from redline.running.record import Tools
-from redline.running.trial import run_trial
+from redline.running.trial import TrialOptions, run_trial
 from tests.fakes.plugins import FakeDriver, FakeLauncher
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 
@@ -77,7 +77,7 @@ def profiled(folder: Path, sampler: FakeSampler, cell: object = CELL, *, engine:
     launcher = FakeLauncher(sampler.events)
     tools = Tools(launcher, FakeDriver(sampler.events), lambda _server: (), Placement())
     profiler = TrialProfiler("cpu", "engine" if engine else "server", sampler, own)
-    made = run_trial(PLANNED, cell, tools, folder, lambda _interval: None, profiler=profiler)  # type: ignore[arg-type]
+    made = run_trial(PLANNED, cell, tools, folder, TrialOptions(profiler=profiler))  # type: ignore[arg-type]
     assert [launch.env for launch in launcher.launches] == [{} if engine else sampler.env]
     return made
 
@@ -121,7 +121,7 @@ def test_a_quarter_of_the_measurement_is_not_profiled_before_and_after(
 
     tools = Tools(FakeLauncher(sampler.events), FakeDriver(sampler.events), lambda _server: (), Placement())
     profiler = TrialProfiler("cpu", "server", sampler, tmp_path)
-    made = run_trial(PLANNED, CELL, tools, tmp_path, seen, profiler=profiler)
+    made = run_trial(PLANNED, CELL, tools, tmp_path, TrialOptions(seen, profiler))
     begin, end = sampler.events.index("sample 4321"), sampler.events.index("sampled")
     measured = [sampler.events[a:b].count("measured") for a, b in ((0, begin), (begin, end), (end, None))]
     assert made.traffic is not None
@@ -150,7 +150,7 @@ def test_a_load_that_changes_is_profiled_as_a_whole_however_the_warm_up_ends(
     seen, cell = list[str](), RAMP.model_copy(update={"warmup_ns": RAMP.warmup_ns * longest})
     profiler = TrialProfiler("cpu", "server", FakeSampler(seen), tmp_path)
     tools = Tools(FakeLauncher(seen), SoonWarm(seen), lambda _server: (), Placement())
-    made = run_trial(PLANNED, cell, tools, tmp_path, lambda each: seen.append(each.phase), profiler=profiler)
+    made = run_trial(PLANNED, cell, tools, tmp_path, TrialOptions(lambda each: seen.append(each.phase), profiler))
     before, after = seen[: seen.index("sample 4321")], seen[seen.index("sample 4321") :]
     assert "warmup" in before
     assert before.count("measure") == measured_before
@@ -201,7 +201,7 @@ def test_what_was_sampled_before_an_interrupt_is_kept(tmp_path: Path) -> None:
 
     tools = Tools(FakeLauncher(events), Interrupted(events), lambda _server: (), Placement())
     with pytest.raises(KeyboardInterrupt):
-        run_trial(PLANNED, CELL, tools, tmp_path, lambda _interval: None, profiler=profiler)
+        run_trial(PLANNED, CELL, tools, tmp_path, TrialOptions(profiler=profiler))
     assert events[-2:] == ["sampled", "stop"]
 
 

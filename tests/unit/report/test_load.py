@@ -1,4 +1,4 @@
-"""The output of `redline load` and `redline selftest`: the whole result, within the terminal's width."""
+"""The section of a load: its answer first, and what findings leave of it, within the terminal's width."""
 
 import io
 import json
@@ -8,24 +8,13 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import evaluate_all
-from redline.cli.contracts import LoadResult
-from redline.cli.load_view import load_result, load_section, speed_text
-from redline.cli.recent import RecentLoad
+from redline.analysis.load_result import load_result
 from redline.cli.show import show
-from redline.extras.selftest.results import (
-    CaseResult,
-    Check,
-    MachineFacts,
-    Noise,
-    PeerAnswer,
-    Point,
-    Quantile,
-    SelftestResult,
-)
-from redline.extras.selftest.view import selftest_sections
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
 from redline.model.judged import WarmUp
+from redline.model.load_result import LoadResult
 from redline.report.document import Section
+from redline.report.sections.load import load_section
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -33,7 +22,6 @@ from tests.fakes.recordings import simulated_cell, simulated_recording
 
 WRONG = replace(GOOD, outcomes={"malformed": 1})
 ALL_TIMES = ("response", "service", "engine", "lateness")
-TIMES = (Quantile(q=0.5, ns=21_000), Quantile(q=1, ns=90_000))
 
 
 def shown(*sections: Section, width: int = 80) -> list[str]:
@@ -194,97 +182,3 @@ def test_a_load_without_a_right_answer_has_no_speed() -> None:
     assert json.loads(result.model_dump_json())["throughput"] is None
     unanswered = result.model_copy(update={"valid": True})
     assert "throughput  not known: no right answers" in shown(load_section(unanswered))
-    assert recording.traffic is not None
-    first = recording.traffic.intervals[0]
-    assert speed_text(first, 0.5, 0.99) == "no right answers"
-    quiet = first.model_copy(update={"counts": Counts()})
-    assert speed_text(quiet, 0.5, 0.99) == "nothing is due"
-    assert speed_text(quiet, 0.5, 0.99, waiting=3) == "no answers yet"
-
-
-def test_what_waits_for_an_answer_is_told_from_what_is_not_due() -> None:
-    traffic, course = simulated_recording(simulated_cell(), GOOD).traffic, RecentLoad()
-    assert traffic is not None
-    sent = traffic.intervals[0].model_copy(update={"counts": Counts(due=3)})
-    course.add(sent)
-    assert course.waiting == 3
-    course.add(sent.model_copy(update={"counts": Counts(completed=2, outcomes=Outcomes(ok=2))}))
-    assert course.waiting == 1
-    course.add(sent.model_copy(update={"phase": "measure", "counts": Counts(completed=1)}))
-    assert course.waiting == 0
-
-
-def selftested() -> SelftestResult:
-    noise = Noise(
-        stolen_share=0.012,
-        pressure_share=None,
-        engine_waited_share=0.0,
-        server_waited_share=None,
-        engine_late=(Quantile(q=0.99, ns=4_000),),
-        server_late=(),
-    )
-    point = Point(
-        q=0.99,
-        truth_ns=2e6,
-        low_ns=1.9e6,
-        high_ns=2.1e6,
-        allowance_ns=5e4,
-        answer_ns=2.4e6,
-        error_ns=4e5,
-        goal_ns=1e5,
-        judgement="off",
-        reason="the answer lies past chance and goal",
-    )
-    case = CaseResult(
-        name="stall",
-        about="a server that stops for 100 ms",
-        load="open, 1000/s",
-        measured_ns=10**10,
-        requests=10_000,
-        points=(point,),
-        checks=(
-            Check(name="wrong answers", value=0, limit=0, unit="requests", judgement="ok"),
-            Check(name="lateness", value=3e6, limit=1e6, unit="ns", judgement="too noisy to say", reason="steal"),
-        ),
-        noise=noise,
-        peers=(
-            PeerAnswer(
-                peer="wrk", version="4.2", tried_with="4.2", loop="closed", points=(), note="it corrects nothing"
-            ),
-        ),
-    )
-    return SelftestResult(
-        judgement="off",
-        machine=MachineFacts(
-            cpu_model="a CPU", cores=2, kernel="6.1", engine="redline-engine", server_cpus=(0,), engine_cpus=(1,)
-        ),
-        round_trip=TIMES,
-        round_trip_drift_ns=300,
-        resting_round_trip=TIMES,
-        resting_round_trip_drift_ns=1_000,
-        sleeper=TIMES[:1],
-        cases=(case,),
-    )
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_selftest_fits_the_terminal(width: int) -> None:
-    assert max(map(len, shown(*selftest_sections(selftested()), width=width))) <= width
-
-
-def test_a_selftest_has_truth_answer_error_and_judgement_of_each_case() -> None:
-    lines = shown(*selftest_sections(selftested()))
-    for expected in (
-        "a CPU, 2 cores, Linux 6.1; engine redline-engine",
-        "round trip  21.0 µs  90.0 µs",
-        "stall  a server that stops for 100 ms",
-        "p99  2.00 ms  2.40 ms  +400 µs  -100 µs +150 µs  ±100 µs  off",
-        "lateness: 3.00 ms, at most 1.00 ms  too noisy to say",
-        "  p99: the answer lies past chance and goal",
-        "  lateness: steal",
-        "wrk 4.2 (closed)        —",
-        "  wrk: it corrects nothing",
-        "off: 1 ok, 1 off, 1 too noisy to say",
-    ):
-        assert expected in lines
-    assert not any(line.startswith("wrong answers") for line in lines)

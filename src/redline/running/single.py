@@ -1,0 +1,106 @@
+"""The session of `redline load`: a single trial, with requests beside its load while the server runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from redline.analysis.load_result import SingleRequests
+from redline.driving.engine import EngineDriver
+from redline.errors import DriveError, LaunchError
+from redline.model import Cell, Interval, PlannedTrial, Recording, Suite
+from redline.ports import Driver, Endpoint
+from redline.running.assembly import Workbench
+from redline.running.manifests import Source, new_manifest
+from redline.running.trial import TrialOptions, run_trial
+from redline.storage.runs import RunStore
+from redline.suite import make_plan
+
+
+@dataclass(frozen=True)
+class LoadFollower:
+    """What follows a load: `on_interval` gets what is measured, `on_cookies` the names of cookies that answers set."""
+
+    on_interval: Callable[[Interval], None]
+    on_cookies: Callable[[tuple[str, ...]], None]
+
+
+@dataclass(frozen=True)
+class SingleTrial:
+    """A session of one trial in a directory of its own. It is made once: nothing is repeated or resumed."""
+
+    store: RunStore
+    bench: Workbench
+    cell: Cell
+    seed: int
+
+    @classmethod
+    def create(cls, suite: Suite, source: Source, store: RunStore, bench: Workbench) -> "SingleTrial":
+        """Plan a suite of a single cell and trial, and write the manifest. Raises StoreError."""
+        plan = make_plan(suite)
+        store.create(new_manifest(store.folder.resolve().name, source, plan, bench), source.kept)
+        (cell,) = plan.cells.values()
+        return cls(store, bench, cell, suite.seed)
+
+    def execute(self, workers: int, follower: LoadFollower, *, is_kept: bool) -> tuple[Recording, SingleRequests]:
+        """Make the trial, and keep its recording; Ctrl-C ends the load early.
+
+        Raises LaunchError if the server does not start, and DriveError, with the recording kept, if nothing was sent.
+        """
+        sent = _AroundLoad(self.cell, self.bench.tools.driver, follower)
+        options = TrialOptions(
+            on_interval=follower.on_interval,
+            workers=workers,
+            keep_interrupted=True,
+            log_is_kept=is_kept,
+            has_fixed_work=False,
+            on_verified=sent.verified,
+            on_recorded=sent.recorded,
+        )
+        planned = PlannedTrial(cell_id=self.cell.id, round=0, position=0, seed=self.seed)
+        recording = run_trial(planned, self.cell, self.bench.tools, self.store.create_folder("logs"), options)
+        failure = recording.failure
+        if failure is not None and failure.stage == "launch":
+            kind: Literal["start", "not_ready"] = "not_ready" if failure.kind == "not_ready" else "start"
+            raise LaunchError(failure.message, hint=failure.hint, kind=kind, log_tail=failure.log_tail)
+        self.store.save(recording, self.cell)
+        if recording.traffic is None and failure is not None:
+            raise DriveError(failure.message, hint=failure.hint)
+        return recording, SingleRequests(sent.before, sent.still_wrong)
+
+
+@dataclass
+class _AroundLoad:
+    """Counts the requests before a load, and sends some once more after it, while the server runs."""
+
+    cell: Cell
+    driver: Driver
+    follower: LoadFollower
+    before: int = field(default=0, init=False)
+    still_wrong: str = field(default="", init=False)
+
+    def verified(self) -> None:
+        if isinstance(self.driver, EngineDriver):
+            self.before = self.driver.asked
+            if self.driver.cookies:
+                self.follower.on_cookies(self.driver.cookies)
+
+    def recorded(self, recording: Recording, endpoint: Endpoint) -> None:
+        self.still_wrong = still_wrong(self.cell, recording, self.driver, endpoint)
+
+
+def still_wrong(cell: Cell, recording: Recording, driver: Driver, endpoint: Endpoint) -> str:
+    """Send each of several requests once more after wrong answers: the load counts them without their requests.
+
+    Returns the first request with a wrong answer, and how it is wrong; empty if all are answered right by now, and
+    after an interrupt.
+    """
+    traffic = recording.traffic
+    if traffic is None or traffic.ended == "interrupted" or len(cell.scenario.requests) == 1:
+        return ""
+    outcomes = traffic.counts.outcomes
+    if not outcomes.unexpected_status + outcomes.unexpected_body:
+        return ""
+    try:
+        return driver.verify(cell, endpoint) or ""
+    except (DriveError, KeyboardInterrupt):  # the load was measured all the same
+        return ""
