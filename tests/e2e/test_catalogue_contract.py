@@ -13,11 +13,11 @@ from redline.errors import BuildError
 from redline.launching.process import ProcessServer
 from redline.model import OptionValue, ServerEntry
 from redline.ports import Endpoint
-from tests.e2e.workshop import CEILING, ENTRIES, UNRESOLVED, Workshop, excused, marked, started, variant_of
+from tests.e2e.workshop import CEILING, UNRESOLVED, Workshop, entries, excused, marked, started, variant_of
 
 pytestmark = pytest.mark.e2e
 
-SERVERS = [marked(entry) for entry in ENTRIES.values() if "routes" in entry.options]
+SERVERS = [marked(entry) for entry in entries().values() if "routes" in entry.options]
 ROUTES = 128
 BYTES = {"Content-Type": "application/octet-stream"}
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
@@ -56,8 +56,8 @@ def ask(
 @pytest.mark.parametrize("said", ["some.thing:1.0 could not be resolved", "Could not resolve dependencies for project"])
 def test_no_other_server_may_go_unbuilt(said: str) -> None:
     unresolved = BuildError(said, hint="a network")
-    assert {entry.name for entry in ENTRIES.values() if excused(entry, unresolved)} == UNRESOLVED
-    assert not any(excused(entry, BuildError("it does not compile", hint="mend it")) for entry in ENTRIES.values())
+    assert {entry.name for entry in entries().values() if excused(entry, unresolved)} == UNRESOLVED
+    assert not any(excused(entry, BuildError("it does not compile", hint="mend it")) for entry in entries().values())
 
 
 def test_each_get_route_answers_with_its_own_name(client: HTTPConnection) -> None:
@@ -178,7 +178,7 @@ def test_nothing_is_logged_unless_asked(server: ProcessServer, client: HTTPConne
 
 @pytest.fixture(scope="module")
 def ceiling(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    with started(workshop, variant_of(ENTRIES[CEILING]), tmp_path_factory.mktemp("ceiling")) as server:
+    with started(workshop, variant_of(entries()[CEILING]), tmp_path_factory.mktemp("ceiling")) as server:
         yield server.endpoint
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import OptionValue, ServerEntry
-from tests.e2e.workshop import ENTRIES, Workshop, started, variant_of
+from tests.e2e.workshop import Workshop, entries, started, variant_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.jvm]
 
@@ -22,7 +22,7 @@ UNMATCHED = {"study", "stream"}
 def cases() -> list[object]:
     """Every server with all its stacks in all modes, and with all other settings."""
     made: list[object] = []
-    for entry in ENTRIES.values():
+    for entry in entries().values():
         names = [name for name in ("stack", "mode") if name in entry.options]
         if "mode" not in names:
             continue

@@ -15,7 +15,7 @@ from redline.model import Cell, Expected
 from redline.ports import Endpoint, Launch, Placement, Upstream
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite
-from tests.e2e.workshop import CATALOGUE, CEILING, ENTRIES, Workshop, check_built, routed, started
+from tests.e2e.workshop import CATALOGUE, CEILING, Workshop, check_built, entries, routed, started
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]  # all of them are built, and the downloads of some are large
 
@@ -24,7 +24,7 @@ PROXIED = "axum.petstore"
 LOAD = {"closed": {"users": 1}, "for": "1s"}
 PETSTORES = [
     entry
-    for entry in ENTRIES.values()
+    for entry in entries().values()
     if entry.kind == "server" and entry.name != CEILING and not {"routes", "mode"} & entry.options.keys()
 ]
 SPOKEN = {("proxy.light-proxy", "h2+tls"): "h1+tls"}
@@ -34,7 +34,7 @@ AUDITED = {"audit", "to-audit", "to-sanitizer", "full"}
 REQUESTS = 20
 KEPT = 120
 """More requests than Tomcat answers on a connection by default."""
-PROXIES = [entry for entry in ENTRIES.values() if entry.name.startswith("proxy.")]
+PROXIES = [entry for entry in entries().values() if entry.name.startswith("proxy.")]
 
 
 def planned(
@@ -127,7 +127,7 @@ def test_a_proxy_trusts_no_server_of_another_authority(workshop: Workshop, tmp_p
 
 def with_middleware() -> list[Cell]:
     """light-4j with every part of its chain, and its older version with the whole chain."""
-    options = ENTRIES["light-4j.petstore"].options["middleware"].values
+    options = entries()["light-4j.petstore"].options["middleware"].values
     return planned({"light-4j.petstore": ["h1"]}, {"h1": ["h1"]}, {"middleware": list(options)}) + planned(
         {"light-4j.petstore-2-2": ["h1"]}, {"h1": ["h1"]}, {"middleware": "full"}
     )

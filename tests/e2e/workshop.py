@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from redline.suite import load_catalogue
 
 CHECKOUT = Path(__file__).parents[2]
 CATALOGUE = CHECKOUT / "catalogue"
-ENTRIES = load_catalogue(CATALOGUE).servers
 CEILING = "oracle.null"
 UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
     f"clojure.{name}" for name in ("httpkit", "jetty", "aleph", "pohjavirta", "undertow")
@@ -25,6 +25,12 @@ UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
 RELEASES = (11, 17, 21, 25)
 """A release of the JDK that the lab can fetch."""
 NOT_RESOLVED = ("could not be resolved", "Could not resolve dependencies")
+
+
+@cache
+def entries() -> dict[str, ServerEntry]:
+    """The servers of the catalogue by name; reading them takes a second."""
+    return dict(load_catalogue(CATALOGUE).servers)
 
 
 def marked(entry: ServerEntry) -> object:
@@ -64,7 +70,7 @@ def workshop(request: pytest.FixtureRequest) -> Workshop:
     """Everything that the tests of this session need is built together: failing builds would otherwise be repeated."""
     launcher = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
     needed = {CEILING, *(name for item in request.session.items for name in _servers(item))}
-    known = [variant_of(entry) for entry in ENTRIES.values() if entry.name in needed]
+    known = [variant_of(entry) for entry in entries().values() if entry.name in needed]
     variants = [each for each in known if launcher.availability(each.catalogued).state != "cannot be built"]
     failures = launcher.build(variants, print).failures
     return Workshop(launcher, {each.entry.name: failures[each.slug] for each in variants if each.slug in failures})

@@ -197,4 +197,4 @@ def compared_starts(
     """The starts compared, under users who wait for answers or at a rate; each server has one core."""
     duet = Duet(tuple(filter(is_whole, recordings)), saturates=closed, detects=detects, cores=1)
     (metric,) = metrics_asked(LOAD, compared_run(starts=1).manifest.plan.suite, duet)
-    return ComparedStarts(duet, metric, duet.findings())
+    return ComparedStarts(duet, metric, duet.findings)

@@ -1,5 +1,6 @@
 """The JSON Schemas of what users write, as docs/reference publishes them."""
 
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,7 +12,7 @@ from redline.suite.schema.scenario import ScenariosSchema
 from redline.suite.schema.server import FamilySchema, LibrariesSchema
 from redline.suite.schema.suite import SuiteSchema
 
-_FILES: dict[str, type[BaseModel]] = {
+FILES: dict[str, type[BaseModel]] = {
     "suite.schema.json": SuiteSchema,
     "server.schema.json": FamilySchema,
     "scenarios.schema.json": ScenariosSchema,
@@ -28,9 +29,10 @@ class _JsonSchema(GenerateJsonSchema):
         return {**made, "additionalProperties": False} if "patternProperties" in made else made
 
 
+@cache
 def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema (draft 2020-12) of each kind of file, by the name under which docs/reference publishes it."""
     return {
         name: {"$schema": GenerateJsonSchema.schema_dialect, **model.model_json_schema(schema_generator=_JsonSchema)}
-        for name, model in _FILES.items()
+        for name, model in FILES.items()
     }

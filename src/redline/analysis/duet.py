@@ -76,6 +76,15 @@ class Duet:
         how far other work may have moved it. If they get slower as they serve, it is the ratio after equal numbers of
         requests, and the interval allows for half of what that changes.
         """
+        if metric not in self._ratios:
+            self._ratios[metric] = self._ratio(metric)
+        return self._ratios[metric]
+
+    @cached_property
+    def _ratios(self) -> dict[Metric, LogRatio | None]:
+        return {}
+
+    def _ratio(self, metric: Metric) -> LogRatio | None:
         ratio = self._contrast(metric, self._against_baseline)
         if ratio is None or metric in OF_SLICE:
             return ratio and replace(ratio, bias=self._to_come + self._by_counts(metric))
@@ -333,6 +342,7 @@ class Duet:
         )
         return made
 
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The reasons to doubt the comparison."""
         ratios = [ratio for metric in self.metrics if (ratio := self.ratio(metric)) is not None]
@@ -516,6 +526,6 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
         alone=comparison.ratio,
         of_starts=tuple(np.exp(duet.logs(comparison.metric).logs).tolist()),
         unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
-        findings=duet.findings(),
+        findings=duet.findings,
     )
     return comparison.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(comparison.threshold))

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import cache
 
 import pytest
 
@@ -21,7 +22,10 @@ from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import simulated_run
 from tests.fakes.reports import died
 
-REPORT = build_report(simulated_run(trials=3))
+
+@cache
+def built() -> Report:
+    return build_report(simulated_run(trials=3))
 
 
 def texts(report: Report) -> str:
@@ -33,9 +37,9 @@ def texts(report: Report) -> str:
 
 
 def test_every_request_is_in_a_bin() -> None:
-    data = distributions_payload(REPORT, drawn_curves(REPORT))
+    data = distributions_payload(built(), drawn_curves(built()))
     by_name = {cell["name"]: cell for cell in data["cells"]}
-    assert len(by_name) == len(data["cells"]) == len(REPORT.cells)
+    assert len(by_name) == len(data["cells"]) == len(built().cells)
     for cell in data["cells"]:
         assert sum(cell["bins"]) == cell["count"] > 0
         assert cell["first"] > 0, "a bin has an edge before it"
@@ -47,12 +51,12 @@ def test_every_request_is_in_a_bin() -> None:
 
 
 def test_a_cell_refers_to_the_curve_that_a_group_has() -> None:
-    data, plots = distributions_payload(REPORT, drawn_curves(REPORT)), payload(REPORT)
+    data, plots = distributions_payload(built(), drawn_curves(built())), payload(built())
     for cell in data["cells"]:
         group, place = cell["drawn"]
         curve = plots["groups"][group]["curves"][place]
         assert plots["servers"][curve["s"]] in cell["name"]
-    without = distributions_payload(REPORT, [])
+    without = distributions_payload(built(), [])
     assert all("curve" in cell and "drawn" not in cell for cell in without["cells"])
 
 
@@ -68,19 +72,19 @@ def test_the_pair_of_a_comparison_is_chosen_first() -> None:
 
 
 def test_a_band_is_drawn_where_there_are_two_trials_and_said_to_be_missing_where_not() -> None:
-    curve = distribution(0, REPORT.cells[1])["response"]
+    curve = distribution(0, built().cells[1])["response"]
     assert len(curve["low"]) == len(curve["x"]) == len(curve["high"])
     assert curve["low"][-1] is None, "the slowest request has no interval"
-    assert "Its band is the 95% interval" in texts(REPORT)
+    assert "Its band is the 95% interval" in texts(built())
     single = build_report(simulated_run(trials=1))
     assert "low" not in distribution(0, single.cells[1])["response"]
     assert "an interval needs two trials or starts" in texts(single)
-    mixed = single.model_copy(update={"cells": (REPORT.cells[0], *single.cells[1:])})
+    mixed = single.model_copy(update={"cells": (built().cells[0], *single.cells[1:])})
     assert f"Without a band, because an interval needs two trials or starts: {single.cells[1].slug}" in texts(mixed)
 
 
 def test_a_percentile_with_ten_requests_above_it_is_no_tail() -> None:
-    cell = REPORT.cells[1]
+    cell = built().cells[1]
     few = cell.model_copy(
         update={
             "response": Histogram.of([float(10_000 * n) for n in range(1, 101)]),
@@ -100,7 +104,7 @@ def test_a_percentile_with_ten_requests_above_it_is_no_tail() -> None:
     ],
 )
 def test_where_two_are_farthest_apart_is_said(ends: tuple[float | None, float | None], said: str) -> None:
-    (part, *_) = REPORT.shares
+    (part, *_) = built().shares
     point = AnsweredBy(ns=2_000_000, cell=0.431, baseline=0.551, difference=-0.12, low=ends[0], high=ends[1])
     names = {part.cell_id: "B", part.baseline_id: "A"}
     only = part.model_copy(update={"points": (point,)})
@@ -117,8 +121,8 @@ def test_where_two_are_farthest_apart_is_said(ends: tuple[float | None, float | 
 
 
 def test_a_report_of_an_earlier_version_has_neither_bands_nor_differences() -> None:
-    cells = tuple(cell.model_copy(update={"response_curve": (), "service_curve": ()}) for cell in REPORT.cells)
-    earlier = REPORT.model_copy(update={"cells": cells, "shares": ()})
+    cells = tuple(cell.model_copy(update={"response_curve": (), "service_curve": ()}) for cell in built().cells)
+    earlier = built().model_copy(update={"cells": cells, "shares": ()})
     assert Report.model_validate_json(earlier.model_dump_json()).shares == ()
     data = distributions_payload(earlier, drawn_curves(earlier))
     assert data["differences"] == []

@@ -77,7 +77,7 @@ def watched(
             "traffic": made.traffic.model_copy(update={"engine": engine}),
         }
         starts.append(made.model_copy(update=update))
-    return Duet(tuple(starts)).findings()
+    return Duet(tuple(starts)).findings
 
 
 def graded(findings: tuple[Finding, ...]) -> dict[str, Grade]:
@@ -138,7 +138,7 @@ def test_those_who_used_most_are_named() -> None:
 
 
 def test_what_an_older_recording_does_not_hold_is_not_judged() -> None:
-    assert graded(Duet(tuple(simulated_duet(number) for number in range(6))).findings()) == {}
+    assert graded(Duet(tuple(simulated_duet(number) for number in range(6))).findings) == {}
 
 
 def test_cpu_time_that_is_not_known_blames_nobody() -> None:
@@ -151,7 +151,7 @@ def test_cpu_time_that_is_not_known_blames_nobody() -> None:
         window = made.traffic.window_unix_ns or (0, 0)
         series = tuple(line(name, subject, per_s, window) for (subject, name), per_s in around.items())
         starts.append(made.model_copy(update={"series": series, "traffic": made.traffic.without_cpu(frozenset({1}))}))
-    assert graded(Duet(tuple(starts)).findings()) == {"cpu-unknown": Grade.WARN, "other-load": Grade.NOTE}
+    assert graded(Duet(tuple(starts)).findings) == {"cpu-unknown": Grade.WARN, "other-load": Grade.NOTE}
 
 
 class Seen:

@@ -216,7 +216,7 @@ def test_requests_that_write_are_named() -> None:
     assert MIX.writes == ("add",)
     assert "add may write what makes later ones dearer." in said(cell, trend=-0.3)[KIND].message
     made = growing_duet(1, (Growing(1.0, STEEP), Growing(1.0, STEEP)))
-    (message,) = [f.message for f in Duet((made,), detects=True, writes=MIX.writes).findings() if f.kind == KIND]
+    (message,) = [f.message for f in Duet((made,), detects=True, writes=MIX.writes).findings if f.kind == KIND]
     assert "The requests seem to change it: add may write what makes later ones dearer." in message
 
 
@@ -249,7 +249,7 @@ def test_reads_after_a_mix_that_wrote_less_to_one_server_get_no_verdict() -> Non
     assert ratio is not None
     assert ratio.interval[0] < 0 < ratio.interval[1]
     assert duets["list"].unsettled.startswith("mix had changed the servers before: A by ")
-    (message,) = [found.message for found in duets["list"].findings() if found.kind == KIND]
+    (message,) = [found.message for found in duets["list"].findings if found.kind == KIND]
     assert message.startswith("Mix had changed the servers before: A by ")
 
 

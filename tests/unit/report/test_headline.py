@@ -55,29 +55,26 @@ ABOUT = " (CPU per request, this pull request over main)"
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("outcomes", "expected"),
     [
-        (said((SLOWER, 1.22)), "**slower: list +22%** \\[19, 25\\]"),
-        (said((SLOWER, 1.05), (SLOWER, 1.22), (FASTER, 0.85)), WORST_FIRST),
+        ([(SLOWER, 1.22)], "**slower: list +22%** \\[19, 25\\]"),
+        ([(SLOWER, 1.05), (SLOWER, 1.22), (FASTER, 0.85)], WORST_FIRST),
         (
-            said((FASTER, 0.8), (OPEN, 1.01)),
+            [(FASTER, 0.8), (OPEN, 1.01)],
             "**faster: list \u221220%** \\[\u221223, \u221217\\]; no difference found in add",
         ),
-        (said(*[(OPEN, 1.01)] * 4), "**no difference found in 4 requests**"),
-        (said(*[(SAME, 1.001)] * 4), "**no difference of 2% in 4 requests**"),
+        ([(OPEN, 1.01)] * 4, "**no difference found in 4 requests**"),
+        ([(SAME, 1.001)] * 4, "**no difference of 2% in 4 requests**"),
         (
-            said((SAME, 1.001), (OPEN, 1.01), (OPEN, 1.01)),
+            [(SAME, 1.001), (OPEN, 1.01), (OPEN, 1.01)],
             "**no difference of 2% in list**; no difference found in 2 requests",
         ),
-        (said((None, 0.0), refused="B answers wrongly"), "**unknown: list** (B answers wrongly)"),
-        (
-            said((SLOWER, 1.22), (None, 0.0), refused="wrong"),
-            "**slower: list +22%** \\[19, 25\\]; unknown: add (wrong)",
-        ),
+        ([(None, 0.0)], "**unknown: list** (B answers wrongly)"),
+        ([(SLOWER, 1.22), (None, 0.0)], "**slower: list +22%** \\[19, 25\\]; unknown: add (B answers wrongly)"),
     ],
 )
-def test_the_first_line_is_the_verdict(line: str, expected: str) -> None:
-    assert line.removesuffix(ABOUT) == expected
+def test_the_first_line_is_the_verdict(outcomes: list[tuple[Verdict | None, float]], expected: str) -> None:
+    assert said(*outcomes, refused="B answers wrongly").removesuffix(ABOUT) == expected
 
 
 def test_a_difference_that_does_not_matter_is_no_verdict_in_bold() -> None:

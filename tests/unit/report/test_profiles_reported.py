@@ -22,10 +22,9 @@ from tests.fakes.profiles import VANILLA, profiled, report_with_profiles, stacks
 from tests.fakes.recordings import SATURATE, simulated_recording, simulated_run
 from tests.fakes.reports import healthy
 
-REPORT = report_with_profiles()
 
-
-def shown(report: Report = REPORT) -> str:
+def shown(report: Report | None = None) -> str:
+    report = report or report_with_profiles()
     return " ".join(render(profile_sections(report), Console(width=120)).plain.split())
 
 
@@ -90,9 +89,9 @@ def test_the_terminal_has_libraries_with_intervals_and_functions() -> None:
 
 
 def test_long_names_of_functions_are_folded_and_do_not_split_their_table() -> None:
-    first, *_ = REPORT.profiles
+    first, *_ = report_with_profiles().profiles
     frames = tuple(each.model_copy(update={"frame": f"{'com.acme.' * 12}run"}) for each in first.frames)
-    report = REPORT.model_copy(update={"profiles": (first.model_copy(update={"frames": frames}),)})
+    report = report_with_profiles().model_copy(update={"profiles": (first.model_copy(update={"frames": frames}),)})
     lines = render(profile_sections(report), Console(width=80)).plain.splitlines()
     heads = [line.split() for line in lines if line.endswith("function")]
     assert [(each[0], each[-1]) for each in heads] == [("self", "function")]
@@ -102,16 +101,18 @@ def test_long_names_of_functions_are_folded_and_do_not_split_their_table() -> No
 def test_what_the_profiler_costs_is_not_known_where_trials_scatter() -> None:
     assert re.search(r"Under the profiler: http4s.vanilla CPU per request \S+% \[\S+, \S+\], throughput", shown())
     wild = {Metric.CPU_PER_REQUEST: estimate(1.0, 0.99, "ratio")}
-    profiles = tuple(one.model_copy(update={"overhead": wild}) for one in REPORT.profiles)
-    text = shown(REPORT.model_copy(update={"profiles": profiles}))
+    profiles = tuple(one.model_copy(update={"overhead": wild}) for one in report_with_profiles().profiles)
+    text = shown(report_with_profiles().model_copy(update={"profiles": profiles}))
     assert "Under the profiler: http4s.vanilla CPU per request not known; http4s.tapir" in text
 
 
 def test_memory_that_a_jvm_has_for_each_purpose_is_a_table() -> None:
     parts = {"Java Heap": 512 << 20, "Other": 64 << 20, "Thread": 1 << 20, "Symbol": 1 << 10}
     native = tuple(NativeMemory(purpose=name, committed_bytes=size) for name, size in parts.items())
-    first, *others = REPORT.profiles
-    text = shown(REPORT.model_copy(update={"profiles": (first.model_copy(update={"native": native}), *others)}))
+    first, *others = report_with_profiles().profiles
+    text = shown(
+        report_with_profiles().model_copy(update={"profiles": (first.model_copy(update={"native": native}), *others)})
+    )
     assert "What the JVM itself counts, at the end of the profile" in text
     assert re.search(r"the heap +512 MiB buffers outside of the heap \(Other\) +64\.0 MiB", text)
     assert re.search(r"stacks of threads +1\.00 MiB", text), "small, but looked for"
@@ -120,19 +121,19 @@ def test_memory_that_a_jvm_has_for_each_purpose_is_a_table() -> None:
 
 
 def test_many_profiles_have_their_functions_on_the_page_alone() -> None:
-    many = REPORT.model_copy(update={"profiles": REPORT.profiles * 2})
+    many = report_with_profiles().model_copy(update={"profiles": report_with_profiles().profiles * 2})
     assert "java.lang.String" not in shown(many)
     assert "java.lang.String" in page(many).text
 
 
 def test_markdown_has_the_same_tables() -> None:
-    made = markdown.render(profile_sections(REPORT)).decode()
+    made = markdown.render(profile_sections(report_with_profiles())).decode()
     assert made.startswith("### Where the time goes")
     assert "| library | http4s.vanilla | http4s.tapir |" in made
 
 
 def test_the_page_has_bars_heat_maps_and_one_flame_graph() -> None:
-    (made,) = profile_sections(REPORT)
+    (made,) = profile_sections(report_with_profiles())
     inner = [each for block in made.blocks if isinstance(block, Fold) for each in block.blocks]
     bars = [each for each in inner if isinstance(each, StackedBars)]
     assert len(bars) == 2
@@ -149,29 +150,29 @@ def test_the_page_has_bars_heat_maps_and_one_flame_graph() -> None:
 def test_a_heat_map_of_nothing_is_left_out() -> None:
     profiles = tuple(
         each.model_copy(update={"heat": each.heat.model_copy(update={"totals": (0,) * len(each.heat.totals)})})
-        for each in REPORT.profiles
+        for each in report_with_profiles().profiles
         if each.heat
     )
-    (made,) = profile_sections(REPORT.model_copy(update={"profiles": profiles}))
+    (made,) = profile_sections(report_with_profiles().model_copy(update={"profiles": profiles}))
     inner = [each for block in made.blocks if isinstance(block, Fold) for each in block.blocks]
     assert not [each for each in inner if isinstance(each, Heat)]
 
 
 def test_the_page_is_well_formed_and_links_the_files() -> None:
-    html = RENDERERS["html"](REPORT).decode()
+    html = RENDERERS["html"](report_with_profiles()).decode()
     parsed = section(html, "profiles")
     assert parsed.open == []
     links = [attributes["href"] for tag, attributes in parsed.tags if tag == "a"]
     assert "profiles/0100.cpu.jfr" in links
     assert all("style" not in attributes for _, attributes in parsed.tags)
-    assert len(page(REPORT).raw["script"]) == 9
+    assert len(page(report_with_profiles()).raw["script"]) == 9
 
 
 def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:
-    flames = data(page(REPORT))["profiles"]
-    assert json.loads(json.dumps(profiles_payload(REPORT))) == flames
+    flames = data(page(report_with_profiles()))["profiles"]
+    assert json.loads(json.dumps(profiles_payload(report_with_profiles()))) == flames
     assert len(set(flames["frames"])) == len(flames["frames"]) == len(flames["of"])
-    for one, whole in zip(flames["profiles"], REPORT.profiles, strict=True):
+    for one, whole in zip(flames["profiles"], report_with_profiles().profiles, strict=True):
         assert len(one["nodes"]) == 4 * len(whole.graph.nodes)
         first = [whole for at, whole in enumerate(one["nodes"]) if at % 4 == 2 and one["nodes"][at - 2] == 0]
         assert sum(first) == one["total"] == whole.graph.total
@@ -193,19 +194,19 @@ def test_a_report_without_profiles_has_no_section_and_no_script() -> None:
 
 
 def test_a_profile_that_failed_says_why_and_has_no_graph() -> None:
-    broken, *sound = REPORT.profiles
+    broken, *sound = report_with_profiles().profiles
     one = broken.model_copy(update={"problem": "perf is not there", "libraries": (), "change": None})
-    report = REPORT.model_copy(update={"profiles": (one, *sound)})
+    report = report_with_profiles().model_copy(update={"profiles": (one, *sound)})
     assert "http4s.vanilla has no profile: perf is not there." in shown(report)
     assert "has no profile: perf is not there." in page(report).text
     assert len(profiles_payload(report)["profiles"]) == 3  # type: ignore[index]
-    alone = REPORT.model_copy(update={"profiles": (one,)})
+    alone = report_with_profiles().model_copy(update={"profiles": (one,)})
     assert profiles_payload(alone) is None
     assert "perf is not there" in page(alone).text
 
 
 def test_spreadsheets_have_a_row_for_each_library() -> None:
-    rows = RENDERERS["csv"](REPORT).decode().splitlines()
+    rows = RENDERERS["csv"](report_with_profiles()).decode().splitlines()
     assert sum("cpu-share:tapir's interpreter," in row for row in rows) == 2
     assert sum("cpu-share:http4s," in row for row in rows) == 4
 

@@ -364,7 +364,7 @@ def test_an_unchecked_certificate_is_a_finding_of_duets_too() -> None:
     }
     changed = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
     for duet in duets_of(run.model_copy(update={"manifest": changed})).values():
-        assert "tls-insecure" in {each.kind for each in duet.findings()}
+        assert "tls-insecure" in {each.kind for each in duet.findings}
 
 
 def test_findings_of_duets_stand_with_the_others_in_a_report() -> None:

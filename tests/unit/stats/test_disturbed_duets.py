@@ -89,12 +89,12 @@ def test_a_quiet_machine_widens_nothing(around: dict[tuple[Subject, str], float]
         ratio = duet.ratio(metric)
         assert ratio is not None
         assert ratio.bias == 0
-    assert "disturbed" not in {finding.kind for finding in duet.findings()}
+    assert "disturbed" not in {finding.kind for finding in duet.findings}
 
 
 def test_a_disturbed_duet_says_so() -> None:
     duet = Duet(tuple(start(number, BUSY, 1.0, (0.26, 0.26)) for number in range(6)))
-    (said,) = (finding for finding in duet.findings() if finding.kind == "disturbed")
+    (said,) = (finding for finding in duet.findings if finding.kind == "disturbed")
     assert "percentile" in said.message
 
 

@@ -3,7 +3,9 @@
 import gzip
 import json
 import re
+import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,17 +30,28 @@ from tests.fakes.stored import kept
 RUN = simulated_run(trials=2)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A directory of a kind, with its views, of which tests get copies."""
+
+    @cache
+    def of_kind(kind: str) -> Path:
+        store = RunStore(tmp_path_factory.mktemp(kind) / "kept")
+        if kind == "search":
+            bench_in(store.folder).run()
+            write_views(store, search_report(store))
+        else:
+            kept(store.folder, RUN if kind == "run" else compared_run())
+            write_run_views(store)
+        return store.folder
+
+    return of_kind
+
+
 @pytest.fixture(params=["run", "search", "comparison"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> RunStore:
+def store(request: pytest.FixtureRequest, made: Callable[[str], Path], tmp_path: Path) -> RunStore:
     """A directory of each kind, with its views."""
-    made = RunStore(tmp_path / "kept")
-    if request.param == "search":
-        bench_in(made.folder).run()
-        write_views(made, search_report(made))
-        return made
-    kept(made.folder, RUN if request.param == "run" else compared_run())
-    write_run_views(made)
-    return made
+    return RunStore(Path(shutil.copytree(made(request.param), tmp_path / "kept")))
 
 
 def searched() -> LimitReport:

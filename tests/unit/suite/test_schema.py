@@ -13,11 +13,10 @@ from ruamel.yaml import YAML
 from redline.suite import Overrides, load_catalogue
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE
-from tests.fakes.schemas import schemas
+from tests.fakes.schemas import FILES, schemas
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "docs" / "reference"
-SCHEMAS = schemas()
 SHIPPED = [
     *[(path, "suite.schema.json") for path in sorted((ROOT / "suites").glob("*.yaml"))],
     *[(path, "server.schema.json") for path in sorted((ROOT / "catalogue").glob("*/server.yaml"))],
@@ -28,21 +27,21 @@ SHIPPED = [
 
 def is_valid(text: str, schema: str) -> bool:
     content = YAML(typ="safe", pure=True).load(text)
-    return jsonschema.Draft202012Validator(SCHEMAS[schema]).is_valid(content)
+    return jsonschema.Draft202012Validator(schemas()[schema]).is_valid(content)
 
 
-@pytest.mark.parametrize("name", sorted(SCHEMAS))
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_what_is_published_is_what_the_code_means(name: str) -> None:
-    text = json.dumps(SCHEMAS[name], indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(schemas()[name], indent=2, ensure_ascii=False) + "\n"
     if os.environ.get("REDLINE_WRITE_SCHEMAS"):
         (REFERENCE / name).write_text(text, encoding="utf-8")
     published = (REFERENCE / name).read_text(encoding="utf-8")
     assert published == text, "run REDLINE_WRITE_SCHEMAS=1 pytest tests/unit/suite/test_schema.py and commit the result"
 
 
-@pytest.mark.parametrize("name", sorted(SCHEMAS))
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_the_schemas_are_schemas_and_their_examples_fit(name: str) -> None:
-    schema = SCHEMAS[name]
+    schema = schemas()[name]
     jsonschema.Draft202012Validator.check_schema(schema)
     examples = list(found_examples(schema))
     assert examples
@@ -137,7 +136,7 @@ def test_the_catalogue_of_the_tests_fits() -> None:
 
 def test_the_reference_page_explains_every_key() -> None:
     page = (REFERENCE / "suite.md").read_text(encoding="utf-8")
-    schema = SCHEMAS["suite.schema.json"]
+    schema = schemas()["suite.schema.json"]
     keys = set(schema["properties"])
     for part in schema["$defs"].values():
         for form in (part, *part.get("anyOf", [])):
@@ -156,7 +155,7 @@ def test_the_example_of_the_reference_page_is_right() -> None:
 
 def test_every_example_of_the_reference_page_fits() -> None:
     page = (REFERENCE / "suite.md").read_text(encoding="utf-8")
-    validator = jsonschema.Draft202012Validator(SCHEMAS["suite.schema.json"])
+    validator = jsonschema.Draft202012Validator(schemas()["suite.schema.json"])
     reader = YAML(typ="safe", pure=True)
     whole = {"servers": ["a.b"], "scenarios": ["A"], "loads": {"a": {"closed": {"users": 1}, "for": "1s"}}}
     examples = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
