@@ -27,6 +27,7 @@ LAYOUT = {
     "_LONGEST_WAIT_S",  # for whoever paints
     "_LOOK_S",  # how soon a question that is over gives the terminal back
     "_MOST",  # points of a course
+    "_MOST_COMPARED",  # servers whose comparisons a panel shows
     "_MOST_BYTES",  # of the file of the user's hosts
     "_MOST_LINES",
     "_NARROWEST",  # columns of a terminal

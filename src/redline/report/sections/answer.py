@@ -28,6 +28,7 @@ from redline.report.sections.fastest import fastest_lines
 from redline.report.sections.limit_ratios import ratio_lines
 from redline.report.sections.main_effects import sentence
 from redline.report.sections.objectives import mark, objective_line
+from redline.report.sections.overall import headline_lines
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 from redline.search.times import FEW_ERRORS
 
@@ -83,7 +84,7 @@ def run_answer(report: Report) -> Iterator[Section]:
     cpu = [*cpu_lines(report)]
     if not report.next_command:  # a screen compares nothing
         compared = any(comparison.verdict or _lacks_verdict(comparison) for comparison in report.comparisons)
-        said = (*fastest_lines(report), *_compared(report)) if compared else _levels(report)
+        said = (*headline_lines(report), *fastest_lines(report), *_compared(report)) if compared else _levels(report)
     shown = cpu if len(cpu) <= _MOST else []  # the tables by request have them
     yield Section(
         TITLE, (Prose((*said, *shown, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer"

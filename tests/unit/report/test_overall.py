@@ -1,0 +1,91 @@
+"""The headline over all workloads: what it says rests on verdicts, and its range holds all of them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from redline.model import Comparison, Metric, Report
+from redline.report.sections.overall import headline_lines
+from tests.fakes import reports
+from tests.fakes.report_cells import comparison
+
+CPU, RATE = Metric.CPU_PER_REQUEST, Metric.THROUGHPUT
+HYPER, AXUM = "rust.hyper", "rust.axum"
+
+
+def ratios(metric: Metric, values: Sequence[float], relative: float = 0.01) -> list[Comparison]:
+    """Comparisons of axum with hyper, in as many workloads of the report as there are values."""
+    cells = {(cell.server, cell.scenario, cell.load): cell.cell_id for cell in reports.healthy().cells}
+    workloads = [(scenario, load) for server, scenario, load in cells if server == AXUM]
+    return [
+        comparison(metric, cells[AXUM, *where], cells[HYPER, *where], value, relative)
+        for where, value in zip(workloads, values, strict=False)
+    ]
+
+
+def said(*comparisons: Comparison) -> list[str]:
+    report = reports.healthy().model_copy(update={"comparisons": comparisons})
+    return ["".join(span.text for span in text) for text in headline_lines(report)]
+
+
+def test_alike_in_all_workloads() -> None:
+    (text,) = said(*ratios(CPU, [1.12, 1.17, 1.15, 1.14]), *ratios(RATE, [0.86, 0.87]))
+    assert text == (
+        "rust.axum needs 12 to 17% more CPU per request than rust.hyper [11, 18] in all 4 workloads, "
+        "and answers 13 to 14% fewer requests than rust.hyper [12, 15] in both workloads that saturate it"
+    )
+
+
+def test_most_workloads_are_counted_and_fewer_are_no_headline() -> None:
+    assert said(*ratios(CPU, [0.88, 0.9, 0.89, 1.0])) == [
+        "rust.axum needs 10 to 12% less CPU per request than rust.hyper [9.1, 13] in 3 of 4 workloads"
+    ]
+    assert said(*ratios(CPU, [0.88, 0.9, 1.2, 1.0])) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "text"),
+    [
+        (CPU, [2.0, 3.0], "needs 2.0 to 3.0 times as much CPU per request as rust.hyper [2.0, 3.0] in both workloads"),
+        (CPU, [0.5, 0.25], "needs 2.0 to 4.0 times less CPU per request than rust.hyper [2.0, 4.0] in both workloads"),
+        (RATE, [2.0, 2.0], "answers 2.0 times as many requests as rust.hyper [2.0, 2.0] in both workloads"),
+    ],
+)
+def test_large_differences_are_said_as_factors(metric: Metric, values: list[float], text: str) -> None:
+    assert said(*ratios(metric, values, relative=0.001)) == [f"rust.axum {text}"]
+
+
+def test_equivalent_in_all_workloads() -> None:
+    assert said(*ratios(CPU, [1.0, 1.001, 1.002, 0.999], relative=0.005)) == [
+        "rust.axum needs as much CPU per request as rust.hyper, within 2%, in all 4 workloads"
+    ]
+    assert said(*ratios(CPU, [1.0, 1.0, 1.0, 1.0], relative=0.05)) == [], "inconclusive"
+
+
+def test_a_single_workload_has_no_headline() -> None:
+    assert said(*ratios(CPU, [1.2])) == []
+
+
+def test_what_has_no_verdict_says_nothing() -> None:
+    bare = [one.model_copy(update={"verdict": None}) for one in ratios(CPU, [1.2, 1.2, 1.2, 1.2])]
+    assert said(*bare) == []
+    assert said(*ratios(Metric.P99, [1.2, 1.2, 1.2, 1.2])) == []
+
+
+def test_of_four_servers_the_fastest_is_the_headline() -> None:
+    assert headlines(servers=3) == 3
+    assert headlines(servers=4) == 0
+
+
+def headlines(servers: int) -> int:
+    """The headlines of a report in which so many servers differ from the baseline."""
+    report, comparisons = reports.healthy(), ratios(CPU, [1.2, 1.2, 1.2, 1.2])
+    own = [cell for cell in report.cells if cell.server == AXUM]
+    cells, compared = [cell for cell in report.cells if cell.server == HYPER], list[Comparison]()
+    for number in range(servers):
+        cells += [
+            cell.model_copy(update={"server": f"s{number}", "cell_id": f"{cell.cell_id}{number}"}) for cell in own
+        ]
+        compared += [one.model_copy(update={"cell_id": f"{one.cell_id}{number}"}) for one in comparisons]
+    made: Report = report.model_copy(update={"cells": tuple(cells), "comparisons": tuple(compared)})
+    return len(list(headline_lines(made)))
