@@ -1,8 +1,10 @@
 """Load suites and catalogues from disk. The only module of `redline.suite` that reads files."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from redline.errors import Location, Problem, UsageError
@@ -62,7 +64,7 @@ def load_catalogue(folder: Path) -> Catalogue:
     problems: list[Problem] = []
     for file in files:
         with _collected(problems):
-            servers |= read_family(_catalogue_text(file), str(file), str(file.parent.resolve()))
+            servers |= _servers_of(_catalogue_text(file), str(file), str(file.parent.resolve()))
     if (file := folder / "scenarios.yaml").exists():
         with _collected(problems):
             scenarios = read_scenarios(_catalogue_text(file), str(file), referenced_files(file))
@@ -82,10 +84,21 @@ def _read_libraries(file: Path) -> Sequence[Library]:
     """The libraries of a file; empty if there is no such file."""
     if not file.exists():
         return ()
-    sheet = Sheet(parse_document(_catalogue_text(file), str(file)), LibrariesSchema, "docs/concepts/profiles.md")
+    return _libraries_of(_catalogue_text(file), str(file))
+
+
+@lru_cache(maxsize=128)
+def _servers_of(text: str, file: str, folder: str) -> Mapping[str, ServerEntry]:
+    """The servers of a family's text, which several suites of a command and commands of a program have in common."""
+    return MappingProxyType(read_family(text, file, folder))
+
+
+@lru_cache(maxsize=16)
+def _libraries_of(text: str, file: str) -> tuple[Library, ...]:
+    sheet = Sheet(parse_document(text, file), LibrariesSchema, "docs/concepts/profiles.md")
     written = sheet.read(LibrariesSchema)
     sheet.raise_problems()
-    return written.libraries if written else ()
+    return tuple(written.libraries) if written else ()
 
 
 @contextmanager
