@@ -1,6 +1,7 @@
 """The ways to a server: Unix sockets, other places than the URL says, certificates of the client, versions of TLS."""
 
 import shlex
+import shutil
 import socket
 import subprocess
 import time
@@ -38,6 +39,8 @@ frontend all
 @contextmanager
 def haproxy(folder: Path, *binds: str) -> Iterator[None]:
     """HAProxy, which answers with the host, the name in SNI, and the address of the client."""
+    if shutil.which("haproxy") is None:
+        pytest.skip("haproxy is not installed")
     config = folder / "haproxy.cfg"
     config.write_text(HAPROXY.format(binds="\n  ".join(f"bind {bind}" for bind in binds)))
     with subprocess.Popen(["haproxy", "-db", "-f", config], stderr=subprocess.PIPE, text=True) as server:
