@@ -38,7 +38,7 @@ _AS_JSON = "Print JSON of a published schema to stdout."
 class TelemetryFlags(ProgressFlags):
     """How a command shows its loads while they run, on stderr and to other tools."""
 
-    stand_last = True
+    heading, stand_last = "Metrics for other tools", True
 
     openmetrics: int | None = flag(
         "--openmetrics", "PORT", "Serve metrics of the load while it runs: http://127.0.0.1:PORT/metrics."
@@ -50,7 +50,7 @@ class TelemetryFlags(ProgressFlags):
 class TurnFlags(TelemetryFlags):
     """What a command does about other measurements on this machine."""
 
-    stand_last = True
+    heading, stand_last = "Other measurements on this machine", True
 
     wait: str | None = optional(
         "--wait",
@@ -68,6 +68,8 @@ WHILE_IT_RUNS = frozenset(TurnFlags.declared())
 class SelectionFlags(Flags):
     """The part of a suite, or of runs, that is selected."""
 
+    heading = "Selection"
+
     servers: list[str] = repeated("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     scenarios: list[str] = repeated("-m --scenario", "NAME,…", "Only these scenarios.")
 
@@ -76,30 +78,11 @@ _REPLAY = "Open load: due times, one per line; or an access log or HAR, whose re
 _SPEED = "Replay: how much faster than recorded, such as 2x."
 
 
-class RequestFlags(TurnFlags):
-    """The request, and how to reach the server."""
+class ConnectionFlags(TurnFlags):
+    """How to reach the server."""
 
-    headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
-    user_agent: str | None = flag("-A --user-agent", "NAME", "The header User-Agent.")
-    cookie: list[str] = repeated("-b --cookie", "NAME=VALUE", "Send this cookie with every request.")
-    referer: str | None = flag("-e --referer", "URL", "The header Referer.")
-    user: str | None = flag("--user", "NAME:PASSWORD", "Sign in by Basic; the password is stored nowhere.")
-    oauth2_bearer: str | None = flag("--oauth2-bearer", "TOKEN", "Sign in by Bearer; the token is stored nowhere.")
-    aws_sigv4: str | None = flag(
-        "--aws-sigv4", "aws:amz:REGION:SERVICE", "Sign for AWS, with --user KEY:SECRET; the secret is stored nowhere."
-    )
-    method: str | None = flag("-X --method", "METHOD", "GET by default, POST with a body.")
-    head: bool = switch("--head -I", "The method HEAD.")
-    body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
-    compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")
-    status: int | None = flag("--status", "N", "The expected status; 200 by default.")
-    events: str | None = flag(
-        "--events", "'sse until N'", "The answer is a stream: sse, ndjson or chunks; `for TIME`, `stall TIME`."
-    )
-    requests: Path | None = flag(
-        "--requests", "FILE", "A list of requests; or a log, HAR, OpenAPI, …: see `redline import`."
-    )
-    scenarios: list[str] = repeated("-m --scenario --request", "NAME,…", "Only these requests or scenarios.")
+    heading = "Connection"
+
     timeout: str | None = flag("--timeout", "TIME", "Give up on a request after this time; 5s by default.")
     http2: bool = switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
     no_keepalive: bool = switch("--no-keepalive", "A connection for each request, with `Connection: close`.")
@@ -131,8 +114,38 @@ class RequestFlags(TurnFlags):
     mine: list[str] = repeated("--target-is-mine", "HOST", "Confirm that HOST is yours to load; remembered.")
 
 
+class RequestFlags(ConnectionFlags):
+    """The request."""
+
+    heading = "Request"
+
+    headers: list[str] = repeated("-H --header", "'K: V'", "A request header.")
+    user_agent: str | None = flag("-A --user-agent", "NAME", "The header User-Agent.")
+    cookie: list[str] = repeated("-b --cookie", "NAME=VALUE", "Send this cookie with every request.")
+    referer: str | None = flag("-e --referer", "URL", "The header Referer.")
+    user: str | None = flag("--user", "NAME:PASSWORD", "Sign in by Basic; the password is stored nowhere.")
+    oauth2_bearer: str | None = flag("--oauth2-bearer", "TOKEN", "Sign in by Bearer; the token is stored nowhere.")
+    aws_sigv4: str | None = flag(
+        "--aws-sigv4", "aws:amz:REGION:SERVICE", "Sign for AWS, with --user KEY:SECRET; the secret is stored nowhere."
+    )
+    method: str | None = flag("-X --method", "METHOD", "GET by default, POST with a body.")
+    head: bool = switch("--head -I", "The method HEAD.")
+    body: str | None = flag("--body", "TEXT|@FILE", "The request's body.")
+    compressed: bool = switch("--compressed", "Accept gzip, br and zstd: answers are decoded when they are checked.")
+    status: int | None = flag("--status", "N", "The expected status; 200 by default.")
+    events: str | None = flag(
+        "--events", "'sse until N'", "The answer is a stream: sse, ndjson or chunks; `for TIME`, `stall TIME`."
+    )
+    requests: Path | None = flag(
+        "--requests", "FILE", "A list of requests; or a log, HAR, OpenAPI, …: see `redline import`."
+    )
+    scenarios: list[str] = repeated("-m --scenario --request", "NAME,…", "Only these requests or scenarios.")
+
+
 class SuiteFlags(SelectionFlags):
     """The selection and the settings of a suite."""
+
+    heading = "Settings of the suite"
 
     loads: list[str] = repeated("-l --load", "NAME,…", "Only these loads.")
     options: list[str] = repeated(
@@ -248,18 +261,18 @@ class LoadFlags(RequestFlags):
     url: str | None = argument(
         "URL|COMMAND", "Such as http://127.0.0.1:8080/path, or './shop {port}'; without it, that of redline.yaml.", None
     )
+    connections: int = flag(
+        "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS
+    )
+    duration: str = flag("-d --duration", "TIME", "How long to measure.", defaults.LOAD_LENGTH)
+    rate: str | None = flag("-R --rate", "N", "Open load: requests per second.")
     path: str | None = flag("--path", "PATH", "A command: what is requested; / by default.")
     like: str | None = flag(
         "--like", "'COMMAND'", "The load of a command of wrk, wrk2, hey, oha, h2load, vegeta, ab or k6."
     )
-    connections: int = flag(
-        "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS
-    )
     connections_at_start: int | None = flag(
         "--connections-at-start", "N", "Open load: those opened at the start; by default all."
     )
-    duration: str = flag("-d --duration", "TIME", "How long to measure.", defaults.LOAD_LENGTH)
-    rate: str | None = flag("-R --rate", "N", "Open load: requests per second.")
     arrivals: Arrivals | None = flag("--arrivals", "poisson|uniform", "Open load: when requests are due; poisson.")
     replay: Path | None = flag("--replay", "FILE", _REPLAY)
     speed: str | None = flag("--speed", "N", _SPEED)

@@ -7,7 +7,7 @@ called; its name and its help are enough for `redline --help`.
 
 import gc
 import os
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -80,8 +80,10 @@ class Flags:
     `typed` are the fields given on the command line.
     """
 
+    heading = "Options"
+    """What `--help` shows above the flags of this class."""
     stand_last = False
-    """Whether `--help` shows the flags of this class below those of its subclasses."""
+    """Whether `--help` shows them below those of all other classes."""
 
     def __init__(self, *, typed: frozenset[str] = frozenset(), **values: object) -> None:
         self.typed = typed
@@ -89,10 +91,18 @@ class Flags:
 
     @classmethod
     def declared(cls) -> dict[str, Any]:
-        """The declaration of every field for typer; inherited fields first, unless they stand last."""
-        late = {name for base in cls.__mro__ if vars(base).get("stand_last") for name in base.__annotations__}
-        names = sorted(get_type_hints(cls), key=lambda name: name in late)
-        return {name: getattr(cls, name) for name in names}
+        """The declaration of every field for typer: own fields first, then inherited ones, and what stands last."""
+        return {name: getattr(cls, name) for name in cls.headings()}
+
+    @classmethod
+    def headings(cls) -> dict[str, str]:
+        """The heading of every field, in the order of `--help`."""
+        bases = sorted(cls.__mro__[:-1], key=lambda base: bool(vars(base).get("stand_last")))
+        headings: dict[str, str] = {}
+        for base in bases:
+            for name in base.__annotations__:
+                headings.setdefault(name, vars(base).get("heading", Flags.heading))
+        return headings
 
     def written(self) -> dict[str, str]:
         """Map fields to flags with their values, as users write them."""
@@ -114,6 +124,9 @@ class Flags:
 class _StrictCommand(TyperCommand):
     """A command that refuses a flag given twice if it takes one value; typer would use the last value."""
 
+    headings: Mapping[str, str] = {}
+    """The headings of its flags in the help."""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises UsageError."""
         _leave_defaults(self, ctx)
@@ -128,6 +141,18 @@ class _StrictCommand(TyperCommand):
                     flag = "/".join(option.opts)
                     raise UsageError(f"{flag} is given twice", hint="it takes one value: leave out the other")
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options under the headings of their classes."""
+        parts: dict[str, list[tuple[str, str]]] = {}
+        heading = Flags.heading
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                heading = self.headings.get(parameter.name or "", heading)  # that of --help is the last one
+                parts.setdefault("Arguments" if parameter.param_type_name == "argument" else heading, []).append(record)
+        for title, records in parts.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 def _leave_defaults(command: Any, ctx: Any) -> None:
@@ -221,7 +246,9 @@ def made(name: str) -> Any:
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     settings = {"allow_interspersed_args": name not in _WORDS_FOLLOW, "help_option_names": ["-h", "--help"]}
     alone.command(name, cls=_StrictCommand, help=kind.__doc__, context_settings=settings)(run)
-    return get_command(alone)
+    command: Any = get_command(alone)
+    command.headings = kind.headings()
+    return command
 
 
 def _check_folder() -> None:
@@ -275,7 +302,7 @@ def repeated(names: str, metavar: str, text: str) -> Any:
 class ProgressFlags(Flags):
     """How much a command says on stderr while it works."""
 
-    stand_last = True
+    heading, stand_last = "Progress", True
 
     quiet: bool = switch("-q --quiet", "Print the result and errors alone, and no progress.")
     verbose: bool = switch(
