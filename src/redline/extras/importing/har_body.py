@@ -71,7 +71,7 @@ def answer_of(response: object) -> tuple[str, bool]:
     except IncompleteBodyError:  # pictures, fonts
         return "", False
     size = member(content, "size")
-    is_known_empty = size == 0 or (size is None and content is not None and "text" in content)
+    is_known_empty = size == 0 or (size is None and isinstance(content, dict) and "text" in content)
     return text, not text and not is_known_empty
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from redline.extras.importing.har_body import answer_of
 from tests.unit.extras.importing.test_importing import entry, har, imported, left
 
 
@@ -126,3 +127,9 @@ def test_what_a_command_of_curl_says_beside_its_request_is_named(tmp_path: Path)
     whys = [(why.partition(": ")[2].partition(" has")[0], count) for why, count in left(made).items()]
     assert whys[:2] == [("curl -:", 3), ("curl --url-query", 1)]
     assert all(word in " ".join(left(made)) for word in ("--variable", "standard input", "missing.json"))
+
+
+@pytest.mark.parametrize("content", [False, 3, "text", ["text"], None, {}])
+def test_an_answer_whose_content_is_no_object_lacks_its_body(content: object) -> None:
+    assert answer_of({"content": content}) == ("", True)
+    assert answer_of({"content": {"text": ""}}) == ("", False)
