@@ -404,7 +404,7 @@ class Section:
     level: int = 2
     anchor: str = ""
     aside: Prose | Choices | None = None
-    picture: Table | None = None
+    picture: tuple[Table, ...] = ()
     count: int | None = None
 
 

@@ -9,7 +9,7 @@ from redline.model.estimate import DuetComparison
 from redline.report import format as fmt
 from redline.report.document import ChangeCell, ScoreCell, Strip, Table
 from redline.report.render import RENDERERS
-from redline.report.sections.forest import forest, forest_scale
+from redline.report.sections.forest import forest, scale_of
 from redline.report.sections.layers import layer_sections
 from redline.report.sections.measured import built_section
 from redline.report.sections.table import table_section
@@ -23,9 +23,7 @@ def results(report: Report) -> Table:
 
 
 def strips(report: Report) -> list[Strip]:
-    picture = forest(report)
-    assert picture is not None
-    return [cell for row in picture.rows for cell in row if isinstance(cell, Strip)]
+    return [cell for table in forest(report) for row in table.rows for cell in row if isinstance(cell, Strip)]
 
 
 def changed(report: Report, **edit: object) -> Report:
@@ -33,23 +31,39 @@ def changed(report: Report, **edit: object) -> Report:
     return report.model_copy(update={"comparisons": (first.model_copy(update=edit), *others)})
 
 
-def test_the_picture_has_a_row_for_all_that_is_judged_on_one_scale() -> None:
+def test_the_picture_has_a_row_for_all_that_is_judged_on_a_scale_for_each_metric() -> None:
     report = reports.healthy()
     judged = [comparison for comparison in report.comparisons if comparison.primary]
     drawn = strips(report)
     assert len(drawn) == len(judged) == 8
-    assert {strip.scale for strip in drawn} == {forest_scale(report)}
+    pictures = forest(report)
+    assert {scale_of(table).name for table in pictures} == {
+        f"forest-{comparison.metric.value}" for comparison in judged
+    }
+    for table in pictures:
+        assert {cell.scale for row in table.rows for cell in row if isinstance(cell, Strip)} == {scale_of(table)}
     assert all(strip.dots for strip in drawn)
-    assert forest(reports.alone()) is None
+    assert forest(reports.alone()) == ()
+
+
+def test_a_wide_interval_of_one_metric_leaves_the_scale_of_another() -> None:
+    report = reports.healthy()
+    p99 = next(one for one in report.comparisons if one.primary and one.metric is Metric.P99)
+    wide = Estimate(value=6.4, low=2.0, high=20.0, unit="ratio", n=5, method="t")
+    others = tuple(one.model_copy(update={"ratio": wide}) if one == p99 else one for one in report.comparisons)
+    before, after = (
+        {scale_of(table).name: scale_of(table).high for table in forest(made)}
+        for made in (report, report.model_copy(update={"comparisons": others}))
+    )
+    assert {name for name in before if before[name] != after[name]} == {"forest-p99"}
 
 
 def test_of_many_it_has_the_largest() -> None:
     report = studies.big()
-    picture = forest(report)
-    assert picture is not None
-    assert len(picture.rows) == 24
+    first, *others = forest(report)
+    assert len(first.rows) + sum(len(table.rows) for table in others) == 24
     judged = [c for c in report.comparisons if c.primary and c.ratio]
-    title = "".join(span.text for span in picture.title)
+    title = "".join(span.text for span in first.title)
     assert title == f"The 24 largest of {len(judged):,} differences"
 
 

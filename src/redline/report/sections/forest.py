@@ -1,8 +1,10 @@
-"""The picture beside the answer: all ratios behind the answer, on one scale."""
+"""The picture beside the answer: all ratios behind the answer, on a scale for each metric."""
 
 import math
+from collections.abc import Mapping
+from itertools import groupby
 
-from redline.model import SHOWN, Comparison, Metric, Report
+from redline.model import SHOWN, CellReport, Comparison, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import ChangeCell, Column, Medium, Strip, Table, TableCell, TextCell, line
 from redline.report.scales import Scale, ratio_scale
@@ -12,39 +14,46 @@ from redline.report.sections.views import better
 
 _MOST = 24
 """The most rows beside the answer on a first screen; of more, the largest differences are shown."""
-SCALE = "forest"
+
+_Found = tuple[Board, ServerPair, Workload, Comparison]
+"""A comparison, and where its board has it."""
 
 
-def forest(report: Report) -> Table | None:
-    """A row per comparison by metric: its interval, a dot per start or round, and the band that does not matter."""
-    rows, scale = _rows(report), forest_scale(report)
-    if scale is None:
-        return None
-    shown = {id(comparison) for _, _, _, comparison in rows}
-    cells = {cell.cell_id: cell for cell in report.cells}
-    made: list[tuple[TableCell, ...]] = []
-    for board, pair, workload, comparison in rows:
-        ratio = comparison.ratio
-        assert ratio is not None
-        known = ratio.interval if not ratio.says_nothing else None
-        low, high = known or (None, None)
-        sign, rounds = fmt.VerdictSign.of(comparison), dots.ratios(cells, comparison)
-        strip = Strip(scale, "point", ratio.value, low, high, sign, dots=rounds)
-        heading = f"{fmt.label(board.metric)}, {better(board.metric)}"
-        change = ChangeCell(fmt.change(ratio), "" if known else fmt.change_bounds(ratio), sign)
-        made.append((heading, _name(pair, workload, board), strip, change))
+def forest(report: Report) -> tuple[Table, ...]:
+    """A table for each metric, a row per comparison: its interval, a dot per start or round, and what does not matter.
+
+    Each has a scale of its own: a percentile may differ by hundreds of percent where CPU time differs by five.
+    """
+    rows = _rows(report)
     every = sum(comparison.ratio is not None for comparison in _candidates(report))
-    title = (
-        f"The {len(shown)} largest of {every:,} differences" if every > len(shown) else "Change against the baseline"
-    )
-    columns = (Column("metric", place="above"), Column(""), Column("", scale=scale), Column("", "right"))
-    return Table(columns, tuple(made), line((title, "dim")), look="forest", on=Medium.PAGE)
+    title = f"The {len(rows)} largest of {every:,} differences" if every > len(rows) else "Change against the baseline"
+    cells = {cell.cell_id: cell for cell in report.cells}
+    tables: list[Table] = []
+    for metric, own in groupby(rows, key=lambda row: row[0].metric):
+        compared = [*own]
+        scale = ratio_scale([row[3] for row in compared], report.run.threshold, f"forest-{metric.value}")
+        columns = (Column("metric", place="above"), Column(""), Column("", scale=scale), Column("", "right"))
+        made = tuple(_row(row, cells, scale) for row in compared)
+        tables.append(Table(columns, made, () if tables else line((title, "dim")), look="forest", on=Medium.PAGE))
+    return tuple(tables)
 
 
-def forest_scale(report: Report) -> Scale | None:
-    """The scale of the picture; None without a picture."""
-    compared = [comparison for _, _, _, comparison in _rows(report)]
-    return ratio_scale(compared, report.run.threshold, SCALE) if compared else None
+def scale_of(table: Table) -> Scale:
+    """The scale of a table of the picture."""
+    return next(column.scale for column in table.columns if column.scale)
+
+
+def _row(found: _Found, cells: Mapping[str, CellReport], scale: Scale) -> tuple[TableCell, ...]:
+    board, pair, workload, comparison = found
+    ratio = comparison.ratio
+    assert ratio is not None
+    known = ratio.interval if not ratio.says_nothing else None
+    low, high = known or (None, None)
+    sign, rounds = fmt.VerdictSign.of(comparison), dots.ratios(cells, comparison)
+    strip = Strip(scale, "point", ratio.value, low, high, sign, dots=rounds)
+    heading = f"{fmt.label(board.metric)}, {better(board.metric)}"
+    change = ChangeCell(fmt.change(ratio), "" if known else fmt.change_bounds(ratio), sign)
+    return heading, _name(pair, workload, board), strip, change
 
 
 def _candidates(report: Report) -> list[Comparison]:
@@ -60,7 +69,7 @@ def _candidates(report: Report) -> list[Comparison]:
     return list(filter(tells, comparisons))
 
 
-def _rows(report: Report) -> list[tuple[Board, ServerPair, Workload, Comparison]]:
+def _rows(report: Report) -> list[_Found]:
     """The rows by metric, servers and workloads."""
     told = {id(comparison) for comparison in _candidates(report)}
     rows = [

@@ -14,7 +14,7 @@ from redline.report.sections.doubt import caveats_section
 from redline.report.sections.duet_blocks import blocks_section, duet_items
 from redline.report.sections.explorer import explorer_payload, explorer_section
 from redline.report.sections.findings import findings_section
-from redline.report.sections.forest import forest, forest_scale
+from redline.report.sections.forest import forest, scale_of
 from redline.report.sections.layers import layer_sections
 from redline.report.sections.main_effects import main_effect_sections
 from redline.report.sections.measured import built_section, measured, repeat_run
@@ -123,7 +123,7 @@ def _figures(report: Report) -> Figures:
         data["times"] = times
         scripts.append("time.js")
         styles.append("time.css")
-    return Figures(data, tuple(scripts), tuple(filter(None, (forest_scale(report),))), tuple(styles))
+    return Figures(data, tuple(scripts), tuple(map(scale_of, forest(report))), tuple(styles))
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)

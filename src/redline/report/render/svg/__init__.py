@@ -13,7 +13,7 @@ from redline.report.render.svg.forest_picture import draw_forest
 from redline.report.render.svg.heat_charts import heat_charts
 from redline.report.render.svg.limit_charts import limit_charts
 from redline.report.render.svg.run_charts import run_charts
-from redline.report.sections.forest import forest, forest_scale
+from redline.report.sections.forest import forest
 
 _LONGEST = 200
 """Characters of a name, below the 255 bytes that file systems allow."""
@@ -30,10 +30,8 @@ def svg_files(report: AnyReport) -> dict[str, bytes]:
         for name, chart in charts_of(report)
     )
     files = dict(_named((*charts, *bar_files(report), *flame_files(report))))
-    table, scale = forest(report), forest_scale(report)
-    if table is None or scale is None:
-        return files
-    return {"changes.svg": draw_forest(table, scale, report.run.suite), **files}
+    tables = forest(report)
+    return {"changes.svg": draw_forest(tables, report.run.suite), **files} if tables else files
 
 
 def _named(pictures: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:

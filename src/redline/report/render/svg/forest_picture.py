@@ -1,7 +1,6 @@
-"""The picture beside the answer as a file: all ratios behind it, with their intervals, on one scale."""
+"""The picture beside the answer as a file: all ratios behind it, with their intervals, on a scale for each metric."""
 
-from collections.abc import Callable
-from itertools import groupby
+from collections.abc import Callable, Sequence
 from xml.etree import ElementTree as ET
 
 from redline.report.document import ChangeCell, Strip, Table, TableCell, lines_of
@@ -19,44 +18,53 @@ from redline.report.render.svg.elements import (
     new_picture,
 )
 from redline.report.scales import Scale
+from redline.report.sections.forest import scale_of
 
 _ROW, _TOP, _FOOT, _VALUES, _MOST_NAMES = 24, 54, 36, 190, 380
 COLOURS = {"faster": "#00695c", "slower": "#b23c0a", "equivalent": "#4b5563", "inconclusive": "#785a00"}
 
 
-def draw_forest(table: Table, scale: Scale, title: str) -> bytes:
-    """The file: a row per ratio below the heading of its metric, and the band of what is too little to matter."""
-    groups = [(str(heading), [*rows]) for heading, rows in groupby(table.rows, key=lambda row: row[0])]
-    names = [_text(row[1]) for row in table.rows]
+def draw_forest(tables: Sequence[Table], title: str) -> bytes:
+    """The file: a row per ratio below the heading of its metric, whose scale stands below its rows.
+
+    Each has the band of what is too little to matter.
+    """
+    names = [_text(row[1]) for table in tables for row in table.rows]
     left = min(_MOST_NAMES, 32 + max(map(len, names), default=0) * CHARACTER)
     right = WIDTH - _VALUES
-    bottom = _TOP + (len(names) + len(groups)) * _ROW
-
-    def across(value: float) -> float:
-        return round(left + scale.at(value) / 100 * (right - left), 2)
-
-    svg = new_picture(title, "".join(span.text for span in table.title), bottom + _FOOT)
-    if scale.band:
-        low, high = map(across, scale.band)
-        add(svg, "rect", x=low, y=_TOP, width=round(high - low, 2), height=bottom - _TOP, fill=SHADE)
-    for value, label in scale.ticks:
-        add(svg, "path", d=f"M{across(value)} {_TOP}V{bottom}", stroke=MUTED if value == scale.origin else GRID)
-        add_text(svg, across(value), bottom + 17, label, fill=MUTED, text_anchor="middle")
+    height = sum((len(table.rows) + 1) * _ROW + _FOOT for table in tables)
+    svg = new_picture(title, "".join(span.text for span in tables[0].title), _TOP + height)
     y = _TOP
-    for heading, rows in groups:
-        add_text(svg, 16, y + 16, heading, fill=MUTED, font_weight=600)
-        y += _ROW
-        for row in rows:
-            add_text(svg, 24, y + 16, _text(row[1]), fill=INK)
-            middle = y + _ROW // 2
-            for cell in row[2:]:
-                if isinstance(cell, Strip):
-                    _strip(svg, cell, across, middle)
-                elif isinstance(cell, ChangeCell):
-                    words = (cell.text, cell.bounds, cell.verdict.words if cell.verdict else "")
-                    add_text(svg, right + 14, y + 16, " ".join(filter(None, words)), fill=_colour(cell.verdict))
-            y += _ROW
+    for table in tables:
+        scale, bottom = scale_of(table), y + (len(table.rows) + 1) * _ROW
+
+        def across(value: float, scale: Scale = scale) -> float:
+            return round(left + scale.at(value) / 100 * (right - left), 2)
+
+        if scale.band:
+            low, high = map(across, scale.band)
+            add(svg, "rect", x=low, y=y, width=round(high - low, 2), height=bottom - y, fill=SHADE)
+        for value, label in scale.ticks:
+            stroke = MUTED if value == scale.origin else GRID
+            add(svg, "path", d=f"M{across(value)} {y}V{bottom}", stroke=stroke)
+            add_text(svg, across(value), bottom + 17, label, fill=MUTED, text_anchor="middle")
+        add_text(svg, 16, y + 16, str(table.rows[0][0]), fill=MUTED, font_weight=600)
+        for at, row in enumerate(table.rows):
+            _draw_row(svg, row, across, y + (at + 1) * _ROW, right)
+        y = bottom + _FOOT
     return as_file(svg)
+
+
+def _draw_row(
+    svg: ET.Element, row: tuple[TableCell, ...], across: Callable[[float], float], y: int, right: int
+) -> None:
+    add_text(svg, 24, y + 16, _text(row[1]), fill=INK)
+    for cell in row[2:]:
+        if isinstance(cell, Strip):
+            _strip(svg, cell, across, y + _ROW // 2)
+        elif isinstance(cell, ChangeCell):
+            words = (cell.text, cell.bounds, cell.verdict.words if cell.verdict else "")
+            add_text(svg, right + 14, y + 16, " ".join(filter(None, words)), fill=_colour(cell.verdict))
 
 
 def _strip(svg: ET.Element, strip: Strip, across: Callable[[float], float], middle: int) -> None:
