@@ -163,8 +163,7 @@ def connections_differ(among: SeenAmong) -> Observation | None:
     """Connections opened again per request, beyond those of the server that has fewest, where the load keeps
     connections.
 
-    The servers then do different work: a new connection costs more than many an answer, and at 1% of the requests as
-    much as many a difference.
+    The servers then do different work: a new connection costs more than many an answer.
 
     Advice: Let all servers keep connections (their keep-alive timeout and limit of requests), or ask for new ones from
     all by `requests_per_connection: 1`.

@@ -79,8 +79,7 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From five trials on.* Distance of two groups of two or more trials with nothing between: a gap that one group
     shows once in 1,000 times.
 
-    A mean between two modes is neither. Which mode a start draws is a lottery: of the JIT, memory layout, or the
-    assignment of connections to threads.
+    A mean between two modes is neither. Which mode a start draws is chance.
 
     Advice: Read the single trials, and compare modes with modes. Find what differs between starts of the server.
     """
@@ -103,8 +102,8 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 def kept_services(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """Services of a compose file that ran through several starts of a server, with `fresh: service`.
 
-    What differs from start to start of a database, such as where its memory lies and what its caches hold, is not part
-    of the interval, which may be too narrow. What a trial writes is there in the next.
+    What differs from start to start of a database is not part of the interval, which may be too narrow. What a trial
+    writes is there in the next.
 
     Advice: Let all services start afresh, if there is time: leave out `fresh`.
     """

@@ -178,9 +178,8 @@ def _engines_share(one: WatchedStart) -> float:
 def disturbed(duet: SeenDuet) -> Observation | None:
     """Other work took a tenth of the CPU time or more, and servers or engine waited for it: **note**.
 
-    It disturbs some slices and not others. A percentile that lies between the times of both may jump from one to the
-    other by a difference that hardly matters, or by none. So the interval of each percentile allows for all times of
-    the baseline that lie as close to it, by the number of slices, as chance may move it.
+    A percentile that lies between the times of disturbed and other slices may jump from one to the other, so its
+    interval [allows for that](statistics.md#duets).
 
     Advice: Stop the other work, or read CPU per request, which it hardly changes.
     """

@@ -12,8 +12,7 @@ from redline.model.failures import FirstErrors
 def errors_in_answers(traffic: Traffic) -> Observation | None:
     """Right answers that are JSON with `errors` at its top, where the answers before the load had none.
 
-    Whether `errors` are wrong is for you to say: an answer with them may have cost less than the work that it stands
-    for. Answers of more than 64 KiB and encoded answers are not looked into.
+    Whether `errors` are wrong is for you to say. Answers of more than 64 KiB and encoded answers are not looked into.
 
     Advice: If they are wrong, say so, and they count as wrong: `expect: {json: {/errors: {absent: true}}}`.
     """

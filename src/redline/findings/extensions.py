@@ -10,7 +10,7 @@ def other_driver(traffic: Traffic) -> Observation | None:
     """The load came from a driver of another package; always a **warn**.
 
     Its answers before the load were checked by Redline, and its counts add up. When requests were due and sent, whether
-    every answer was right, and whether it could have sent more, is known from nobody but itself.
+    every answer was right, and whether it could have sent more, is known from the driver alone.
 
     Advice: Take numbers to publish from redline-engine: leave out `driver`.
     """

@@ -39,7 +39,7 @@ def slows_as_it_serves(cell: Cell, trial: Trial) -> Observation | None:
     others, such as a mix that writes, made dearer before.
 
     State that grows by requests (rows, sessions, a log, a cache without a limit) makes each answer dearer, so the level
-    depends on how long it was measured. A warm-up makes it worse. It may also grow by time: one load cannot tell.
+    depends on how long it was measured. It may also grow by time: one load cannot tell.
 
     Advice: Start the server anew before each measurement, and measure over a fixed number of requests (`count` of a
     load) or for less time: more time makes it worse. Look for what grows.

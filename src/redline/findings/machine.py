@@ -38,7 +38,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     capacity to spare; **note** if the server's cores are full.
 
     A client without idle time sets the pace itself: surely so for a closed load, with separate cores and a server that
-    has capacity to spare. `send-lateness` judges open loads.
+    has capacity to spare.
 
     Advice: Give the engine more cores or workers, or lower the load, until the server is the limit.
     """
@@ -103,8 +103,7 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
 def engine_paused(traffic: Traffic) -> Observation | None:
     """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block.
 
-    In a closed load the server looks slower, in an open load it seems to stall. 0.1% of the time can be everything
-    beyond p99.9, and 1% beyond p99.
+    In a closed load the server looks slower, in an open load it seems to stall.
 
     Advice: Find what stopped the engine (a suspended machine, a frozen cgroup, a stopped process, a quota), and measure
     again.
@@ -264,8 +263,8 @@ def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
     """CPU time of processes other than server and engine, where Redline measured something else on this machine at the
     same time: each names the other, whichever began or ended first, also of other users.
 
-    Two loads share cores, caches and the network. Where others use less than 10% of the CPU time, the numbers are
-    hardly those of both; with more, throughput and response times are.
+    Where others use less than 10% of the CPU time, the numbers are hardly those of both; with more, throughput and
+    response times are.
 
     Advice: Measure one after the other: `--wait` waits for what measures, and `--alone` keeps others away. Of tests
     that run in parallel, keep those that load in one process: `pytest -n 4 --dist loadgroup`, and

@@ -73,8 +73,7 @@ def said_dropped(name: str, drops: float, due: int) -> Observation:
 def port_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Sockets that entered `TIME_WAIT` in the trial, of the local ports.
 
-    The kernel tries every other port of the range first. Above one half these are used up, and the search takes time;
-    from 80% on connecting soon fails (`exhausted`).
+    Above one half the search for a free port takes time; from 80% on connecting soon fails (`exhausted`).
 
     Advice: Keep the connections of proxies and clients for longer, or widen the port range (`sysctl
     net.ipv4.ip_local_port_range`).
@@ -109,7 +108,7 @@ def network_limited(trial: Trial, traffic: Traffic) -> Observation | None:
     """Use of the link's speed, in the busier direction.
 
     The counters leave out 24 bytes between frames: a link is full at 71% with the shortest frames, at 98% with the
-    longest. The result is then that of the link.
+    longest.
 
     Advice: Use a faster link or smaller bodies, or read the rate as that of the link.
     """

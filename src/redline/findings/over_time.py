@@ -29,15 +29,13 @@ UNSTEADY = Rule(
     text="""Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a
     Theil-Sen line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
 
-    The mean of what still moves depends on the time. 10% would pass for a difference between servers; past 50% no
-    single state is described. Open loads are invalid by `rate-missed` instead.
+    The mean of what still moves depends on the time. Open loads are invalid by `rate-missed` instead.
 
     Advice: Warm up longer, measure longer, and look for other work on the machine.
     """,
 )
 
-_LEVELS = """A level is a stretch of at least three intervals; its neighbours are six standard errors and 5% away. Noise
-    of 3% makes two of one less than once in 1,000 times; of ten intervals whose neighbours are alike, eight times.
+_LEVELS = """A level is a stretch of at least three intervals; its neighbours are six standard errors and 5% away.
 
     Advice: Each level is a result of its own. See what happened at that time: on the timeline, in the server's log, its
     memory and its collector, and other work on the machine. Then measure one of them.

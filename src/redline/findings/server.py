@@ -34,7 +34,7 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
     engine was idle too.
 
     The server waits for a lock, its own limit on threads, a disk or another service. More cores will not raise the
-    rate, and CPU per request does not explain it.
+    rate.
 
     Advice: Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads and
     CPU.

@@ -27,8 +27,7 @@ def unstable_percentile(traffic: Traffic) -> Iterator[Observation]:
     or within three standard errors, and slow ones took at least twice as long. On either side are 20 requests or more,
     and in the gap at most a tenth of them: **note**.
 
-    Which side the percentile is on is chance, and so is a difference of a hundred times between two servers. It is not
-    said as a number, but by its bounds, and not compared.
+    Which side the percentile is on is chance. It is not said as a number, but by its bounds, and not compared.
 
     Advice: Compare the share of slow requests, or a percentile that lies clear of the gap; find out which requests are
     the slow ones.
