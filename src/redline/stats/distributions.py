@@ -79,9 +79,16 @@ def _beta_below(x: float, rest: float, a: float, b: float) -> float:
         factor = -(a + m) * (a + b + m) if k % 2 else m * (b - m)
         return factor * x / ((a + k - 1) * (a + k)), 1.0
 
+    return min(b / (a + b) * _binomial(a, b, x, rest) / _fraction(1.0, term), 1.0)
+
+
+def _binomial(a: float, b: float, x: float, rest: float) -> float:
+    """The probability of a successes and b failures, also of parts, where they have the probabilities x and 1 - x."""
+    if a <= 0 or b <= 0:
+        return math.exp(b * math.log(rest)) if a <= 0 else math.exp(a * math.log(x))
     n = a + b
     log = _stirling(n) - _stirling(a) - _stirling(b) - _deviance(a, n * x) - _deviance(b, n * rest)
-    return min(b / n * math.exp(log) * math.sqrt(n / (2 * math.pi * a * b)) / _fraction(1.0, term), 1.0)
+    return math.exp(log) * math.sqrt(n / (2 * math.pi * a * b))
 
 
 @lru_cache(1024)
@@ -185,22 +192,24 @@ def quantile_ranks(count: int, q: float, confidence: float) -> tuple[int, int] |
 
 
 def _binomial_quantile(share: float, count: int, q: float) -> int:
-    """The smallest number that a binomial count does not exceed with at least this probability."""
+    """The smallest number that a binomial count does not exceed with at least this probability.
 
-    def reached(number: int) -> bool:
-        return number >= count or (number >= 0 and beta_below(1 - q, count - number, number + 1) >= share)
-
-    spread = math.sqrt(count * q * (1 - q))
-    high = round(count * q + normal_quantile(share) * spread)
-    step = 1 + int(spread / 8)
-    while not reached(high):
-        high += step
-    while reached(low := high - step):
-        high = low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
+    From a guess by Cornish and Fisher's expansion it is a few steps away.
+    """
+    z = normal_quantile(share)
+    guess = count * q + z * math.sqrt(count * q * (1 - q)) + (1 - 2 * q) * (z * z - 1) / 6
+    number = min(max(round(guess), 0), count)
+    chance = _binomial(number, count - number, q, 1 - q)
+    below = beta_below(1 - q, count - number, number + 1) if number < count else 1.0
+    while below < share and number < count:
+        number += 1
+        chance *= (count - number + 1) / number * q / (1 - q)
+        below += chance
+    while number > 0 and below - chance >= share:
+        below -= chance
+        chance *= number / (count - number + 1) * (1 - q) / q
+        number -= 1
+    return number
 
 
 def kendall_p(values: NDArray[np.float64]) -> float:
