@@ -32,7 +32,7 @@ def test_alike_in_all_workloads() -> None:
     (text,) = said(*ratios(CPU, [1.12, 1.17, 1.15, 1.14]), *ratios(RATE, [0.86, 0.87]))
     assert text == (
         "rust.axum needs 12 to 17% more CPU per request than rust.hyper [11, 18] in all 4 workloads, "
-        "and answers 13 to 14% fewer requests than rust.hyper [12, 15] in both workloads that saturate it"
+        "and answers 13 to 14% fewer requests than rust.hyper [12, 15] in both workloads with a verdict on it"
     )
 
 
@@ -60,6 +60,16 @@ def test_equivalent_in_all_workloads() -> None:
         "rust.axum needs as much CPU per request as rust.hyper, within 2%, in all 4 workloads"
     ]
     assert said(*ratios(CPU, [1.0, 1.0, 1.0, 1.0], relative=0.05)) == [], "inconclusive"
+
+
+def test_a_workload_without_a_verdict_is_not_counted_among_all() -> None:
+    first, *others = ratios(CPU, [1.12, 1.17, 1.15, 1.14])
+    (text,) = said(first.model_copy(update={"verdict": None}), *others)
+    assert "needs 14 to 17% more CPU per request than rust.hyper [13, 18] " in text
+    assert text.endswith(" in all 3 workloads with a verdict on it")
+    assert said(*(one.model_copy(update={"verdict": None}) for one in others), first) == [
+        "rust.axum needs 12% more CPU per request than rust.hyper [11, 13] in the only workload with a verdict on it"
+    ]
 
 
 def test_a_single_workload_has_no_headline() -> None:

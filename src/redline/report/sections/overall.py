@@ -38,8 +38,8 @@ def headline_lines(report: Report) -> Iterator[Line]:
     for cell in report.cells:
         known = compared.get(cell.cell_id, {})
         judged = {metric: known[metric] for metric in _WORDS if metric in known and known[metric].verdict is not None}
-        if cell.role == "subject" and judged:
-            baseline = next(iter(judged.values())).baseline_id
+        if cell.role == "subject" and known:
+            baseline = next(iter(known.values())).baseline_id
             pairs.setdefault((cell.server, names.get(baseline, baseline)), []).append(judged)
     several = {pair: workloads for pair, workloads in pairs.items() if len(workloads) > 1}
     for (server, against), workloads in several.items() if len(several) <= _MOST_PAIRS else ():
@@ -53,10 +53,10 @@ def _over_all(metric: Metric, workloads: Sequence[dict[Metric, Comparison]], aga
     for rises in (True, False):
         some = [one for one in judged if _differs(one, rises=rises)]
         if 2 * len(some) > len(judged):
-            yield f"{_by_how_much(metric, some, against, rises=rises)} {_where(metric, some, judged, workloads)}"
+            yield f"{_by_how_much(metric, some, against, rises=rises)} {_where(some, judged, workloads)}"
     if judged and all(one.verdict is Verdict.EQUIVALENT for one in judged):
         words, within = _WORDS[metric], fmt.percent(judged[0].threshold)
-        where = _where(metric, judged, judged, workloads)
+        where = _where(judged, judged, workloads)
         yield f"{words.verb} {words.as_much} {words.noun} as {against}, within {within}, {where}"
 
 
@@ -82,14 +82,14 @@ def _by_how_much(metric: Metric, some: Sequence[Comparison], against: str, *, ri
     return f"{words.verb} {what} {against}{hull}"
 
 
-def _where(metric: Metric, some: Sequence[Comparison], judged: Sequence[Comparison], all_: Sequence[object]) -> str:
-    """`in all 4 workloads`, `in 3 of 4 workloads`, `in both workloads that saturate it`."""
-    saturated = " that saturate it" if metric is Metric.THROUGHPUT and len(judged) < len(all_) else ""
+def _where(some: Sequence[Comparison], judged: Sequence[Comparison], all_: Sequence[object]) -> str:
+    """`in all 4 workloads`, `in 3 of 4 workloads`, `in both workloads with a verdict on it`."""
+    which = " with a verdict on it" if len(judged) < len(all_) else ""
     if len(some) < len(judged):
-        return f"in {len(some)} of {len(judged)} workloads{saturated}"
+        return f"in {len(some)} of {len(judged)} workloads{which}"
     if len(some) == 1:
-        return f"in the workload{saturated.replace('saturate', 'saturates') or ' that has a verdict'}"
-    return f"in {'both' if len(some) == 2 else f'all {len(some)}'} workloads{saturated}"
+        return f"in the only workload{which}"
+    return f"in {'both' if len(some) == 2 else f'all {len(some)}'} workloads{which}"
 
 
 def _written(ratios: Iterable[float], *, in_times: bool, rises: bool) -> list[str]:
