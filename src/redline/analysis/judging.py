@@ -7,7 +7,7 @@ from redline.analysis.cells import cell_report
 from redline.analysis.levels import SlicedCell
 from redline.analysis.results import CellResult, judged_cell, planned_trials, rate_per_s
 from redline.analysis.timelines import Detail, detail_for
-from redline.model import Cell, CellReport, PlannedTrial, Recording, Run, Suite
+from redline.model import Cell, CellReport, Plan, PlannedTrial, Recording, Run, Suite
 from redline.suite.screening import axes_of_server, by_server
 
 
@@ -68,17 +68,37 @@ def judged_cells(run: Run, sliced: Mapping[str, SlicedCell], judging: Judging = 
         for task, judged in zip(wanted, judging(run, wanted), strict=True):
             made[task.cell_id] = judged
             if role == "ceiling" and (rate := rate_per_s(judged.result)):
-                ceilings[_key(task.cell)] = rate
+                ceilings[place_of(task.cell)] = rate
     return {task.cell_id: made[task.cell_id] for task in tasks}
+
+
+def tasks_of_plan(plan: Plan) -> dict[str, CellTask]:
+    """The task of every cell by its id, as it is once all trials of the plan are measured."""
+    trials: dict[str, list[PlannedTrial]] = {cell_id: [] for cell_id in plan.cells}
+    for trial in plan.trials:
+        trials[trial.cell_id].append(trial)
+    detail, settings = detail_for(len(plan.trials), len(plan.cells)), _settings(plan)
+    return {
+        cell_id: CellTask(
+            cell_id=cell_id,
+            cell=cell,
+            places=(),
+            trials=tuple(sorted(trials[cell_id], key=lambda trial: trial.position)),
+            planned=len(trials[cell_id]),
+            ceiling_per_s=None,
+            detail=detail,
+            settings=settings[cell_id],
+            suite=plan.suite,
+        )
+        for cell_id, cell in plan.cells.items()
+    }
 
 
 def _tasks(run: Run, sliced: Mapping[str, SlicedCell]) -> Iterator[CellTask]:
     plan, planned, places = run.manifest.plan, planned_trials(run), run.by_cell()
-    varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
-    detail = detail_for(len(run.recordings), len(plan.cells))
+    detail, settings = detail_for(len(run.recordings), len(plan.cells)), _settings(plan)
     trials, positions = {trial.position: trial for trial in plan.trials}, run.positions
     for cell_id, cell in plan.cells.items():
-        shown = varying.get(cell.variant.server, ())
         yield CellTask(
             cell_id=cell_id,
             cell=cell,
@@ -87,15 +107,27 @@ def _tasks(run: Run, sliced: Mapping[str, SlicedCell]) -> Iterator[CellTask]:
             planned=planned[cell_id],
             ceiling_per_s=None,
             detail=detail,
-            settings={name: value for name, value in cell.variant.settings.items() if name in shown},
+            settings=settings[cell_id],
             suite=plan.suite,
             sliced=sliced.get(cell_id),
         )
 
 
+def _settings(plan: Plan) -> dict[str, dict[str, str]]:
+    """The settings of every cell's variant in which the variants of its server differ, by the cell's id."""
+    varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
+    return {
+        cell_id: {
+            name: value for name, value in cell.variant.settings.items() if name in varying.get(cell.variant.server, ())
+        }
+        for cell_id, cell in plan.cells.items()
+    }
+
+
 def _under(task: CellTask, ceilings: Mapping[tuple[str, str], float]) -> CellTask:
-    return replace(task, ceiling_per_s=ceilings.get(_key(task.cell)))
+    return replace(task, ceiling_per_s=ceilings.get(place_of(task.cell)))
 
 
-def _key(cell: Cell) -> tuple[str, str]:
+def place_of(cell: Cell) -> tuple[str, str]:
+    """The scenario and load of a cell, which it shares with its ceiling."""
     return cell.scenario.name, cell.load.name

@@ -6,15 +6,26 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from multiprocessing import get_context
+from pathlib import Path
 
-from redline.analysis.judging import CellTask, JudgedCell, Judging, judge_in_turn, judge_task
+from redline.analysis.judging import (
+    CellTask,
+    JudgedCell,
+    Judging,
+    judge_in_turn,
+    judge_task,
+    place_of,
+    tasks_of_plan,
+)
+from redline.analysis.results import rate_per_s
 from redline.analysis.stored_cell import EncodedCell, decoded, encoded
 from redline.errors import StoreError
-from redline.model import Run
+from redline.model import Cell, Plan, Recording, Run
 from redline.storage.judged import JudgedStore, key_of
 from redline.storage.reading import content_of, trial_of
 from redline.storage.runs import RunStore
@@ -34,7 +45,7 @@ def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
         trials = sum(len(task.places) for task in tasks)
         if trials < KEPT_FROM:
             return judge_in_turn(run, tasks)
-        work = _Work(tasks, store, keeps=keeps)
+        work = _Work(tasks, store, store.recording_files(), keeps=keeps)
         processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
         # A lock that another thread holds would stay locked in a copy of this process.
         is_shared = trials >= SHARED_FROM and processes > 1 and threading.active_count() == 1
@@ -43,11 +54,55 @@ def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
     return judging
 
 
+class JudgedAhead:
+    """Judges every cell of a run as soon as its last planned trial is stored, and keeps it for the report at the end.
+
+    What cannot be judged now is left to that report. The last trial of a cell costs what judging its trials costs:
+    some ten milliseconds each.
+    """
+
+    def __init__(self, plan: Plan, store: RunStore) -> None:
+        files, tasks = store.recording_files(), tasks_of_plan(plan)
+        self._store, self._files, self._places = store, files, {cell_id: at for at, cell_id in enumerate(tasks)}
+        self._tasks = [*tasks.values()] if len(plan.trials) >= KEPT_FROM else []
+        self._work = _Work(self._tasks, store, files, keeps=True)
+        self._left = {task.cell_id: {trial.position for trial in task.trials} - files.keys() for task in self._tasks}
+        self._ceilings = {place_of(task.cell): task.cell_id for task in self._tasks if task.cell.role == "ceiling"}
+
+    def add(self, recording: Recording, cell: Cell) -> None:
+        """Take in a trial that was stored."""
+        if not self._tasks:
+            return
+        self._files[recording.position] = self._store.recording_file(recording.position, cell)
+        left = self._left[recording.cell_id]
+        left.discard(recording.position)
+        if left:
+            return
+        ceiling = self._ceilings.get(place_of(cell))
+        if ceiling == recording.cell_id:
+            under = [task.cell_id for task in self._tasks if place_of(task.cell) == place_of(cell)]
+        else:
+            under = [recording.cell_id]
+        for cell_id in under:
+            if not self._left[cell_id] and (ceiling is None or not self._left[ceiling]):
+                self._judge(cell_id, ceiling)
+
+    def _judge(self, cell_id: str, ceiling: str | None) -> None:
+        at = self._places[cell_id]
+        if ceiling is not None and ceiling != cell_id:
+            place = self._places[ceiling]
+            content = self._work.content(place)
+            judged = decoded(content, self._tasks[place]) if content is not None else None
+            rate = rate_per_s(judged.result) if judged else None
+            self._tasks[at] = replace(self._tasks[at], ceiling_per_s=rate or None)
+        self._work.content(at)
+
+
 class _Work:
     """The tasks of a run, and what was judged of them before."""
 
-    def __init__(self, tasks: Sequence[CellTask], store: RunStore, *, keeps: bool) -> None:
-        self._tasks, self._files, self._keeps = tasks, store.recording_files(), keeps
+    def __init__(self, tasks: Sequence[CellTask], store: RunStore, files: Mapping[int, Path], *, keeps: bool) -> None:
+        self._tasks, self._files, self._keeps = tasks, files, keeps
         self._judged = JudgedStore(store.folder)
 
     def judged(self, task: CellTask) -> JudgedCell:

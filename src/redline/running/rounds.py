@@ -9,6 +9,7 @@ from redline.analysis.unanswered import start_failed
 from redline.findings import of_engine
 from redline.model import DuetRecording, Enough, Failure, Plan, Recording, Run
 from redline.ports import Executor
+from redline.running.judging import JudgedAhead
 from redline.running.repeats import Repeats
 from redline.running.trial import Made, Step, TrialListener
 from redline.storage.runs import RunStore
@@ -80,6 +81,7 @@ class _Kept:
     def __init__(self, plan: Plan, store: RunStore, listener: TrialListener) -> None:
         self._plan, self._store, self._listener, self._manifest = plan, store, listener, store.manifest()
         self._decides = plan.suite.auto is not None
+        self._ahead = JudgedAhead(plan, store) if plan.suite.alone and not self._decides else None
         self.done = store.positions()
         self._wrong: dict[tuple[str, ...], Failure] = {}
         self._failed: set[frozenset[str]] = set()
@@ -133,6 +135,8 @@ class _Kept:
         if isinstance(made, Recording):
             self._store.save(made, cells[made.cell_id])
             self._listener.trial_ended(made, cells[made.cell_id])
+            if self._ahead is not None:
+                self._ahead.add(made, cells[made.cell_id])
             return
         compared = tuple(cells[cell_id] for cell_id in made.cell_ids[:-1])
         self._store.save(made, compared[0])

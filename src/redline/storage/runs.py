@@ -270,6 +270,10 @@ class RunStore:
         """The files of recordings by their position in the plan, in order. Raises StoreError."""
         return self._files("recordings")
 
+    def recording_file(self, position: int, cell: Cell) -> Path:
+        """The file of a trial's recording."""
+        return self.folder / "recordings" / f"{_stem(position, cell.slug)}.json"
+
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, if one cannot be read."""
         return tuple(read_stored(file, Recording) for file in self._files("recordings").values())

@@ -283,3 +283,89 @@ def test_timelines_count_if_their_steps_are_as_long() -> None:
     assert is_as_fine(30, (75,), 26)
     assert not is_as_fine(30, (75,), 24)
     assert is_as_fine(240, (), 12)
+
+
+def measured_by(plan_store: RunStore, run: Run, order: list[int] | None = None) -> None:
+    """Store the recordings of a run as a session does, which judges cells ahead."""
+    plan, made = run.manifest.plan, {recording.position: recording for recording in run.recordings}
+    ahead = judging.JudgedAhead(plan, plan_store)
+    for position in order or sorted(made):
+        cell = plan.cells[made[position].cell_id]
+        plan_store.save(made[position], cell)
+        ahead.add(made[position], cell)
+
+
+@pytest.fixture
+def empty(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """A directory of the run that has no recording yet; its cells are kept although they are few."""
+    monkeypatch.setattr(judging, "KEPT_FROM", 1)
+    store = RunStore(tmp_path / "run")
+    store.create(run.manifest)
+    return store
+
+
+def test_a_session_leaves_nothing_to_be_judged_at_its_end(empty: RunStore, run: Run, tasks: list[str]) -> None:
+    measured_by(empty, run)
+    assert sorted(tasks) == sorted(run.manifest.plan.cells)
+    tasks.clear()
+    assert run_report(empty) == alone(empty)
+    assert tasks == []
+
+
+@pytest.mark.parametrize("last", ["ceiling", "subject"])
+def test_cells_are_judged_under_their_ceiling_whichever_ends_last(
+    empty: RunStore, run: Run, tasks: list[str], last: str
+) -> None:
+    cells = run.manifest.plan.cells
+    order = sorted((made.position for made in run.recordings), key=lambda at: cells[_cell(run, at)].role == last)
+    measured_by(empty, run, order)
+    tasks.clear()
+    assert run_report(empty) == alone(empty)
+    assert tasks == []
+
+
+def _cell(run: Run, position: int) -> str:
+    return next(made.cell_id for made in run.recordings if made.position == position)
+
+
+def test_a_repeated_trial_has_its_cell_judged_again(empty: RunStore, run: Run, tasks: list[str]) -> None:
+    plan = run.manifest.plan
+    again = next(made for made in run.recordings if plan.cells[made.cell_id].role == "subject")
+    ahead = judging.JudgedAhead(plan, empty)
+    for made in (*run.recordings, again.model_copy(update={"log_bytes": again.log_bytes + 1})):
+        empty.save(made, plan.cells[made.cell_id])
+        ahead.add(made, plan.cells[made.cell_id])
+    assert tasks.count(again.cell_id) == 2
+    tasks.clear()
+    assert run_report(empty) == alone(empty)
+    assert tasks == []
+
+
+def test_a_resumed_session_judges_what_it_completes(empty: RunStore, run: Run, tasks: list[str]) -> None:
+    plan, (*before, last) = run.manifest.plan, run.recordings
+    for made in before:
+        empty.save(made, plan.cells[made.cell_id])
+    ahead = judging.JudgedAhead(plan, empty)
+    empty.save(last, plan.cells[last.cell_id])
+    ahead.add(last, plan.cells[last.cell_id])
+    assert last.cell_id in tasks
+
+
+def test_a_cell_that_cannot_be_judged_ends_no_session(
+    empty: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(task: CellTask, recordings: list[Recording]) -> JudgedCell:
+        raise RuntimeError(task.cell_id)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(judging, "judge_task", failing)
+        measured_by(empty, run)
+    assert run_report(empty) == alone(empty)
+
+
+def test_a_small_run_is_judged_at_its_end_alone(
+    empty: RunStore, run: Run, tasks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "KEPT_FROM", len(run.recordings) + 1)
+    measured_by(empty, run)
+    assert tasks == []
