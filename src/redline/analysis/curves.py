@@ -19,7 +19,6 @@ from redline.model import (
     Metric,
     SharesCompared,
 )
-from redline.model.base import lean
 from redline.stats import Quantiles, enough_beyond
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.ecdf import METHOD_SHARES, METHOD_SHARES_NONE, ShareDifferences, share_differences, times_between
@@ -121,7 +120,7 @@ def shares_compared(
                 in_duets=not alone,
                 method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
                 unsettled="" if alone else duets[ids].unsettled,
-                points=lean(_points(times, shares)),
+                points=tuple(_points(times, shares)),
             )
         if alone:  # a baseline's stay decoded, for the next of its comparisons
             results[ids[0]].release()

@@ -12,7 +12,6 @@ from redline.analysis.judging import CellTask, JudgedCell
 from redline.analysis.results import CellResult, Computed
 from redline.analysis.trials import TrialResult
 from redline.model import CellReport, Finding, MemoryReport, WatchedSeries
-from redline.model.base import lean
 from redline.model.timeline import TrialTimeline
 
 
@@ -74,8 +73,6 @@ def decoded(content: bytes, task: CellTask) -> JudgedCell | None:
 
 
 def _cell_of(stored: _Stored, task: CellTask) -> JudgedCell:
-    for trial in stored.trials:
-        lean(trial.timeline)
     result = CellResult(
         cell=task.cell,
         planned=task.planned,

@@ -28,7 +28,6 @@ from redline.model import (
     TrialReport,
     numbers_of,
 )
-from redline.model.base import lean
 from redline.stats import QUANTILE_OF, Trial, TrialNumbers
 from redline.stats.trials import MeasuredTraffic
 
@@ -118,7 +117,7 @@ def _judged(cell: Cell, trial: Trial) -> TrialResult:
             failure=f"{failure.stage}: {failure.message}" if failure else "",
             log_tail=failure.log_tail if failure else "",
         ),
-        timeline=() if "throughput" in in_time else lean(_moments(trial, timed="response times" not in in_time)),
+        timeline=() if "throughput" in in_time else tuple(_moments(trial, timed="response times" not in in_time)),
         server_share=server_share(trial) if lasted else None,
         engine_share=engine_share(trial, traffic) if traffic and lasted else None,
         setup_ns=recording.setup_ns,

@@ -1,31 +1,40 @@
 """Distributions with their uncertainty: percentiles with intervals, and the difference of two servers' shares."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pydantic import Field
 
-from redline.model.base import Frozen, omitted_if_default
+from redline.model.base import ROW, Frozen, omitted_if_default, omitted_where
 
 
-class BandedPercentile(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandedPercentile:
     """A share `q` of requests took no longer than `ns`, with the ends of its 95% interval, None without one."""
+
+    __pydantic_config__ = ROW
 
     q: float
     ns: int
-    low_ns: int | None = omitted_if_default(None)
-    high_ns: int | None = omitted_if_default(None)
+    low_ns: Annotated[int | None, omitted_where(None)] = None
+    high_ns: Annotated[int | None, omitted_where(None)] = None
 
 
-class AnsweredBy(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredBy:
     """The shares of requests that two servers answered within `ns`, and `difference`, cell minus baseline.
 
     `low` and `high` are the ends of the difference's 95% interval at this time alone; None for fewer than two rounds.
     """
 
+    __pydantic_config__ = ROW
+
     ns: int
     cell: float
     baseline: float
     difference: float
-    low: float | None = omitted_if_default(None)
-    high: float | None = omitted_if_default(None)
+    low: Annotated[float | None, omitted_where(None)] = None
+    high: Annotated[float | None, omitted_where(None)] = None
 
 
 class SharesCompared(Frozen):

@@ -1,27 +1,33 @@
 """Points of distributions of times, and those that are left out."""
 
 from collections.abc import Iterable
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen, omitted_if_default
+from redline.model.base import ROW, Frozen, omitted_if_default, omitted_where
 from redline.model.estimate import Metric
 
 Effect = Literal["unknown", "at most", "at least"]
 """What an invalid finding leaves of a number: nothing, or a bound from above or below."""
 
 
-class Percentile(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Percentile:
     """A point of a latency distribution: a share `q` of requests took no longer than `ns`.
 
     It may be a bound: a late engine only lengthens response times, so what was measured is `at most` what they were.
     """
 
+    __pydantic_config__ = ROW
+
     q: float
-    ns: int = Field(description="the time, or the `bound`")
-    bound: Literal["", "at most", "at least"] = omitted_if_default("", "what `ns` is, if the time itself is not known")
-    at_least_ns: int | None = omitted_if_default(None, "of an upper bound: a lower one")
+    ns: Annotated[int, Field(description="the time, or the `bound`")]
+    bound: Annotated[
+        Literal["", "at most", "at least"], omitted_where("", "what `ns` is, if the time itself is not known")
+    ] = ""
+    at_least_ns: Annotated[int | None, omitted_where(None, "of an upper bound: a lower one")] = None
 
 
 def bounded(points: Iterable[Percentile], leaves: Effect | None) -> tuple[Percentile, ...]:

@@ -1,12 +1,13 @@
 """The view of a run, which all renderers show: the published format of `--json`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from redline.model.base import Frozen, omitted_if_default
+from redline.model.base import ROW, Frozen, omitted_if_default
 from redline.model.by_request import MixCpu, RequestRatio, RequestReport
 from redline.model.connections import AgreedTls
 from redline.model.distribution import BandedPercentile, SharesCompared
@@ -32,8 +33,11 @@ from redline.model.validity import Bound
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
 
-class Moment(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
     """An interval of a trial, for plots over time; `at_s` counts from the start of its warm-up."""
+
+    __pydantic_config__ = ROW
 
     position: int
     phase: Literal["warmup", "measure", "drain"]

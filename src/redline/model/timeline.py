@@ -1,10 +1,11 @@
 """What was recorded of a trial, on one time axis: for the page's plots, not part of any published format."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import ROW, Frozen
 from redline.model.estimate import Estimate, Metric
 from redline.model.finding import Grade
 
@@ -32,11 +33,14 @@ class TimedSteps(Frozen):
         return tuple(value for value in self.values.get(name, ()) if value is not None)
 
 
-class HeatColumn(Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatColumn:
     """The response times of a step: requests by row, from the row `first` up.
 
     Row `n` holds the times from 10^(n/10) ns up to those of the next row.
     """
+
+    __pydantic_config__ = ROW
 
     first: int = 0
     counts: tuple[int, ...] = ()

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -115,7 +116,7 @@ def test_where_two_are_farthest_apart_is_said(ends: tuple[float | None, float | 
     cold = only.model_copy(update={"unsettled": "in 1 of 3 starts the servers were not warm"})
     warned = "".join(span.text for span in farthest_line(cold, names))
     assert ("does not allow for this: in 1 of 3 starts" in warned) == (ends[0] is not None)
-    even = point.model_copy(update={"difference": 0.0})
+    even = replace(point, difference=0.0)
     same = "".join(span.text for span in farthest_line(part.model_copy(update={"points": (even,)}), names))
     assert same == "B against A: both have answered the same share of their requests within every time."
 

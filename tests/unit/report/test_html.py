@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,11 +189,7 @@ def test_trials_meet_at_the_same_instants_in_spite_of_jitter() -> None:
     report = reports.healthy()
     shaken = [
         cell.model_copy(
-            update={
-                "timeline": tuple(
-                    m.model_copy(update={"at_s": m.at_s + 0.003 * (m.position % 5)}) for m in cell.timeline
-                )
-            }
+            update={"timeline": tuple(replace(m, at_s=m.at_s + 0.003 * (m.position % 5)) for m in cell.timeline)}
         )
         for cell in report.cells
     ]

@@ -86,7 +86,7 @@ def test_a_closed_load_whose_users_are_never_late_has_one_column_of_times(
     load: str, late_ns: int, service_ns: int, alike: bool
 ) -> None:
     p50, end = Percentile(q=0.5, ns=1_240_000), Percentile(q=1.0, ns=9_000_000)
-    service = (p50.model_copy(update={"ns": service_ns}), end)
+    service = (replace(p50, ns=service_ns), end)
     changes = {"load": load, "response": (p50, end), "service": service, "lateness": (Percentile(q=1.0, ns=late_ns),)}
     result = loaded(valid=True).model_copy(update=changes)
     assert shown(load_section(result))[2].split() == (["response"] if alike else [*ALL_TIMES])
@@ -120,7 +120,7 @@ def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> Non
         brief = shown(load_section(result), width=width)
         assert [line for line in lines if line in brief] == brief
         assert not [line for line in brief if line.lstrip().startswith(("response up to", "mean", "status", "warm-up"))]
-    bounds = tuple(point.model_copy(update={"bound": "at most"}) for point in result.response)
+    bounds = tuple(replace(point, bound="at most") for point in result.response)
     for hidden in (result.model_copy(update={"response": bounds}), result.model_copy(update={"response": ()})):
         lines = shown(load_section(hidden, recording.traffic.response))
         assert not any(line.startswith("response up to") for line in lines)

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from redline.model import (
@@ -370,7 +371,10 @@ def field_text(field: Field) -> str:
         return ""
     if isinstance(field, bool):
         return "true" if field else "false"
-    if isinstance(field, str):
-        shown = _FORMULA_WITHIN.sub(r"\1'\2", visible(field))
-        return f"'{shown}" if field.startswith(_FORMULA_STARTS) else shown
-    return repr(field)
+    return _defused(field) if isinstance(field, str) else repr(field)
+
+
+@lru_cache(1024)
+def _defused(text: str) -> str:
+    shown = _FORMULA_WITHIN.sub(r"\1'\2", visible(text))
+    return f"'{shown}" if text.startswith(_FORMULA_STARTS) else shown

@@ -13,7 +13,6 @@ from redline.report.render import ci, csvfile, html, markdown
 from redline.report.sections import history_page as history_sections
 from redline.report.sections import limit, run
 from redline.report.sections.headline import headline
-from redline.visible import visible
 
 
 def summary(report: AnyReport) -> Iterable[Section]:
@@ -60,7 +59,7 @@ def as_junit(report: AnyReport) -> bytes:
 
 def as_json(report: AnyReport) -> bytes:
     """The report itself, indented by two, with a final newline. `visible` leaves the data unchanged."""
-    return visible(report.model_dump_json(indent=2)).encode() + b"\n"
+    return report.json_bytes(indent=2) + b"\n"
 
 
 def as_annotations(report: AnyReport) -> bytes:
