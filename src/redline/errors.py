@@ -104,9 +104,13 @@ class BuildError(RedlineError):
 
 
 class LaunchError(RedlineError):
-    """A server did not start or did not become ready; `log_tail` is the end of what it wrote."""
+    """A server did not start or did not become ready; `log_tail` is the end of what it wrote.
 
-    def __init__(
+    Of one that did not become ready, `answered` is the status that it answered in place of the right one, and
+    `may_be_slow` whether nothing else than too little time was seen.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is said, and what was seen
         self,
         message: str,
         *,
@@ -114,10 +118,14 @@ class LaunchError(RedlineError):
         place: Location | None = None,
         kind: Literal["start", "not_ready"] = "start",
         log_tail: str = "",
+        answered: int | None = None,
+        may_be_slow: bool = False,
     ) -> None:
         super().__init__(message, hint=hint, place=place)
         self.kind: Literal["start", "not_ready"] = kind
         self.log_tail = log_tail
+        self.answered = answered
+        self.may_be_slow = may_be_slow
 
 
 class DriveError(RedlineError):

@@ -1,7 +1,8 @@
 """How people write the parts of what they ask for: as flags of a command, or as parameters of a call. Pure.
 
 Whatever names a part in a message says `part("budget", "10x")`. That is `--for 10x` to whom gave flags, and
-`budget='10x'` to a caller in Python. Nothing else puts such names into words.
+`budget='10x'` to a caller in Python. Nothing else puts such names into words. Advice that only some can follow is
+said as `advice("longer", "raise `ready.within`")`, and a place with other means says what they are (`advising`).
 """
 
 import re
@@ -111,6 +112,7 @@ class Call:
 
 
 _MEDIUM: ContextVar[Asker] = ContextVar("_MEDIUM")
+_ADVICE: ContextVar[Mapping[str, str]] = ContextVar("_ADVICE")
 _COMMAND_LINE = CommandLine()
 _NO_VALUE = object()
 ASKS_BY = "REDLINE_ASKS_BY"
@@ -125,6 +127,21 @@ def asked_by(medium: Asker) -> Iterator[None]:
         yield
     finally:
         _MEDIUM.reset(before)
+
+
+@contextmanager
+def advising(own: Mapping[str, str]) -> Iterator[None]:
+    """Let `advice` in a block be `own`, by its name, where the usual advice cannot be followed."""
+    before = _ADVICE.set({**_ADVICE.get({}), **own})
+    try:
+        yield
+    finally:
+        _ADVICE.reset(before)
+
+
+def advice(name: str, usual: str) -> str:
+    """What to do about a problem: `usual`, unless whoever asks has other means for what `name` says."""
+    return _ADVICE.get({}).get(name, usual)
 
 
 def medium_of(environment: Mapping[str, str]) -> Asker:

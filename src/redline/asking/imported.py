@@ -46,9 +46,8 @@ def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None)
 def _refuse_foreign_list(value: object, file: Path) -> None:
     """Raise UsageError for a list that is known as something else than requests."""
     importing = extra_if_installed(_IMPORTING)
-    if importing and isinstance(value, list) and (foreign := importing.name_foreign_list(value)):
-        hint = foreign.hint.replace("FILE", shlex.quote(str(file)))
-        raise UsageError(f"{file}: this is {foreign.what}, and no list of requests", hint=hint)
+    if importing and isinstance(value, list) and (foreign := importing.name_foreign_list(value, str(file))):
+        raise UsageError(f"{file}: this is {foreign.what}, and no list of requests", hint=foreign.hint)
 
 
 def read_recording(file: Path) -> Made | None:

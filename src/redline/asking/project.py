@@ -3,9 +3,8 @@
 Several servers are compared as `redline ab` compares two; a single server is loaded on every start once it is steady.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
@@ -19,9 +18,8 @@ from redline.suite.project import IN_SUITES, Project
 from redline.suite.schema.document import Document, Path
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import CHECK, JOURNEY, MIX
-from redline.suite.validate.experiment import DUET_HINT, unfit
-from redline.suite.validate.loads import WARM_UP_HINT
-from redline.wording import part
+from redline.suite.validate.experiment import unfit
+from redline.wording import advising, part
 
 
 def run_document(
@@ -176,31 +174,17 @@ def searched_objectives(project: Project) -> object:
     return Given(place, left.get("", left))
 
 
-_HINTS = {
-    "move it to `scenarios`": "move it to `check`",
-    DUET_HINT: "remove `budget`: it is then compared by trials",
-}
-"""Hints of redline.yaml in place of hints about keys that only suites have."""
-
-
-@contextmanager
-def in_its_words(project: Project | None) -> Iterator[None]:
-    """Put the keys of redline.yaml into the hints of errors, if `project` is given. Raises UsageError."""
-    try:
-        yield
-    except UsageError as error:
-        if project is None:
-            raise
-        problems = (replace(problem, hint=_in_its_words(problem.hint)) for problem in error.problems)
-        raise UsageError.of_problems(tuple(problems)) from None
-
-
-def _in_its_words(hint: str) -> str:
-    if hint == WARM_UP_HINT:
-        return f"give a time, such as {part('warmup', '30s')}"
-    for of_suite, of_project in _HINTS.items():
-        hint = hint.replace(of_suite, of_project)
-    return hint
+def in_its_words(project: Project | None) -> AbstractContextManager[None]:
+    """Let advice name the keys of redline.yaml in place of those that only suites have, if `project` is given."""
+    if project is None:
+        return nullcontext()
+    return advising(
+        {
+            "requests": "move it to `check`",
+            "trials": "remove `budget`: it is then compared by trials",
+            "warm-up": f"give a time, such as {part('warmup', '30s')}",
+        }
+    )
 
 
 def _mapping(document: Document, path: Path) -> Mapping[str, object]:

@@ -17,6 +17,7 @@ from redline.launching.observed import Whereabouts
 from redline.launching.temporary import elsewhere
 from redline.linux.mounts import said_of_noexec
 from redline.model import Failure, Ready
+from redline.wording import advice as advice_of
 from redline.wording import part
 
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
@@ -130,7 +131,7 @@ class FailedStart:
             refusal = why_not_executed(order.command[0], order.folder, order.env, started.errno)
             return LaunchError(
                 f"{name} could not be started: {refusal.reason}",
-                hint=refusal.advice or f"{advice.mend} {advice.start}",
+                hint=refusal.advice or f"{advice_of('mend', advice.mend)} {advice.start}",
             )
         return LaunchError(
             f"{name} could not be started: {started.what}",
@@ -168,23 +169,32 @@ class FailedStart:
         """Return the error for a server that did not answer as its entry says. `where` it listens, if elsewhere."""
         name, advice, log = self.name, self.advice, self.order.log
         within, request = _spoken(ready.within_ns), f"GET {ready.path} on port {self.port}"
+        longer, requested = advice_of("longer", advice.longer), advice_of("request", advice.request)
+        is_other = isinstance(saw, int) and saw != ready.status
         if saw == ready.status:
             message = f"{name} was not ready within {within}: its answer to {request} was right, but later than that"
-            hint = f"if it needs longer, {advice.longer}"
+            hint = f"if it needs longer, {longer}"
         elif isinstance(saw, int):
             status = f"status {saw} in place of {ready.status}"
             message = f"{name} answers {request} with {status}, for {within} since its start"
-            hint = f"fix the server, or {advice.request}"
+            hint = f"fix the server, or {requested}"
         else:
             message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
-            hint = f"if it only needs longer, {advice.longer}"
+            hint = f"if it only needs longer, {longer}"
             if saw.startswith(_ANSWERED):
-                hint = f"fix what answers so, or {advice.request}"
+                hint = f"fix what answers so, or {requested}"
             if where:
                 own = f"let {advice.start} listen on {{port}}, at {self.host} or at all addresses"
                 hint = advice.elsewhere or own
         hint += "" if advice.by_hand else f"; its output is in {log}"
-        return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
+        return LaunchError(
+            f"{message}{_last(log)}",
+            hint=hint,
+            kind="not_ready",
+            log_tail=tail(log),
+            answered=saw if isinstance(saw, int) and is_other else None,
+            may_be_slow=not is_other and not where and not (isinstance(saw, str) and saw.startswith(_ANSWERED)),
+        )
 
     def not_its(self, seen: Whereabouts) -> NotIts:
         """Check whether the port in use is its own. Raises LaunchError for another port."""

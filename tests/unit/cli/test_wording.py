@@ -12,11 +12,16 @@ from redline.asking.asks import ComparisonAsk, LoadAsk, SearchAsk, SuiteAsk
 from redline.cli.asks import FIELDS
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RunFlags
 from redline.cli.declaring import Flags
-from redline.wording import FLAGS, Call, asked_by, medium_of, part
+from redline.wording import FLAGS, Call, advice, advising, asked_by, medium_of, part
 
 SOURCE = Path(__file__).parents[3] / "src" / "redline"
 COMMANDS: tuple[type[Flags], ...] = (LoadFlags, AbFlags, LimitFlags, RunFlags)
 PARTS = {value: name for name, value in FIELDS.items()} | {"output": "keep"}
+ROOMS = (
+    *("suite", "linux", "driving", "watching", "launching", "storage", "running", "asking", "files.py"),
+    *("extras/hosts", "extras/profiling", "extras/exports"),
+)
+"""Whatever may raise an error, whoever asks."""
 OF_COMMANDS_ALONE = {"resume", "json", "stream", "spectrum", "quiet", "verbose", "like", "follow", "form", "fail_on"}
 """What no other medium has: commands name these flags themselves."""
 OF_RESULTS = {"write_suite", "openmetrics", "otlp", "remote_write"}
@@ -95,6 +100,7 @@ def texts(file: Path) -> Iterator[tuple[int, str]]:
 
 def sources(*rooms: str) -> Iterator[Path]:
     for room in rooms:
+        assert (SOURCE / room).exists(), room
         yield from [SOURCE / room] if room.endswith(".py") else (SOURCE / room).rglob("*.py")
 
 
@@ -109,10 +115,9 @@ OF_OTHERS = {"--timeout", "--with", "--threads", "--user", "--rate"}
 
 
 def test_messages_name_no_flag_by_themselves() -> None:
-    rooms = ("suite", "plugins", "storage", "running", "asking", "files.py")
     named = [
         f"{file.relative_to(SOURCE)}:{line}: {found[0]}"
-        for file in sources(*rooms)
+        for file in sources(*ROOMS)
         if file.parent.name not in {"importing", "schema"}  # of other tools, and of suites
         for line, text in texts(file)
         if (found := FLAG.search(text)) and found[0] not in OF_OTHERS
@@ -125,9 +130,18 @@ def test_every_part_in_a_message_is_one() -> None:
     known = {field.name for kind in kinds for field in fields(kind)} | dict(flags()).keys() | {"most", "recent"}
     named = {
         node.args[0].value: f"{file.relative_to(SOURCE)}:{node.lineno}"
-        for file in sources("suite", "plugins", "storage", "running", "asking", "cli", "files.py")
+        for file in sources(*ROOMS, "cli")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "part"
         if isinstance(node.args[0], ast.Constant)
     }
     assert {name: place for name, place in named.items() if name not in known} == {}
+
+
+def test_advice_is_the_usual_unless_a_place_has_other_means() -> None:
+    with advising({"longer": "start it yourself"}):
+        assert advice("longer", "raise `within`") == "start it yourself"
+        with advising({"mend": "build it"}):
+            assert (advice("longer", ""), advice("mend", "")) == ("start it yourself", "build it")
+        assert advice("mend", "fix it") == "fix it"
+    assert advice("longer", "raise `within`") == "raise `within`"

@@ -19,6 +19,7 @@ from redline.model import Ready, Route, Scenario, ServedTls, Tls, Variant
 from redline.model.exchange import Request
 from redline.ports import Endpoint
 from redline.suite.project import ready_of
+from redline.wording import advising
 from tests.fakes.certificates import Certificate
 from tests.fakes.checks import checked, unanswered
 from tests.fakes.servers.entries import server
@@ -234,3 +235,31 @@ def test_a_right_answer_that_came_too_late_is_not_called_a_wrong_status() -> Non
     late = FailedStart("shop", "127.0.0.1", 8080, order, OF_COMMAND).not_ready(Ready(path="/up"), 200, "")
     assert "shop was not ready within 10 s: its answer to GET /up on port 8080 was right, but later" in late.message
     assert "raise `ready.within` in redline.yaml" in late.hint
+
+
+@pytest.mark.parametrize(
+    ("saw", "where", "answered", "may_be_slow"),
+    [
+        (200, "", None, True),
+        (503, "", 503, False),
+        ("connect: connection refused", "", None, True),
+        ("connect: connection refused", "shop listens on port 9", None, False),
+        ("malformed: no HTTP", "", None, False),
+    ],
+)
+def test_an_error_holds_what_was_seen(saw: int | str, where: str, answered: int | None, may_be_slow: bool) -> None:
+    order = LaunchOrder(
+        command=("shop",), folder=Path(), env={}, cpus=(), log=Path("none"), grace_ns=0, cgroup_parent=None
+    )
+    error = FailedStart("shop", "127.0.0.1", 8080, order, OF_COMMAND).not_ready(Ready(path="/up"), saw, where)
+    assert (error.answered, error.may_be_slow) == (answered, may_be_slow)
+
+
+def test_advice_is_that_of_the_place_where_a_server_is_started() -> None:
+    order = LaunchOrder(
+        command=("shop",), folder=Path(), env={}, cpus=(), log=Path("none"), grace_ns=0, cgroup_parent=None
+    )
+    failed = FailedStart("shop", "127.0.0.1", 8080, order, OF_COMMAND)
+    with advising({"longer": "give its URL", "request": "name another path", "mend": "build it with --build"}):
+        assert failed.not_ready(Ready(path="/up"), 200, "").hint == "if it needs longer, give its URL"
+        assert failed.not_ready(Ready(path="/up"), 404, "").hint == "fix the server, or name another path"

@@ -33,7 +33,6 @@ from redline.driving.verifying import SHOWN_BYTES, shown
 from redline.entry_points import extra
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.files import mend, write_atomically
-from redline.launching.failures import OF_COMMAND, OF_SERVICE
 from redline.launching.variables import variables_of_compose
 from redline.model import Cell, Suite
 from redline.model.catalogue import passed_names
@@ -60,10 +59,10 @@ from redline.suite.urls import (
     read_url,
     with_scheme,
 )
+from redline.wording import advising
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes; they may contain `{port}`."""
-_OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
 _DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
 _STARTS = {
     "package.json": "'env PORT={port} npm start'",
@@ -76,12 +75,10 @@ _STARTS = {
 _IMAGE_FILES = {"Containerfile", "Dockerfile"}
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
-_OWN_ADVICE = {
-    OF_COMMAND.longer: "start it yourself, and give its URL",
-    OF_COMMAND.request: "give another request with --path",
-    OF_COMMAND.mend: "build it with --build COMMANDS, or fix",
-    OF_SERVICE.longer: "start it yourself, and give its URL",
-    OF_SERVICE.request: "give another request with --path",
+_ADVICE = {
+    "longer": "start it yourself, and give its URL",
+    "request": "give another request with --path",
+    "mend": "build it with --build COMMANDS, or fix",
 }
 """The flags of `init` that replace keys of redline.yaml, or flags of other commands, in hints."""
 _NEXT = """\
@@ -338,7 +335,7 @@ def _asked_patiently(described: _Described) -> tuple[_Described, list[tuple[Cell
         if (
             error.kind != "not_ready"
             or "start" not in described.server
-            or _OWN_ADVICE[OF_COMMAND.longer] not in error.hint
+            or not error.may_be_slow
             or _suite(described).variants[0].catalogued.ready.within_ns >= JVM_READY_NS
         ):
             raise
@@ -354,16 +351,13 @@ def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
     suite = _suite(described)
     cells = list(make_plan(suite).cells.values())
     try:
-        return list(zip(cells, _answers(suite, cells), strict=True))
+        with advising(_ADVICE):
+            return list(zip(cells, _answers(suite, cells), strict=True))
     except LaunchError as error:
-        seen = _OTHER_STATUS.search(error.message)
-        if error.kind == "not_ready" and seen is not None and int(seen[1]) >= HTTPStatus.BAD_REQUEST:
-            message = f"{_line(cells[0])} is answered with status {int(seen[1])}"
-            raise UsageError(message, hint=_other_request(cells[0])) from error
-        hint = error.hint
-        for advice, own in _OWN_ADVICE.items():
-            hint = hint.replace(advice, own)
-        raise LaunchError(error.message, hint=hint, kind=error.kind, log_tail=error.log_tail) from error
+        if error.answered is None or error.answered < HTTPStatus.BAD_REQUEST:
+            raise
+        message = f"{_line(cells[0])} is answered with status {error.answered}"
+        raise UsageError(message, hint=_other_request(cells[0])) from error
 
 
 def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:

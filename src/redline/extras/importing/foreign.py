@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Sequence
 
 from redline.extras.importing.access_logs import is_json_log
@@ -79,12 +80,13 @@ _ITEMS: tuple[tuple[Callable[[object], bool], str, str], ...] = (
 """Items of lists that are no requests of Redline, tried in this order."""
 
 
-def name_foreign_list(items: Sequence[object]) -> Foreign | None:
-    """What a list is, by its first items; None if it has requests, or nothing that is known."""
+def name_foreign_list(items: Sequence[object], file: str) -> Foreign | None:
+    """What the list in a file is, by its first items; None if it has requests, or nothing that is known."""
     first = items[:20]
     if any(isinstance(item, dict) and not {*METHOD_KEYS}.isdisjoint(item) and "url" not in item for item in first):
         return None
-    known = (Foreign(what, hint) for is_kind, what, hint in _ITEMS if any(map(is_kind, first)))
+    named = shlex.quote(file)
+    known = (Foreign(what, hint.replace("FILE", named)) for is_kind, what, hint in _ITEMS if any(map(is_kind, first)))
     return next(known, None)
 
 

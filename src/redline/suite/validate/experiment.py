@@ -10,10 +10,10 @@ from redline.suite.schema.document import Path
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.loads import Loads
+from redline.wording import advice
 
 UNSAID_NS = 1
 """The placeholder for the length of a load without `for`, until the budget determines it."""
-DUET_HINT = "compare it with `trials`"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
             sheet.wrong(("baseline",), message, "give it a baseline, or remove it")
     for name, load in loads.items():
         if load and (why := unfit(load.load(name, Replay((0,))))):
-            sheet.wrong(("loads", name), f"the load `{name}` {why}, which duets do not support", DUET_HINT, key=True)
+            hint = advice("trials", "compare it with `trials`")
+            sheet.wrong(("loads", name), f"the load `{name}` {why}, which duets do not support", hint, key=True)
 
 
 def unfit(load: Load) -> str:

@@ -8,11 +8,11 @@ from redline.suite.schema.document import Path
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.suite import QuickSchema, WarmUpSchema
 from redline.suite.validate.checking import Sheet, suggest
+from redline.wording import advice
 
 Loads = Mapping[str, LoadSchema | None]
 """The loads of a suite by name; None for a load with a problem of its own."""
 DETECTS_ITSELF = "a server's steadiness is detected under the measured load, not under `warmup_by`"
-WARM_UP_HINT = "give a fixed warm-up, such as `warmup: 30s`, or move such loads to another suite"
 
 
 def check_loads(sheet: Sheet) -> Loads:
@@ -34,7 +34,7 @@ def check_loads(sheet: Sheet) -> Loads:
             hint = "write a longer `for`, or leave it out: then `quick` has less warm-up and fewer trials"
             sheet.wrong(("quick", "for"), message, hint)
         if detects and (load.written.steps or (load.open and load.open.replayed)):
-            sheet.wrong(("warmup", "detect"), never_steady(name), WARM_UP_HINT)
+            sheet.wrong(("warmup", "detect"), never_steady(name), warm_up_hint())
     if (by := sheet.document.at(("warmup_by",))) is not None:
         implied = has_budget and sheet.document.at(("warmup",)) is None
         _check_warmup_by(sheet, by, loads, detects=detects or implied)
@@ -45,7 +45,7 @@ def _check_warmup_by(sheet: Sheet, by: object, loads: Loads, *, detects: bool) -
     """Note why a named load cannot warm servers up, and that a detected warm-up excludes `warmup_by`."""
     path = ("warmup_by",)
     if detects:
-        sheet.wrong(path, DETECTS_ITSELF, WARM_UP_HINT.partition(",")[0])
+        sheet.wrong(path, DETECTS_ITSELF, "give a fixed warm-up")
     if not isinstance(by, str):
         return
     written = loads.get(by)
@@ -88,6 +88,11 @@ def _wrong_with(name: str, load: LoadSchema) -> str:
 def read_warm_up(written: int | WarmUpSchema) -> tuple[int, bool]:
     """The length of the warm-up in nanoseconds, or its maximum; and whether its end is detected."""
     return (written, False) if isinstance(written, int) else (written.detect.at_most, True)
+
+
+def warm_up_hint() -> str:
+    """What to do where warm-up cannot be detected."""
+    return advice("warm-up", "give a fixed warm-up, such as `warmup: 30s`, or move such loads to another suite")
 
 
 def never_steady(load: str) -> str:

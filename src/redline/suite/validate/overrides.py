@@ -14,7 +14,7 @@ from redline.suite.schema.load import MOST_CONNECTIONS
 from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, PROFILES, QuickSchema
 from redline.suite.schema.types import SHORTEST_LOAD_NS
 from redline.suite.validate.checking import suggest
-from redline.suite.validate.loads import DETECTS_ITSELF, WARM_UP_HINT, never_steady
+from redline.suite.validate.loads import DETECTS_ITSELF, never_steady, warm_up_hint
 from redline.wording import part
 
 T = TypeVar("T", Scenario, Load)
@@ -216,8 +216,8 @@ def _profile_problems(overrides: Overrides) -> Problems:
 def _with_warm_up(suite: Suite, overrides: Overrides, problems: Problems) -> Suite:
     """The suite with the warm-up of the overrides."""
     if overrides.warmup_detect:
-        problems += [Problem(never_steady(load.name), WARM_UP_HINT) for load in suite.loads if load.changes]
-        problems += [Problem(DETECTS_ITSELF, WARM_UP_HINT)] if suite.warmup_by else []
+        problems += [Problem(never_steady(load.name), warm_up_hint()) for load in suite.loads if load.changes]
+        problems += [Problem(DETECTS_ITSELF, warm_up_hint())] if suite.warmup_by else []
         return suite.warming_up(suite.warmup_ns if suite.warmup_detect else DETECTION_NS, detect=True)
     return suite if overrides.warmup_ns is None else suite.warming_up(overrides.warmup_ns, detect=False)
 

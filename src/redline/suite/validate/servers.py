@@ -26,6 +26,7 @@ from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes
 from redline.suite.validate.referenced_files import Files, noted
 from redline.suite.validate.routes import Routes, direct_leg, places_of, routes_of
+from redline.wording import advice
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 
@@ -238,7 +239,7 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
         return []
     server, asked = read
     if asked != "/":
-        hint = f"move it to `scenarios`, such as `get: {clip(asked)}`"
+        hint = f"{advice('requests', 'move it to `scenarios`')}, such as `get: {clip(asked)}`"
         sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", hint)
     way = _way(sheet, path, written, server)
     has_tls_ = is_url(url) and is_secure(url)
