@@ -171,8 +171,7 @@ def errors(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
     end.
 
-    A failed request's response time is the time until it failed. 0.1% can be everything beyond p99.9, and 1% beyond
-    p99.
+    A failed request's response time is the time until it failed.
 
     Advice: See the server's output at the time of the first failures.
     """
@@ -316,8 +315,7 @@ def _turned(cell: Cell, traffic: Traffic, began_ns: int) -> str:
 def surplus_bytes(traffic: Traffic) -> Observation | None:
     """Answers followed by bytes that nobody requested, per request due. The engine closes such connections.
 
-    A client reads bytes beyond an answer's end as the next answer, or closes the connection. 1% of new connections can
-    be everything beyond p99.
+    A client reads bytes beyond an answer's end as the next answer, or closes the connection.
 
     Advice: Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.
     """

@@ -58,8 +58,7 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
-    Percentiles of a queue that never drains measure the length of the trial. 1% can be everything beyond p99; at 5% the
-    load was not as specified.
+    Percentiles of a queue that never drains measure the length of the trial.
 
     Advice: Lower the rate, or search for the highest that meets the objective.
     """
@@ -92,7 +91,7 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
     left at its end and chance (four standard deviations).
 
-    Response times are those of a server that catches up. 1% can be everything beyond p99.
+    Response times are those of a server that catches up.
 
     Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`).
     """
@@ -151,8 +150,7 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
 def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due that waited in the client for a connection with room.
 
-    The wait is in the response time. With more connections they would have queued in the server, or not at all. 1% can
-    be everything beyond p99.
+    The wait is in the response time. With more connections they would have queued in the server, or not at all.
 
     Advice: Allow more `connections`; if the server is overloaded, lower the rate. The service time does not include
     this wait.

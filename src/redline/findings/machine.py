@@ -125,8 +125,7 @@ def cpu_steal(trial: Trial) -> Observation | None:
     """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
     and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
 
-    Stolen time looks like the server's. Below 2% it is less than differences worth acting on; interleaved trials
-    average more.
+    Stolen time looks like the server's. Below 2% it is less than differences worth acting on.
 
     Advice: Use a machine with dedicated cores, or more trials.
     """
@@ -167,7 +166,7 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
     """The processes taken for the server used no CPU time while requests were answered. In duets: for most slices it is
     not known.
 
-    Answering takes CPU time, so others answered, and the cost is unknown, not 0.
+    Others answered, and the cost is unknown, not 0.
 
     Advice: Start what answers itself, not a command that has it started or passes requests on.
     """
@@ -182,7 +181,7 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
 def cpu_beside(cell: Cell, trial: Trial) -> Observation | None:
     """Services of the same compose file ran beside the server, such as its database.
 
-    CPU time and memory are those of the server's own containers: what a request costs in the others is not counted.
+    CPU time and memory are those of the server's own containers.
 
     Advice: Add what the others use, if it is to be paid for too; response times and rates include them.
     """
@@ -202,8 +201,7 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or
     more.
 
-    A saturated server causes pressure too; beside other work, they competed. Where tasks waited 40% of the time,
-    throughput was seen to halve.
+    Where tasks waited 40% of the time, throughput was seen to halve.
 
     Advice: Stop other work on this machine, or pin it away from the server's and the engine's cores.
     """
@@ -235,8 +233,7 @@ def _others(trial: Trial, traffic: Traffic) -> float | None:
 def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which server or engine waited for the cores that they have to themselves.
 
-    Then other work runs there. The kernel and the lab cause at most 4% in quiet runs; 10% takes as much as steal with a
-    warning.
+    The kernel and the lab cause at most 4% in quiet runs; 10% takes as much as steal with a warning.
 
     Advice: Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.
     """
@@ -263,8 +260,7 @@ def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
     """CPU time of processes other than server and engine, where Redline measured something else on this machine at the
     same time: each names the other, whichever began or ended first, also of other users.
 
-    Where others use less than 10% of the CPU time, the numbers are hardly those of both; with more, throughput and
-    response times are.
+    Where others use less than 10% of the CPU time, the numbers are hardly those of both.
 
     Advice: Measure one after the other: `--wait` waits for what measures, and `--alone` keeps others away. Of tests
     that run in parallel, keep those that load in one process: `pytest -n 4 --dist loadgroup`, and
@@ -351,8 +347,7 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 def throttled(trial: Trial) -> Observation | None:
     """Periods of a CPU quota in which the server, a proxy or the engine had used it up.
 
-    Requests stand still until the period ends, for up to 100 ms. 1% of the periods can be everything beyond p99. The
-    quota may be intended.
+    Requests stand still until the period ends, for up to 100 ms. The quota may be intended.
 
     Advice: Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.
     """

@@ -12,8 +12,7 @@ from redline.stats import Trial
 def retransmits(trial: Trial) -> Observation | None:
     """TCP segments that the machine sent again, of all that it sent.
 
-    Lost segments are sent again after 200 ms or more: 0.1% can be everything beyond p99.9. The kernel counts all
-    programs of a network namespace together.
+    Lost segments are sent again after 200 ms or more. The kernel counts all programs of a network namespace together.
 
     Advice: Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue that
     overflows.
@@ -37,7 +36,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
     """Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts all
     programs together.
 
-    The client tries again after a second, and its requests wait. 0.1% can be everything beyond p99.9.
+    The client tries again after a second, and its requests wait.
 
     Advice: Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep connections
     for longer.
