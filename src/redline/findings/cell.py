@@ -107,10 +107,10 @@ def kept_services(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 
     Advice: Let all services start afresh, if there is time: leave out `fresh`.
     """
-    return said_kept(cell.variant.entry.name, [trial.recording.server for trial in used])
+    return observe_kept(cell.variant.entry.name, [trial.recording.server for trial in used])
 
 
-def said_kept(name: str, servers: Sequence[ServerFacts | None]) -> Observation | None:
+def observe_kept(name: str, servers: Sequence[ServerFacts | None]) -> Observation | None:
     """That services beside a server ran through several of its starts; None if none did."""
     kept = {service: None for server in servers if server is not None for service in server.kept}
     if not kept:

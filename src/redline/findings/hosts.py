@@ -28,10 +28,10 @@ def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
 
     Advice: Let chrony follow a nearer or common source on both hosts; see docs/guide/many-machines.md.
     """
-    return said_of_clocks(traffic.measured_one_way, trial.recording.hosts)
+    return observe_clocks(traffic.measured_one_way, trial.recording.hosts)
 
 
-def said_of_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observation | None:
+def observe_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observation | None:
     """How far the clocks of these hosts may be apart, of the shorter median; None without one-way times or hosts."""
     if ways is None or not ways.to_server.count or not hosts:
         return None

@@ -186,10 +186,10 @@ def cpu_beside(cell: Cell, trial: Trial) -> Observation | None:
     Advice: Add what the others use, if it is to be paid for too; response times and rates include them.
     """
     server = trial.recording.server
-    return said_beside(cell.variant.entry.name, server.beside) if server is not None and server.beside else None
+    return observe_beside(cell.variant.entry.name, server.beside) if server is not None and server.beside else None
 
 
-def said_beside(name: str, services: tuple[str, ...]) -> Observation:
+def observe_beside(name: str, services: tuple[str, ...]) -> Observation:
     """An observation that these services ran beside a server."""
     ran = f"{', '.join(services)} {'run' if len(services) > 1 else 'runs'} beside it, and"
     are = "are" if len(services) > 1 else "is"
@@ -208,10 +208,10 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     waiting, others = trial.increase("cpu_pressure_ns", "machine"), _others(trial, traffic)
     if waiting is None or others is None or others < OTHERS_BUSY:
         return None
-    return said_pressure(waiting / (traffic.seconds * 1e9), others, named(trial.recording.series))
+    return observe_pressure(waiting / (traffic.seconds * 1e9), others, named(trial.recording.series))
 
 
-def said_pressure(waited: float, others: float, names: str) -> Observation:
+def observe_pressure(waited: float, others: float, names: str) -> Observation:
     """An observation of the share of the time for which tasks waited, and of the CPU time that others used."""
     message = (
         f"Tasks waited for a core {percent(round(min(waited, 1.0), 3))} of the time, and processes other than server "
@@ -244,10 +244,10 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     preempted = trial.increase("preemptions", "engine")
     often = None if preempted is None else preempted / traffic.seconds
     looked = trial.recording.find("cores_busy_ns", "server") is not None
-    return said_neighbour(engine, of_server if looked else None, often, named(trial.recording.series))
+    return observe_neighbour(engine, of_server if looked else None, often, named(trial.recording.series))
 
 
-def said_neighbour(engine: float, server: float | None, often_per_s: float | None, names: str) -> Observation:
+def observe_neighbour(engine: float, server: float | None, often_per_s: float | None, names: str) -> Observation:
     """An observation of the shares of the time for which the engine's workers and the server were held up."""
     interrupted = "" if often_per_s is None else f" and were interrupted {often_per_s:,.0f} times a second"
     held_up = "" if server is None else f", the server waited {percent(min(server, 1.0))}"
@@ -269,7 +269,7 @@ def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
     labs = labs_in(trial.recording.series)
     busy_ns = trial.increase("busy_ns", "machine")
     at_least = engines_share(trial.recording.series, busy_ns, traffic.window_unix_ns)
-    return said_labs(labs, _others(trial, traffic), at_least) if labs else None
+    return observe_labs(labs, _others(trial, traffic), at_least) if labs else None
 
 
 def labs_in(series: Iterable[Series]) -> tuple[str, ...]:
@@ -288,7 +288,7 @@ def engines_share(series: Iterable[Series], busy_ns: float | None, window_unix_n
     return min(used_ns / busy_ns, 1.0) if busy_ns else 0.0
 
 
-def said_labs(labs: Sequence[str], others: float | None, at_least: float) -> Observation:
+def observe_labs(labs: Sequence[str], others: float | None, at_least: float) -> Observation:
     """An observation that these labs measured something, and the share of the CPU time that others used.
 
     Where that is not known, the engines of those labs used `at_least` that much.
@@ -357,10 +357,10 @@ def throttled(trial: Trial) -> Observation | None:
     subject = max(names, key=lambda name: shares[name])
     cores = trial.recording.most("quota_millicores", subject)
     lost_ns = trial.increase("throttled_ns", subject) or 0.0
-    return said_throttled(f"The {names[subject]}", shares[subject], lost_ns, cores)
+    return observe_throttled(f"The {names[subject]}", shares[subject], lost_ns, cores)
 
 
-def said_throttled(name: str, share: float, lost_ns: float, millicores: float | None) -> Observation:
+def observe_throttled(name: str, share: float, lost_ns: float, millicores: float | None) -> Observation:
     """An observation of the share of a quota's periods in which it was used up, and of the CPU time lost to it."""
     of = f" of {significant(millicores / 1000, 2)} cores" if millicores else ""
     message = (

@@ -19,10 +19,10 @@ def retransmits(trial: Trial) -> Observation | None:
     """
     again = trial.increase("tcp_segments_retransmitted", "machine")
     sent = trial.increase("tcp_segments_sent", "machine")
-    return said_retransmits(again, sent) if again is not None and sent else None
+    return observe_retransmits(again, sent) if again is not None and sent else None
 
 
-def said_retransmits(again: float, sent: float) -> Observation:
+def observe_retransmits(again: float, sent: float) -> Observation:
     """An observation of the segments that were sent again, of those sent."""
     message = (
         f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
@@ -47,7 +47,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
         if (drops := trial.increase("listen_drops", part)) is not None
     ]
     if any(drops for _, drops in own) or (own and not trial.increase("syn_cookies", "machine")):
-        return tuple(said_dropped(f"the {name}", drops, traffic.counts.due) for name, drops in own)
+        return tuple(observe_dropped(f"the {name}", drops, traffic.counts.due) for name, drops in own)
     dropped, full, cookies = (
         round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
     )
@@ -60,7 +60,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
     return Observation(share, message, at_most=Grade.NOTE)
 
 
-def said_dropped(name: str, drops: float, due: int) -> Observation:
+def observe_dropped(name: str, drops: float, due: int) -> Observation:
     """An observation of attempts to connect that a listener dropped, beside the requests due."""
     message = (
         f"The listener of {name} dropped {drops:,.0f} attempts to connect: {percent(drops / due)} of {due:,} requests."
