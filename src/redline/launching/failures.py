@@ -10,7 +10,7 @@ from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.launching import observed
-from redline.launching.decisive import decisive, lines_of, usage_from
+from redline.launching.error_lines import error_line, lines_of, usage_from
 from redline.launching.executable import REASONS, why_not_executed
 from redline.launching.guard import Exited, LaunchOrder, NotStarted
 from redline.launching.observed import Whereabouts
@@ -270,7 +270,7 @@ def _last(log: Path) -> str:
 
 def last_words(said: str) -> str:
     """Return the line of an output that names the error, as the end of a sentence."""
-    words = decisive(said)
+    words = error_line(said)
     return f"; its last words: {words}" if words else "; it wrote nothing"
 
 

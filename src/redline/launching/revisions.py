@@ -18,7 +18,7 @@ from redline.errors import BuildError, UsageError
 from redline.files import mend, open_anew, user_cache
 from redline.git import git, git_command
 from redline.launching.commands import lines_of, started
-from redline.launching.decisive import reason
+from redline.launching.error_lines import reason
 from redline.launching.failures import tail
 from redline.launching.guard import how_ended
 from redline.launching.temporary import elsewhere, private_folder, temporary_folder
