@@ -21,7 +21,7 @@ from redline.driving.verifying import differ, verify
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.linux import procfs
-from redline.linux.scheduling import give_way
+from redline.linux.scheduling import run_when_idle
 from redline.linux.sockets import shortest_queue
 from redline.model import Cell, DuetTraffic, Traffic, Variant
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
@@ -189,7 +189,7 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
 
     def read() -> None:
         """Read at low priority, and end the warm-up when the server is warm."""
-        give_way()
+        run_when_idle()
         is_warm = drive.is_warm
         try:
             for line in process.stdout or ():
