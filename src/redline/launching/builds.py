@@ -21,7 +21,7 @@ from redline.launching.executable import why_missing, why_not_executed
 from redline.launching.failures import tail
 from redline.launching.guard import how_ended
 from redline.launching.inputs import Contents, ToolVersions, cache_writes, input_files
-from redline.linux.mounts import said_of_noexec
+from redline.linux.mounts import noexec_mount
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.ports import Building, BuildOutcome
@@ -314,7 +314,7 @@ class Builds:
             lines, cause = tail(ended.log, _SHOWN_LINES).splitlines(), error_line(tail(ended.log, _READ_LINES))
             if cause and cause not in map(str.strip, lines):
                 lines = [cause, "…", *lines]
-            if _DENIED.search(cause) and (forbidden := said_of_noexec(folder)):
+            if _DENIED.search(cause) and (forbidden := noexec_mount(folder)):
                 how = f"{how}, and {forbidden}"
             reason = f"{how}: {cause}" if cause else how
             raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint, reason=reason)

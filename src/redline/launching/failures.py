@@ -15,7 +15,7 @@ from redline.launching.executable import REASONS, why_not_executed
 from redline.launching.guard import Exited, LaunchOrder, NotStarted
 from redline.launching.observed import Whereabouts
 from redline.launching.temporary import elsewhere
-from redline.linux.mounts import said_of_noexec
+from redline.linux.mounts import noexec_mount
 from redline.model import Failure, Ready
 from redline.wording import part
 
@@ -157,7 +157,7 @@ class FailedStart:
                 log_tail=said,
             )
         folders = (self.order.folder, Path(tempfile.gettempdir()))
-        noexec = next(filter(None, map(said_of_noexec, folders)), "") if _DENIED.search(said) else ""
+        noexec = next(filter(None, map(noexec_mount, folders)), "") if _DENIED.search(said) else ""
         if noexec:
             noexec, hint = f", and {noexec}", f"{elsewhere()}; or put the server on another file system"
         else:
