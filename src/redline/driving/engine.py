@@ -16,7 +16,7 @@ from pydantic import PositiveInt, TypeAdapter
 
 from redline.driving.ending import EngineEnding
 from redline.driving.engine_process import INSTALL, end_engine, log_tail, say, start_engine
-from redline.driving.protocol import Transcript, deadline_ns, duet_job, job, told
+from redline.driving.protocol import Transcript, deadline_ns, duet_job, job, loggable_job
 from redline.driving.verifying import differ, verify
 from redline.errors import DriveError
 from redline.files import as_store_error
@@ -157,7 +157,7 @@ class EngineDriver:
             with contextlib.suppress(OSError):  # the engine also pins itself, and reports if it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
             if _log.isEnabledFor(logging.DEBUG):  # nothing more than it must comes between the start and the load
-                _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(told(wanted)))
+                _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(loggable_job(wanted)))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
