@@ -141,7 +141,7 @@ CPU_BEHIND = Rule(
     biases=TOO_CHEAP,
     text="""A server that runs already asked another to answer, whose CPU time is not counted.
 
-    A proxy costs little itself. The server behind it costs the rest.
+    The server behind it costs the rest.
 
     Advice: Compare the addresses of the servers themselves, or read throughput and response times.
     """,
@@ -204,7 +204,7 @@ def kept_services(duet: SeenDuet) -> Iterator[Observation]:
 def slow_starts(duet: SeenDuet) -> Observation | None:
     """Time until services of a compose file were ready, as a share of that and of the first measurement of each start.
 
-    Nothing is measured meanwhile: there are fewer starts, and the intervals are wider.
+    There are fewer starts, and the intervals are wider.
 
     Advice: With `fresh: service` all other services of the file start once. Or give it more time.
     """

@@ -37,8 +37,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
     capacity to spare; **note** if the server's cores are full.
 
-    A client without idle time sets the pace itself: surely so for a closed load, with separate cores and a server that
-    has capacity to spare.
+    A client without idle time sets the pace itself.
 
     Advice: Give the engine more cores or workers, or lower the load, until the server is the limit.
     """
@@ -149,8 +148,7 @@ def _stolen_share(seen: Trial | Recording) -> float:
 def cpu_sampled(trial: Trial, traffic: Traffic) -> Observation | None:
     """Processes of the server began or ended during the load, so its CPU time comes from samples.
 
-    Only processes that live through the window have exact times. Samples may be some ticks off, and miss short-lived
-    processes.
+    Samples may be some ticks off, and miss short-lived processes.
 
     Advice: Let the server start its processes before the load.
     """

@@ -72,7 +72,7 @@ def observe_dropped(name: str, drops: float, due: int) -> Observation:
 def port_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Sockets that entered `TIME_WAIT` in the trial, of the local ports.
 
-    Above one half the search for a free port takes time; from 80% on connecting soon fails (`exhausted`).
+    Above one half the search for a free port takes time; from 80% on connecting soon fails.
 
     Advice: Keep the connections of proxies and clients for longer, or widen the port range (`sysctl
     net.ipv4.ip_local_port_range`).
