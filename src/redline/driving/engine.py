@@ -16,12 +16,12 @@ from pydantic import PositiveInt, TypeAdapter
 
 from redline.driving.ending import EngineEnding
 from redline.driving.engine_process import INSTALL, end_engine, log_tail, say, start_engine
-from redline.driving.protocol import Transcript, deadline_ns, duet_job, job, told
+from redline.driving.protocol import Transcript, deadline_ns, duet_job, job, loggable_job
 from redline.driving.verifying import differ, verify
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.linux import procfs
-from redline.linux.scheduling import give_way
+from redline.linux.scheduling import run_when_idle
 from redline.linux.sockets import shortest_queue
 from redline.model import Cell, DuetTraffic, Traffic, Variant
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
@@ -157,7 +157,7 @@ class EngineDriver:
             with contextlib.suppress(OSError):  # the engine also pins itself, and reports if it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
             if _log.isEnabledFor(logging.DEBUG):  # nothing more than it must comes between the start and the load
-                _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(told(wanted)))
+                _log.debug("engine: pid %d gets the job %s", process.pid, json.dumps(loggable_job(wanted)))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
@@ -189,7 +189,7 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
 
     def read() -> None:
         """Read at low priority, and end the warm-up when the server is warm."""
-        give_way()
+        run_when_idle()
         is_warm = drive.is_warm
         try:
             for line in process.stdout or ():

@@ -92,13 +92,13 @@ def job(drive: Drive) -> dict[str, Any]:
     )
 
 
-def told(wanted: dict[str, Any]) -> dict[str, Any]:
-    """A job as it may be shown: without the values of headers, bodies, picked values, certificates and proxies.
+def loggable_job(wanted: dict[str, Any]) -> dict[str, Any]:
+    """A job as it may be logged: without the values of headers, bodies, picked values, certificates and proxies.
 
     Of a replay it has the number of its times.
     """
-    requests = [_told_request(request) for request in wanted["requests"]]
-    shown = {**wanted, "requests": requests, "load": _told_load(wanted["load"])}
+    requests = [_loggable_request(request) for request in wanted["requests"]]
+    shown = {**wanted, "requests": requests, "load": _loggable_load(wanted["load"])}
     if "picks" in wanted:
         shown["picks"] = {name: len(values) for name, values in wanted["picks"].items()}
     if "journey" in wanted and wanted["journey"].get("rows"):
@@ -112,7 +112,7 @@ def told(wanted: dict[str, Any]) -> dict[str, Any]:
     return shown | ({"duet": wanted["duet"] | {"targets": others}} if "duet" in wanted else {})
 
 
-def _told_load(load: dict[str, Any]) -> dict[str, Any]:
+def _loggable_load(load: dict[str, Any]) -> dict[str, Any]:
     """A load with the number of its due times: there may be 200 000 of them."""
     match load:
         case {"open": {"arrivals": {"replayed_ns": due} | {"replayed": {"due_ns": due}}} as shape}:
@@ -120,7 +120,7 @@ def _told_load(load: dict[str, Any]) -> dict[str, Any]:
     return load
 
 
-def _told_request(request: dict[str, Any]) -> dict[str, Any]:
+def _loggable_request(request: dict[str, Any]) -> dict[str, Any]:
     left_out = {"headers", "body_text", "body_base64", "expect"}
     shown = {key: value for key, value in request.items() if key not in left_out}
     return shown | {"headers": [name for name, _ in request["headers"]]}

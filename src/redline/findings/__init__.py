@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from redline.findings.duet import much_stolen as much_stolen_duet
     from redline.findings.hosts import pairs_differ
     from redline.findings.machine import much_stolen
-    from redline.findings.repeated import Gathered, gathered, named, said_once
+    from redline.findings.repeated import Gathered, gathered, merged_by_text, named
     from redline.findings.rules import Rule
     from redline.findings.table import RULES
     from redline.findings.trial import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redline.findings.duet import SeenDuet, said_behind
+from redline.findings.duet import SeenDuet, observe_behind
 from redline.findings.duet_machine import WatchedStart
 from redline.findings.rules import TIME_DEPENDENT, TREND_P, Observation, Rule, judges
 from redline.findings.starts import measured, traffic_of
@@ -285,4 +285,4 @@ def owner(trial: Trial) -> Iterator[Observation]:
         advice = f"To have it watched, {known.hint}." if known.hint else None
         yield Observation(1.0, message, advice=advice, rule=SERVER_UNWATCHED)
     elif known.behind:
-        yield said_behind("the server", known)
+        yield observe_behind("the server", known)

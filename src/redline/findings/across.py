@@ -194,7 +194,7 @@ def answer_sizes(among: SeenAmong) -> Observation | None:
     if among.own not in same:
         return None
     usual = _usual([(server, server.sizes) for server in same], among.own.sizes)
-    return duet.said_sizes((usual.name, among.own.name), (_size(usual), _size(among.own))) if usual else None
+    return duet.observe_sizes((usual.name, among.own.name), (_size(usual), _size(among.own))) if usual else None
 
 
 def _body_sizes(among: SeenAmong, place: int) -> Observation | None:

@@ -40,8 +40,7 @@ def run_drift(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial to the
     last; tested as in [unsteady](#unsteady).
 
-    Trials are interleaved, so a drift spares the ratios, but levels depend on the time. Past 10% the rounds are of
-    different machines.
+    Trials are interleaved, so a drift spares the ratios, but levels depend on the time.
 
     Advice: Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.
     """
@@ -79,7 +78,7 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From five trials on.* Distance of two groups of two or more trials with nothing between: a gap that one group
     shows once in 1,000 times.
 
-    A mean between two modes is neither. Which mode a start draws is chance.
+    A mean between two modes is neither.
 
     Advice: Read the single trials, and compare modes with modes. Find what differs between starts of the server.
     """
@@ -107,10 +106,10 @@ def kept_services(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 
     Advice: Let all services start afresh, if there is time: leave out `fresh`.
     """
-    return said_kept(cell.variant.entry.name, [trial.recording.server for trial in used])
+    return observe_kept(cell.variant.entry.name, [trial.recording.server for trial in used])
 
 
-def said_kept(name: str, servers: Sequence[ServerFacts | None]) -> Observation | None:
+def observe_kept(name: str, servers: Sequence[ServerFacts | None]) -> Observation | None:
     """That services beside a server ran through several of its starts; None if none did."""
     kept = {service: None for server in servers if server is not None for service in server.kept}
     if not kept:
@@ -129,7 +128,7 @@ def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a
     permutation test of the F ratio has p < 0.01.
 
-    Trials of one build share its layout of code, and are not independent.
+    Trials of one build share its layout of code.
 
     Advice: Read the scatter of the builds as the precision, and use more builds (`builds`) to improve it.
     """
@@ -257,7 +256,7 @@ RESOLUTION = Rule(
     text="""The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. The
     message says what would show 5%.
 
-    It says nothing about smaller differences, and many a change is made for 5%.
+    It says nothing about smaller differences.
 
     Advice: Compare by duets, or add rounds; a quieter machine needs fewer.
     """,

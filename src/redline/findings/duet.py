@@ -141,7 +141,7 @@ CPU_BEHIND = Rule(
     biases=TOO_CHEAP,
     text="""A server that runs already asked another to answer, whose CPU time is not counted.
 
-    A proxy costs little itself. The server behind it costs the rest.
+    The server behind it costs the rest.
 
     Advice: Compare the addresses of the servers themselves, or read throughput and response times.
     """,
@@ -169,10 +169,10 @@ def owners(duet: SeenDuet) -> Iterator[Observation]:
             yield Observation(1.0, message, rule=machine.cpu_unknown, advice=advice)
             return
         if behind := next((owner for owner in owners if owner.behind and place in (BASELINE, duet.target)), None):
-            yield said_behind(name, behind)
+            yield observe_behind(name, behind)
 
 
-def said_behind(name: str, owner: CpuOwner) -> Observation:
+def observe_behind(name: str, owner: CpuOwner) -> Observation:
     """An observation that a server asked others, whose CPU time is not counted."""
     message = (
         f"The CPU time of {name} is that of {', '.join(owner.processes)} alone: what was used at {owner.behind}, which "
@@ -188,7 +188,7 @@ def beside(duet: SeenDuet) -> Iterator[Observation]:
     for place, name in zip((BASELINE, duet.target), duet.names, strict=True):
         server = servers.get(place)
         if server is not None and server.beside:
-            yield machine.said_beside(name, server.beside)
+            yield machine.observe_beside(name, server.beside)
 
 
 @cell.kept_services.also("duet")
@@ -196,7 +196,7 @@ def kept_services(duet: SeenDuet) -> Iterator[Observation]:
     """Services that ran through several starts, of each server."""
     for place, name in zip((BASELINE, duet.target), duet.names, strict=True):
         servers = [start.servers[place] for start in duet.starts if place < len(start.servers)]
-        if (said := cell.said_kept(name, servers)) is not None:
+        if (said := cell.observe_kept(name, servers)) is not None:
             yield said
 
 
@@ -204,7 +204,7 @@ def kept_services(duet: SeenDuet) -> Iterator[Observation]:
 def slow_starts(duet: SeenDuet) -> Observation | None:
     """Time until services of a compose file were ready, as a share of that and of the first measurement of each start.
 
-    Nothing is measured meanwhile: there are fewer starts, and the intervals are wider.
+    There are fewer starts, and the intervals are wider.
 
     Advice: With `fresh: service` all other services of the file start once. Or give it more time.
     """
@@ -359,7 +359,7 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
 def clock_bound(duet: SeenDuet) -> Iterator[Observation]:
     """How far the hosts' clocks may be apart, in the start where that is the largest part of a one-way time."""
     of_starts = (
-        hosts.said_of_clocks(traffic.targets[at].one_way, start.hosts)
+        hosts.observe_clocks(traffic.targets[at].one_way, start.hosts)
         for start, traffic in zip(duet.starts, duet.traffics, strict=True)
         for _, places in duet.sides
         for at in places
@@ -439,10 +439,10 @@ def answer_sizes(duet: SeenDuet) -> Observation | None:
     Advice: Compare the answers, state what is right by `expect`, or let duets compare them: `--same-answers`.
     """
     ours, theirs = (_answer_size(duet, place) for place in (BASELINE, duet.target))
-    return said_sizes(duet.names, (ours, theirs)) if ours and theirs else None
+    return observe_sizes(duet.names, (ours, theirs)) if ours and theirs else None
 
 
-def said_sizes(names: tuple[str, str], sizes: tuple[float, float]) -> Observation:
+def observe_sizes(names: tuple[str, str], sizes: tuple[float, float]) -> Observation:
     """An observation of the mean bytes of two servers' answers, which are above 0."""
     (first, second), (ours, theirs) = names, sizes
     message = (

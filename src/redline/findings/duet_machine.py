@@ -146,7 +146,7 @@ def cpu_pressure(duet: SeenDuet) -> Observation | None:
     others = _mean(watched, lambda one: one.others)
     if waited is None or others is None or others < OTHERS_BUSY:
         return None
-    return machine.said_pressure(waited, others, machine.named(_series(watched)))
+    return machine.observe_pressure(waited, others, machine.named(_series(watched)))
 
 
 @machine.noisy_neighbour.also("duet")
@@ -158,7 +158,7 @@ def noisy_neighbour(duet: SeenDuet) -> Observation | None:
         return None
     often = _mean(watched, lambda one: _per_time(one, one.increase("preemptions", "engine")))
     per_s = None if often is None else often * 1e9
-    return machine.said_neighbour(engine or 0.0, servers, per_s, machine.named(_series(watched)))
+    return machine.observe_neighbour(engine or 0.0, servers, per_s, machine.named(_series(watched)))
 
 
 @machine.other_load.also("duet")
@@ -167,7 +167,7 @@ def other_load(duet: SeenDuet) -> Observation | None:
     watched = WatchedStart.all(duet.starts)
     labs = tuple(dict.fromkeys(lab for one in watched for lab in machine.labs_in(one.start.series)))
     at_least = _mean(watched, _engines_share)
-    return machine.said_labs(labs, _mean(watched, lambda one: one.others), at_least or 0.0) if labs else None
+    return machine.observe_labs(labs, _mean(watched, lambda one: one.others), at_least or 0.0) if labs else None
 
 
 def _engines_share(one: WatchedStart) -> float:
@@ -200,7 +200,9 @@ def throttled(duet: SeenDuet) -> Observation | None:
     if all(one.start.control_is_apart for one in watched):
         names[duet.servers - 1] = f"The second {duet.names[0]}"
     said = [
-        machine.said_throttled(name, *share) for place, name in names.items() if (share := _throttled(watched, place))
+        machine.observe_throttled(name, *share)
+        for place, name in names.items()
+        if (share := _throttled(watched, place))
     ]
     return max(said, key=lambda one: one.value, default=None)
 
@@ -223,7 +225,7 @@ def retransmits(duet: SeenDuet) -> Observation | None:
     watched = WatchedStart.all(duet.starts)
     again = _sum(watched, lambda one: one.increase("tcp_segments_retransmitted", "machine"))
     sent = _sum(watched, lambda one: one.increase("tcp_segments_sent", "machine"))
-    return network.said_retransmits(again, sent) if again is not None and sent else None
+    return network.observe_retransmits(again, sent) if again is not None and sent else None
 
 
 @network.listen_overflow.also("duet")
@@ -239,7 +241,7 @@ def listen_overflow(duet: SeenDuet) -> Iterator[Observation]:
             if (drops := one.increase("listen_drops", "server", place)) is not None
         ]
         if dropped and due:
-            yield network.said_dropped(name, sum(dropped), due)
+            yield network.observe_dropped(name, sum(dropped), due)
 
 
 @network.port_pressure.also("duet")

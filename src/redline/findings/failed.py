@@ -53,7 +53,7 @@ SERVER_DIED = Rule(
     ends=True,
     text="""The server ended during the trial.
 
-    It measured a server about to fail, and the errors after it.
+    It measured a server about to fail.
 
     Advice: Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.
     """,
@@ -67,7 +67,7 @@ UNREAD = Rule(
     ends=True,
     text="""The recording of the trial cannot be read, or not be used.
 
-    Nothing is known of the trial: the file is cut short, empty, damaged, or of another trial. The others count.
+    The file is cut short, empty, damaged, or of another trial. The others count.
 
     Advice: Move the file away, and resume: the trial is measured again.
     """,
@@ -113,7 +113,7 @@ NOTHING_DUE = Rule(
     ends=True,
     text="""No request fell due within the measurement.
 
-    The rate, or the users' think time, leaves no request for so short a time. That says nothing of the server.
+    The rate, or the users' think time, leaves no request for so short a time.
 
     Advice: Measure longer, at a higher rate, or with more users.
     """,
@@ -171,8 +171,7 @@ def errors(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
     end.
 
-    A failed request's response time is the time until it failed. 0.1% can be everything beyond p99.9, and 1% beyond
-    p99.
+    A failed request's response time is the time until it failed.
 
     Advice: See the server's output at the time of the first failures.
     """
@@ -210,7 +209,7 @@ def exhausted(traffic: Traffic) -> Observation | None:
     """Requests due for which the engine's side had no port, descriptor or memory left. They are no `errors`, though
     objectives count them.
 
-    They never reached the server, which had less to do. Limits as for `errors`.
+    They never reached the server, which had less to do.
 
     Advice: Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range (`sysctl
     net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the limits.
@@ -236,7 +235,7 @@ def wrong_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """Requests due with another answer than expected. The first wrong body, or bytes that are not HTTP, make it
     **invalid**.
 
-    Refusals by 503 are fast: from 1% on, they may set the percentiles. After a wrong body the work was not done.
+    Refusals by 503 are fast: from 1% on, they may set the percentiles.
 
     Advice: Compare an answer with the scenario's `expect`. If the server sheds load, lower the load.
     """
@@ -316,8 +315,7 @@ def _turned(cell: Cell, traffic: Traffic, began_ns: int) -> str:
 def surplus_bytes(traffic: Traffic) -> Observation | None:
     """Answers followed by bytes that nobody requested, per request due. The engine closes such connections.
 
-    A client reads bytes beyond an answer's end as the next answer, or closes the connection. 1% of new connections can
-    be everything beyond p99.
+    A client reads bytes beyond an answer's end as the next answer, or closes the connection.
 
     Advice: Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.
     """

@@ -28,10 +28,10 @@ def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
 
     Advice: Let chrony follow a nearer or common source on both hosts; see docs/guide/many-machines.md.
     """
-    return said_of_clocks(traffic.measured_one_way, trial.recording.hosts)
+    return observe_clocks(traffic.measured_one_way, trial.recording.hosts)
 
 
-def said_of_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observation | None:
+def observe_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observation | None:
     """How far the clocks of these hosts may be apart, of the shorter median; None without one-way times or hosts."""
     if ways is None or not ways.to_server.count or not hosts:
         return None
@@ -64,8 +64,7 @@ def said_of_clocks(ways: OneWay | None, hosts: tuple[HostFacts, ...]) -> Observa
 def clock_stepped(trial: Trial, traffic: Traffic) -> Observation | None:
     """Share of the measurement's length by which a host's clock was set during it.
 
-    At 1%, CPU time, memory and pauses are those of another time, and a load host may have begun before or after the
-    others.
+    At 1%, CPU time, memory and pauses are those of another time.
 
     Advice: Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.
     """
@@ -87,8 +86,7 @@ PAIRS_DIFFER = Rule(
     scatters=True,
     text="""CPU time per request of one server on a pair of hosts, against the others, before the run.
 
-    A cell's trials are dealt to all pairs, so its interval is as wide as these are apart. Comparisons of one pair in a
-    round are not affected.
+    A cell's interval is as wide as its pairs are apart. Comparisons in a round are not affected.
 
     Advice: Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.
     """,
@@ -115,8 +113,7 @@ def _excludes_one(ratio: Estimate) -> bool:
 def load_hosts_differ(trial: Trial) -> Observation | None:
     """Distance of the slowest load host's median response time from the fastest one's.
 
-    All put equal parts of a load on the same server. A host that differs has a local or network problem; the total
-    describes no host.
+    A host that differs has a local or network problem; the total describes no host.
 
     Advice: Check that host's clock rate, cores, network card and route; measure with the others alone.
     """

@@ -58,8 +58,7 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
-    Percentiles of a queue that never drains measure the length of the trial. 1% can be everything beyond p99; at 5% the
-    load was not as specified.
+    Percentiles of a queue that never drains measure the length of the trial.
 
     Advice: Lower the rate, or search for the highest that meets the objective.
     """
@@ -92,7 +91,7 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
     left at its end and chance (four standard deviations).
 
-    Response times are those of a server that catches up. 1% can be everything beyond p99.
+    Response times are those of a server that catches up.
 
     Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`).
     """
@@ -124,8 +123,7 @@ def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Loads with due times.* Time from a request's due time until the engine took it up, over the response time: at
     p50 or p99, whichever is larger.
 
-    Response times include the engine's lateness: always some microseconds, a sixth of the median of a fast idle server.
-    Past one half, most is not the server's.
+    Response times include the engine's lateness. Past one half, most is not the server's.
 
     Advice: Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.
     """
@@ -151,8 +149,7 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
 def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due that waited in the client for a connection with room.
 
-    The wait is in the response time. With more connections they would have queued in the server, or not at all. 1% can
-    be everything beyond p99.
+    The wait is in the response time. With more connections they would have queued in the server, or not at all.
 
     Advice: Allow more `connections`; if the server is overloaded, lower the rate. The service time does not include
     this wait.
@@ -171,8 +168,7 @@ def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
 def idle_closed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due for which a connection was opened, because the server had closed those that were idle.
 
-    Connecting is in their response time, with TLS a whole handshake. There is no queue: far fewer requests are under
-    way than connections are allowed.
+    Connecting is in their response time, with TLS a whole handshake.
 
     Advice: Have the server keep idle connections for longer, or allow fewer `connections` (`-c`), so that each is used
     more often. If its clients come as rarely, this is what they get.
@@ -203,7 +199,7 @@ def _closes_idle(cell: Cell, traffic: Traffic) -> bool:
 def tls_insecure(cell: Cell) -> Observation | None:
     """The server's certificate was not checked (`insecure: true`).
 
-    Any server could have answered, and checking a certificate is part of the handshake's time.
+    Any server could have answered.
 
     Advice: Name the certificate's issuer (`ca` in a suite, `--cacert` on the command line) and check it.
     """
@@ -216,7 +212,7 @@ def tls_insecure(cell: Cell) -> Observation | None:
 def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users who always wait.* Their time in the measurement for which requests from before it held them.
 
-    Such a request is in no measured response time, and meanwhile others are served faster.
+    Such a request is in no measured response time.
 
     Advice: Measure for longer, or warm up until no connection waits; see which connections the server leaves waiting.
     """
@@ -265,7 +261,7 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users without a pace or a journey.* Share by which rate x (response time + think time) is not the number of
     users, beyond what the ends of the window explain.
 
-    L = lambda W (Little, 1961) holds for any server. Where it fails, the counting lost requests or time.
+    L = lambda W (Little, 1961) holds for any server: the counting lost requests or time.
 
     Advice: Do not use these numbers: requests or time are missing from them. Keep the recording (`-o`), and report it.
     """

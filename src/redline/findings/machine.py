@@ -37,8 +37,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
     capacity to spare; **note** if the server's cores are full.
 
-    A client without idle time sets the pace itself: surely so for a closed load, with separate cores and a server that
-    has capacity to spare.
+    A client without idle time sets the pace itself.
 
     Advice: Give the engine more cores or workers, or lower the load, until the server is the limit.
     """
@@ -125,8 +124,7 @@ def cpu_steal(trial: Trial) -> Observation | None:
     """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
     and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
 
-    Stolen time looks like the server's. Below 2% it is less than differences worth acting on; interleaved trials
-    average more.
+    Stolen time looks like the server's. Below 2% it is less than differences worth acting on.
 
     Advice: Use a machine with dedicated cores, or more trials.
     """
@@ -150,8 +148,7 @@ def _stolen_share(seen: Trial | Recording) -> float:
 def cpu_sampled(trial: Trial, traffic: Traffic) -> Observation | None:
     """Processes of the server began or ended during the load, so its CPU time comes from samples.
 
-    Only processes that live through the window have exact times. Samples may be some ticks off, and miss short-lived
-    processes.
+    Samples may be some ticks off, and miss short-lived processes.
 
     Advice: Let the server start its processes before the load.
     """
@@ -167,7 +164,7 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
     """The processes taken for the server used no CPU time while requests were answered. In duets: for most slices it is
     not known.
 
-    Answering takes CPU time, so others answered, and the cost is unknown, not 0.
+    Others answered, and the cost is unknown, not 0.
 
     Advice: Start what answers itself, not a command that has it started or passes requests on.
     """
@@ -182,15 +179,15 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
 def cpu_beside(cell: Cell, trial: Trial) -> Observation | None:
     """Services of the same compose file ran beside the server, such as its database.
 
-    CPU time and memory are those of the server's own containers: what a request costs in the others is not counted.
+    CPU time and memory are those of the server's own containers.
 
     Advice: Add what the others use, if it is to be paid for too; response times and rates include them.
     """
     server = trial.recording.server
-    return said_beside(cell.variant.entry.name, server.beside) if server is not None and server.beside else None
+    return observe_beside(cell.variant.entry.name, server.beside) if server is not None and server.beside else None
 
 
-def said_beside(name: str, services: tuple[str, ...]) -> Observation:
+def observe_beside(name: str, services: tuple[str, ...]) -> Observation:
     """An observation that these services ran beside a server."""
     ran = f"{', '.join(services)} {'run' if len(services) > 1 else 'runs'} beside it, and"
     are = "are" if len(services) > 1 else "is"
@@ -202,18 +199,17 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or
     more.
 
-    A saturated server causes pressure too; beside other work, they competed. Where tasks waited 40% of the time,
-    throughput was seen to halve.
+    Where tasks waited 40% of the time, throughput was seen to halve.
 
     Advice: Stop other work on this machine, or pin it away from the server's and the engine's cores.
     """
     waiting, others = trial.increase("cpu_pressure_ns", "machine"), _others(trial, traffic)
     if waiting is None or others is None or others < OTHERS_BUSY:
         return None
-    return said_pressure(waiting / (traffic.seconds * 1e9), others, named(trial.recording.series))
+    return observe_pressure(waiting / (traffic.seconds * 1e9), others, named(trial.recording.series))
 
 
-def said_pressure(waited: float, others: float, names: str) -> Observation:
+def observe_pressure(waited: float, others: float, names: str) -> Observation:
     """An observation of the share of the time for which tasks waited, and of the CPU time that others used."""
     message = (
         f"Tasks waited for a core {percent(round(min(waited, 1.0), 3))} of the time, and processes other than server "
@@ -235,8 +231,7 @@ def _others(trial: Trial, traffic: Traffic) -> float | None:
 def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which server or engine waited for the cores that they have to themselves.
 
-    Then other work runs there. The kernel and the lab cause at most 4% in quiet runs; 10% takes as much as steal with a
-    warning.
+    The kernel and the lab cause at most 4% in quiet runs; 10% takes as much as steal with a warning.
 
     Advice: Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.
     """
@@ -247,10 +242,10 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     preempted = trial.increase("preemptions", "engine")
     often = None if preempted is None else preempted / traffic.seconds
     looked = trial.recording.find("cores_busy_ns", "server") is not None
-    return said_neighbour(engine, of_server if looked else None, often, named(trial.recording.series))
+    return observe_neighbour(engine, of_server if looked else None, often, named(trial.recording.series))
 
 
-def said_neighbour(engine: float, server: float | None, often_per_s: float | None, names: str) -> Observation:
+def observe_neighbour(engine: float, server: float | None, often_per_s: float | None, names: str) -> Observation:
     """An observation of the shares of the time for which the engine's workers and the server were held up."""
     interrupted = "" if often_per_s is None else f" and were interrupted {often_per_s:,.0f} times a second"
     held_up = "" if server is None else f", the server waited {percent(min(server, 1.0))}"
@@ -263,8 +258,7 @@ def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
     """CPU time of processes other than server and engine, where Redline measured something else on this machine at the
     same time: each names the other, whichever began or ended first, also of other users.
 
-    Where others use less than 10% of the CPU time, the numbers are hardly those of both; with more, throughput and
-    response times are.
+    Where others use less than 10% of the CPU time, the numbers are hardly those of both.
 
     Advice: Measure one after the other: `--wait` waits for what measures, and `--alone` keeps others away. Of tests
     that run in parallel, keep those that load in one process: `pytest -n 4 --dist loadgroup`, and
@@ -273,7 +267,7 @@ def other_load(trial: Trial, traffic: Traffic) -> Observation | None:
     labs = labs_in(trial.recording.series)
     busy_ns = trial.increase("busy_ns", "machine")
     at_least = engines_share(trial.recording.series, busy_ns, traffic.window_unix_ns)
-    return said_labs(labs, _others(trial, traffic), at_least) if labs else None
+    return observe_labs(labs, _others(trial, traffic), at_least) if labs else None
 
 
 def labs_in(series: Iterable[Series]) -> tuple[str, ...]:
@@ -292,7 +286,7 @@ def engines_share(series: Iterable[Series], busy_ns: float | None, window_unix_n
     return min(used_ns / busy_ns, 1.0) if busy_ns else 0.0
 
 
-def said_labs(labs: Sequence[str], others: float | None, at_least: float) -> Observation:
+def observe_labs(labs: Sequence[str], others: float | None, at_least: float) -> Observation:
     """An observation that these labs measured something, and the share of the CPU time that others used.
 
     Where that is not known, the engines of those labs used `at_least` that much.
@@ -351,8 +345,7 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 def throttled(trial: Trial) -> Observation | None:
     """Periods of a CPU quota in which the server, a proxy or the engine had used it up.
 
-    Requests stand still until the period ends, for up to 100 ms. 1% of the periods can be everything beyond p99. The
-    quota may be intended.
+    Requests stand still until the period ends, for up to 100 ms. The quota may be intended.
 
     Advice: Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.
     """
@@ -362,10 +355,10 @@ def throttled(trial: Trial) -> Observation | None:
     subject = max(names, key=lambda name: shares[name])
     cores = trial.recording.most("quota_millicores", subject)
     lost_ns = trial.increase("throttled_ns", subject) or 0.0
-    return said_throttled(f"The {names[subject]}", shares[subject], lost_ns, cores)
+    return observe_throttled(f"The {names[subject]}", shares[subject], lost_ns, cores)
 
 
-def said_throttled(name: str, share: float, lost_ns: float, millicores: float | None) -> Observation:
+def observe_throttled(name: str, share: float, lost_ns: float, millicores: float | None) -> Observation:
     """An observation of the share of a quota's periods in which it was used up, and of the CPU time lost to it."""
     of = f" of {significant(millicores / 1000, 2)} cores" if millicores else ""
     message = (

@@ -79,7 +79,7 @@ def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Observation | Non
     """Time for which threads waited for memory, or the application stood still because a concurrent collector came too
     late.
 
-    The heap is too small for this rate. 1% of the time can be everything beyond p99.
+    The heap is too small for this rate.
 
     Advice: Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.
     """
@@ -111,7 +111,7 @@ def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
     """*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least 2% of
     the heap.
 
-    Caches fill in the first seconds. Growth that continues fills the heap in the end.
+    Caches fill in the first seconds.
 
     Advice: Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).
     """
@@ -167,7 +167,7 @@ def collector_log(facts: RuntimeFacts) -> Observation | None:
 def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01).
 
-    This explains the tail: its requests waited for the collector's pauses, or other safepoints.
+    The tail waited for the collector's pauses, or other safepoints.
 
     Advice: Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.
     """

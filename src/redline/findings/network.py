@@ -12,18 +12,17 @@ from redline.stats import Trial
 def retransmits(trial: Trial) -> Observation | None:
     """TCP segments that the machine sent again, of all that it sent.
 
-    Lost segments are sent again after 200 ms or more: 0.1% can be everything beyond p99.9. The kernel counts all
-    programs of a network namespace together.
+    Lost segments are sent again after 200 ms or more. The kernel counts all programs of a network namespace together.
 
     Advice: Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue that
     overflows.
     """
     again = trial.increase("tcp_segments_retransmitted", "machine")
     sent = trial.increase("tcp_segments_sent", "machine")
-    return said_retransmits(again, sent) if again is not None and sent else None
+    return observe_retransmits(again, sent) if again is not None and sent else None
 
 
-def said_retransmits(again: float, sent: float) -> Observation:
+def observe_retransmits(again: float, sent: float) -> Observation:
     """An observation of the segments that were sent again, of those sent."""
     message = (
         f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
@@ -37,7 +36,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
     """Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts all
     programs together.
 
-    The client tries again after a second, and its requests wait. 0.1% can be everything beyond p99.9.
+    The client tries again after a second, and its requests wait.
 
     Advice: Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep connections
     for longer.
@@ -48,7 +47,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
         if (drops := trial.increase("listen_drops", part)) is not None
     ]
     if any(drops for _, drops in own) or (own and not trial.increase("syn_cookies", "machine")):
-        return tuple(said_dropped(f"the {name}", drops, traffic.counts.due) for name, drops in own)
+        return tuple(observe_dropped(f"the {name}", drops, traffic.counts.due) for name, drops in own)
     dropped, full, cookies = (
         round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
     )
@@ -61,7 +60,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
     return Observation(share, message, at_most=Grade.NOTE)
 
 
-def said_dropped(name: str, drops: float, due: int) -> Observation:
+def observe_dropped(name: str, drops: float, due: int) -> Observation:
     """An observation of attempts to connect that a listener dropped, beside the requests due."""
     message = (
         f"The listener of {name} dropped {drops:,.0f} attempts to connect: {percent(drops / due)} of {due:,} requests."
@@ -73,7 +72,7 @@ def said_dropped(name: str, drops: float, due: int) -> Observation:
 def port_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Sockets that entered `TIME_WAIT` in the trial, of the local ports.
 
-    Above one half the search for a free port takes time; from 80% on connecting soon fails (`exhausted`).
+    Above one half the search for a free port takes time; from 80% on connecting soon fails.
 
     Advice: Keep the connections of proxies and clients for longer, or widen the port range (`sysctl
     net.ipv4.ip_local_port_range`).

@@ -52,7 +52,7 @@ def gathered(findings: Iterable[Finding]) -> tuple[Gathered, ...]:
     return tuple(sorted(alike, key=lambda group: (-group.worst.grade.weight, RULES[group.worst.kind].reassures)))
 
 
-def said_once(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def merged_by_text(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Merge equal texts about subjects, in their order: `rust.hyper, rust.axum and 10 more: no usable trials`."""
     subjects: dict[str, dict[str, None]] = {}
     for subject, text in said:

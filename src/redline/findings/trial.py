@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from redline.findings.across import SeenAmong
-from redline.findings.cell import kept_services, said_kept
+from redline.findings.cell import kept_services, observe_kept
 from redline.findings.duet import SeenDuet
 from redline.findings.failed import trial_failed
 from redline.findings.load import rate_missed
@@ -54,7 +54,7 @@ def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
 
 def judge_starts(cell: Cell, servers: Sequence[ServerFacts]) -> tuple[Finding, ...]:
     """The findings about the starts of a search's server, by the facts of each start."""
-    said = said_kept(cell.variant.entry.name, servers)
+    said = observe_kept(cell.variant.entry.name, servers)
     return tuple(kept_services.findings(said, cell.id, None)) if said is not None else ()
 
 

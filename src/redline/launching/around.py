@@ -14,7 +14,7 @@ from typing import BinaryIO, Literal
 from redline.errors import LaunchError
 from redline.files import as_store_error, open_anew
 from redline.launching.commands import hint_of, started
-from redline.launching.decisive import decisive
+from redline.launching.error_lines import error_line
 from redline.launching.failures import tail
 from redline.launching.guard import LaunchOrder, how_ended
 from redline.launching.warden import Redactor
@@ -104,7 +104,7 @@ class Around:
         if code == 0:
             return
         how = f"did not end within {self.within_s:g} s" if code is None else f"ended {how_ended(code)}"
-        words = decisive(tail(log, _READ_LINES))
+        words = error_line(tail(log, _READ_LINES))
         said = f"its last words: {words}" if words else "it wrote nothing"
         by_hand = f"run it by hand in {self.order.folder.resolve()}, with PORT={self.port}: {clip(command.strip())}"
         longer = f"it runs for each start of the server: let `build` do what takes long, or {by_hand}"

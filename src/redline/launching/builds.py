@@ -16,12 +16,12 @@ from pydantic import ValidationError
 from redline.errors import BuildError, LaunchError
 from redline.files import cache_in, open_anew, open_lock, read_regular, write_atomically
 from redline.launching.commands import lines_of, locked, started
-from redline.launching.decisive import decisive
+from redline.launching.error_lines import error_line
 from redline.launching.executable import why_missing, why_not_executed
 from redline.launching.failures import tail
 from redline.launching.guard import how_ended
 from redline.launching.inputs import Contents, ToolVersions, cache_writes, input_files
-from redline.linux.mounts import said_of_noexec
+from redline.linux.mounts import noexec_mount
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.ports import Building, BuildOutcome
@@ -311,10 +311,10 @@ class Builds:
             raise BuildError(f"building {entry.name} failed:{listed}", hint=hint, reason=reason)
         if ended.code != 0:
             how = how_ended(ended.code)
-            lines, cause = tail(ended.log, _SHOWN_LINES).splitlines(), decisive(tail(ended.log, _READ_LINES))
+            lines, cause = tail(ended.log, _SHOWN_LINES).splitlines(), error_line(tail(ended.log, _READ_LINES))
             if cause and cause not in map(str.strip, lines):
                 lines = [cause, "…", *lines]
-            if _DENIED.search(cause) and (forbidden := said_of_noexec(folder)):
+            if _DENIED.search(cause) and (forbidden := noexec_mount(folder)):
                 how = f"{how}, and {forbidden}"
             reason = f"{how}: {cause}" if cause else how
             raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint, reason=reason)

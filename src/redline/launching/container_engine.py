@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from redline.launching import decisive
+from redline.launching import error_lines
 from redline.linux.cgroup import read_limits
 
 CHOICE = "REDLINE_CONTAINER_ENGINE"
@@ -175,4 +175,4 @@ def output(
 
 def reason_of(said: str) -> str:
     """Return an engine's reason on a line, without words that all of its messages have."""
-    return decisive.reason(said)[:_LONGEST_REASON]
+    return error_lines.reason(said)[:_LONGEST_REASON]

@@ -234,7 +234,7 @@ def _outside(folders: tuple[Path, ...]) -> list[Path]:
     targets = []
     for folder in folders:
         for link in (path for path in folder.rglob("*") if path.is_symlink() and path.exists()):
-            targets += [step for step in images.on_the_way(link) if folder not in step.parents and step.is_file()]
+            targets += [step for step in images.path_steps(link) if folder not in step.parents and step.is_file()]
     return targets
 
 

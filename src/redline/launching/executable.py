@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from redline.linux.mounts import said_of_noexec
+from redline.linux.mounts import noexec_mount
 
 _HEAD_BYTES = 4096
 _LOADER = re.compile(rb"/[\w./+-]*/ld[\w.+-]*\.so[\w.]*")
@@ -75,7 +75,7 @@ def _not_permitted(file: Path) -> Refusal:
         return Refusal(f"{file} cannot be reached: {refused.strerror}")
     if stat.S_ISDIR(mode):
         return Refusal(f"{file} is a folder")
-    if forbidden := said_of_noexec(file):
+    if forbidden := noexec_mount(file):
         return Refusal(f"{file} may not be executed: {forbidden}", "put it on another file system")
     if not os.access(file, os.X_OK):
         return Refusal(f"{file} is not executable", f"make it executable: chmod +x {file}")

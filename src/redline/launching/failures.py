@@ -10,12 +10,12 @@ from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.launching import observed
-from redline.launching.decisive import decisive, lines_of, usage_from
+from redline.launching.error_lines import error_line, lines_of, usage_from
 from redline.launching.executable import REASONS, why_not_executed
 from redline.launching.guard import Exited, LaunchOrder, NotStarted
 from redline.launching.observed import Whereabouts
 from redline.launching.temporary import elsewhere
-from redline.linux.mounts import said_of_noexec
+from redline.linux.mounts import noexec_mount
 from redline.model import Failure, Ready
 from redline.wording import advice as advice_of
 from redline.wording import part
@@ -158,7 +158,7 @@ class FailedStart:
                 log_tail=said,
             )
         folders = (self.order.folder, Path(tempfile.gettempdir()))
-        noexec = next(filter(None, map(said_of_noexec, folders)), "") if _DENIED.search(said) else ""
+        noexec = next(filter(None, map(noexec_mount, folders)), "") if _DENIED.search(said) else ""
         if noexec:
             noexec, hint = f", and {noexec}", f"{elsewhere()}; or put the server on another file system"
         else:
@@ -280,7 +280,7 @@ def _last(log: Path) -> str:
 
 def last_words(said: str) -> str:
     """Return the line of an output that names the error, as the end of a sentence."""
-    words = decisive(said)
+    words = error_line(said)
     return f"; its last words: {words}" if words else "; it wrote nothing"
 
 

@@ -52,7 +52,7 @@ class _Closure:
             if root in done:
                 continue
             done.add(root)
-            steps = list(on_the_way(root))
+            steps = list(path_steps(root))
             self.paths.update(steps)
             if steps and steps[-1].is_dir() and not steps[-1].is_symlink():
                 with suppress(OSError):
@@ -71,7 +71,7 @@ def needed(
     closure = _Closure()
     if jdk is not None:
         closure.add([jdk.home], [jdk.home / name for name in _NOT_RUN])
-    closure.paths.update(on_the_way(folder))
+    closure.paths.update(path_steps(folder))
     closure.add([*(folder / name for name in outputs), *_named(words, folder), *_NAMES, *_programs((words[0], *tools))])
     interpreters = {word for path in closure.paths if _may_be_run(path) for word in first_line(head_of(path))}
     if interpreters:
@@ -129,7 +129,7 @@ def pack(paths: Iterable[Path], file: Path) -> None:
                 archive.addfile(member)
 
 
-def on_the_way(path: Path) -> Iterator[Path]:
+def path_steps(path: Path) -> Iterator[Path]:
     """Yield the folders and links through which a path leads, and its target; nothing if that does not exist."""
     steps: list[Path] = []
     at, left, links = Path("/"), list(path.parts[1:]), 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from redline.errors import BuildError
 from redline.files import mend, read_regular, write_atomically
-from redline.launching import decisive
+from redline.launching import error_lines
 from redline.launching.executable import why_missing
 from redline.model import ServerEntry, Tool
 
@@ -170,7 +170,7 @@ def _ask(name: str, tool: Tool, folder: Path) -> str:
         raise BuildError.of_server(name, reason, hint=tool.hint) from error
     text = done.stdout.decode(errors="replace").strip()
     if done.returncode != 0:
-        said = decisive.decisive(text) or "nothing"
+        said = error_lines.error_line(text) or "nothing"
         reason = f"`{' '.join(tool.version)}` failed with code {done.returncode} and said: {said}"
         raise BuildError.of_server(name, reason, hint=tool.hint)
     return text

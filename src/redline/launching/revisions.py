@@ -18,11 +18,11 @@ from redline.errors import BuildError, UsageError
 from redline.files import mend, open_anew, user_cache
 from redline.git import git, git_command
 from redline.launching.commands import lines_of, started
-from redline.launching.decisive import reason
+from redline.launching.error_lines import reason
 from redline.launching.failures import tail
 from redline.launching.guard import how_ended
 from redline.launching.temporary import elsewhere, private_folder, temporary_folder
-from redline.linux.mounts import said_of_noexec
+from redline.linux.mounts import noexec_mount
 from redline.model.catalogue import WORK_TREE, Revision
 from redline.ports import Building
 from redline.wording import part
@@ -275,7 +275,7 @@ def build(  # noqa: PLR0913, PLR0917 - what, where, for whom, and where its outp
         said = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
         if _NO_NETWORK.search(said):
             hint = f"{_OFFLINE}; {hint}"
-        if _DENIED.search(said) and (forbidden := said_of_noexec(folder)):
+        if _DENIED.search(said) and (forbidden := noexec_mount(folder)):
             how, hint = f"{how}, and {forbidden}", elsewhere()
         raise BuildError(f"{name} does not build: `build` ended {how}:{said or ' it wrote nothing'}", hint=hint)
 

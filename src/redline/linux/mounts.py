@@ -33,7 +33,7 @@ def read_mounts(mountinfo: Path = _MOUNTS) -> list[Mount]:
     return mounts
 
 
-def said_of_noexec(path: Path) -> str:
+def noexec_mount(path: Path) -> str:
     """`/tmp is mounted noexec`, if that forbids executing the file at the path; else empty."""
     try:
         forbidden = os.statvfs(path).f_flag & os.ST_NOEXEC

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 
-def give_way() -> None:
+def run_when_idle() -> None:
     """Let the calling thread run only on idle cores (SCHED_IDLE), permanently: the engine may share its core.
 
     Threads that start processes must not give way: children inherit it, and only the privileged may leave it.
@@ -14,7 +14,7 @@ def give_way() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def gives_way(thread: int) -> bool:
+def runs_when_idle(thread: int) -> bool:
     """Whether a thread is in SCHED_IDLE; False for a thread that has ended."""
     try:
         return os.sched_getscheduler(thread) == os.SCHED_IDLE

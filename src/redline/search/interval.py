@@ -12,7 +12,7 @@ from redline.model import Objective
 from redline.search.evidence import Capacity, Evidence, capacity_of, overloaded, stall_ns
 from redline.search.queue_model import Aim, Known, ProbePoint, QueueFit, fit, scatter
 from redline.search.scattered import Scattered, scattered
-from redline.search.steps import QUANTILES, TriedRate, bounds, decisive, steps
+from redline.search.steps import QUANTILES, TriedRate, bounds, steps, without_stalls
 from redline.stats.distributions import chi2_quantile, t_quantile
 from redline.stats.objectives import DEPTHS
 
@@ -242,7 +242,7 @@ def _interval(
 
 def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float, float]:
     """The interval, widened to single rates that surely contradict it."""
-    counted = decisive(tried)
+    counted = without_stalls(tried)
     passed = [step.rate_per_s for step in counted if step.state == "met"]
     failed = [step.rate_per_s for step in counted if step.state == "missed"]
     return min([low, *failed]), max([high, *passed])

@@ -170,7 +170,7 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
     return "too near to tell"
 
 
-def decisive(tried: Sequence[TriedRate]) -> tuple[TriedRate, ...]:
+def without_stalls(tried: Sequence[TriedRate]) -> tuple[TriedRate, ...]:
     """The rates without those that a single probe missed far below a rate that passed: a stall, until it repeats."""
     passed = max((step.rate_per_s for step in tried if step.state == "met"), default=0.0)
     return tuple(
@@ -184,7 +184,7 @@ def bounds(tried: Sequence[TriedRate]) -> tuple[float | None, float | None]:
     A pass counts only below every failure that is decisive, and a failure only above every pass: the rates between are
     open.
     """
-    tried = decisive(tried)
+    tried = without_stalls(tried)
     passes = [step.rate_per_s for step in tried if step.state == "met"]
     fails = [step.rate_per_s for step in tried if step.state == "missed"]
     low = [rate for rate in passes if not fails or rate < min(fails)]

@@ -15,7 +15,7 @@ from redline.linux import procfs, sockets
 from redline.linux.cgroup import quotas, throttling
 from redline.linux.host import STAT, Host, cpu_times
 from redline.linux.network import Link, Namespace, towards
-from redline.linux.scheduling import give_way
+from redline.linux.scheduling import run_when_idle
 from redline.model import OTHERS, RuntimeFacts, Series, Subject
 from redline.ports import ServerUsage
 from redline.watching.gc_traces import Traced
@@ -314,7 +314,7 @@ class ProcessTreeMonitor:
         return watched.traced.facts(window_unix_ns, server_log) if watched and watched.traced else None
 
     def _sample_until_ended(self) -> None:
-        give_way()
+        run_when_idle()
         due_ns, taken = time.monotonic_ns(), 0
         while True:
             # A late sample does not shift later samples; missed samples are left out.

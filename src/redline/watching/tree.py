@@ -9,7 +9,7 @@ from typing import NamedTuple
 from redline.linux import cgroup, procfs
 from redline.linux.cgroup import started_by
 from redline.linux.owners import who_starts_all
-from redline.linux.scheduling import gives_way
+from redline.linux.scheduling import runs_when_idle
 
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)\s+nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)
 _CPUCLOCK_SCHED = 2
@@ -177,7 +177,7 @@ class ProcessTree:
                     continue
                 voluntary[thread], involuntary[thread] = int(switches[1]), int(switches[2])
                 waited = procfs.read_bytes(f"/proc/{pid}/task/{thread}/schedstat").split()
-                if len(waited) == 3 and not gives_way(int(thread)):
+                if len(waited) == 3 and not runs_when_idle(int(thread)):
                     delay[thread], preempted[thread] = int(waited[1]), int(switches[2])
         if not voluntary:
             return None

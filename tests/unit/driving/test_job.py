@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redline.driving.protocol import deadline_ns, job, told
+from redline.driving.protocol import deadline_ns, job, loggable_job
 from redline.model import (
     Body,
     Cell,
@@ -157,12 +157,12 @@ def test_a_job_is_told_without_secrets_and_due_times(requests: tuple[int, ...]) 
     wanted["requests"][0] |= {"headers": [["Authorization", "Bearer abc"]], "body_base64": "c2VjcmV0"}
     wanted["target"]["tls"] = {"key_pem": "a key"}
     wanted["picks"] = {"tokens.txt": ["abc"]}
-    shown = told(wanted)
+    shown = loggable_job(wanted)
     assert shown["load"] == {"open": {"arrivals": {"replayed": 2}, "connections": 2, "depth": 1}}
     assert shown["requests"][0]["headers"] == ["Authorization"]
     assert shown["picks"] == {"tokens.txt": 1}
     assert not any(secret in json.dumps(shown) for secret in ("abc", "c2VjcmV0", "a key"))
-    assert told(job_of(USERS))["load"] == job_of(USERS)["load"]
+    assert loggable_job(job_of(USERS))["load"] == job_of(USERS)["load"]
 
 
 def test_only_text_with_placeholders_goes_as_text() -> None:
@@ -200,11 +200,11 @@ def test_a_job_is_shown_without_secrets_and_times() -> None:
     times = Open(arrivals="replayed", replayed_ns=tuple(range(9)), connections=2)
     for load in (times, times.model_copy(update={"replayed_requests": (0,) * 9})):
         made = job_of(load, secret, tls=Tls(ca_pem="secret"))
-        shown = told(made)
+        shown = loggable_job(made)
         assert "secret" not in json.dumps(shown)
         assert shown["load"]["open"]["arrivals"] == {"replayed": 9}
         assert shown["requests"][0]["headers"] == ["Cookie"]
-    assert told(job_of())["load"] == {"closed": {"users": 64, "depth": 1}}
+    assert loggable_job(job_of())["load"] == {"closed": {"users": 64, "depth": 1}}
 
 
 def test_a_cell_is_the_same_wherever_the_clients_certificate_is_kept() -> None:

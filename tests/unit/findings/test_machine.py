@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from redline.findings import judge
-from redline.findings.machine import engine_share, engines_share, named, said_labs, server_share
+from redline.findings.machine import engine_share, engines_share, named, observe_labs, server_share
 from redline.model import OTHER_LOAD, Clocks, FindingKind, Grade, Metric, Recording, Series
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -397,9 +397,9 @@ def test_a_quota_is_said_in_cores() -> None:
 
 
 def test_three_other_loads_are_named_and_the_rest_counted() -> None:
-    three = said_labs(("a", "b", "c"), None, 0.0).message
+    three = observe_labs(("a", "b", "c"), None, 0.0).message
     assert three == "3 other measurements of Redline ran on this machine meanwhile: a, b, c."
-    assert said_labs(("a", "b", "c", "d", "e"), None, 0.0).message.endswith(": a, b, c and 2 more.")
+    assert observe_labs(("a", "b", "c", "d", "e"), None, 0.0).message.endswith(": a, b, c and 2 more.")
 
 
 def line(first: float, last: float, times_unix_ns: tuple[int, int]) -> Series:

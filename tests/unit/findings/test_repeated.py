@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.findings import gathered, named, said_once
+from redline.findings import gathered, merged_by_text, named
 from redline.findings.table import RULES
 from redline.model import Finding, FindingKind, Grade
 
@@ -54,8 +54,8 @@ def test_nothing_is_lost_and_the_gravest_come_first(findings: list[Finding]) -> 
 
 
 def test_a_text_about_many_subjects_is_said_once() -> None:
-    assert said_once([("a", "x"), ("b", "y"), ("c", "x")]) == ("a, c: x", "b: y")
-    assert said_once((f"s{n}", "x") for n in range(100)) == ("s0, s1, s2 and 97 more: x",)
+    assert merged_by_text([("a", "x"), ("b", "y"), ("c", "x")]) == ("a, c: x", "b: y")
+    assert merged_by_text((f"s{n}", "x") for n in range(100)) == ("s0, s1, s2 and 97 more: x",)
 
 
 def test_one_more_name_is_not_worth_counting() -> None:

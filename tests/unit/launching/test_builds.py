@@ -107,7 +107,7 @@ def test_a_folder_from_which_nothing_may_be_executed(family: Family, monkeypatch
     script = "echo './tool: Permission denied'; exit 126"
     with pytest.raises(BuildError, match="failed with code 126:"):
         build(family, family.entry(script))
-    monkeypatch.setattr("redline.launching.builds.said_of_noexec", lambda _path: "/some is mounted noexec")
+    monkeypatch.setattr("redline.launching.builds.noexec_mount", lambda _path: "/some is mounted noexec")
     with pytest.raises(BuildError, match="failed with code 126, and /some is mounted noexec:"):
         build(family, family.entry(script))
 

@@ -263,9 +263,9 @@ def test_the_way_to_a_path_ends_at_what_is_not_there_and_in_circles(tmp_path: Pa
     (tmp_path / "about").symlink_to("round")
     (tmp_path / "up").symlink_to("../" + tmp_path.name + "/file")
     (tmp_path / "file").write_text("x")
-    assert list(images.on_the_way(tmp_path / "round/file")) == []
-    assert list(images.on_the_way(tmp_path / "nothing/file")) == []
-    way = list(images.on_the_way(tmp_path / "up"))
+    assert list(images.path_steps(tmp_path / "round/file")) == []
+    assert list(images.path_steps(tmp_path / "nothing/file")) == []
+    way = list(images.path_steps(tmp_path / "up"))
     assert tmp_path / "up" in way
     assert way[-1] == tmp_path / "file"
 

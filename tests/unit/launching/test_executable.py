@@ -75,7 +75,7 @@ def test_a_tool_that_is_there_and_may_not_be_executed(tmp_path: Path, monkeypatc
 
 def test_a_mount_that_forbids_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path / "server", b"#!/bin/sh\n")
-    monkeypatch.setattr(executable, "said_of_noexec", lambda _path: "/some is mounted noexec")
+    monkeypatch.setattr(executable, "noexec_mount", lambda _path: "/some is mounted noexec")
     found = why_not_executed("./server", tmp_path, {}, errno.EACCES)
     assert found.reason == f"{tmp_path}/server may not be executed: /some is mounted noexec"
 
@@ -97,12 +97,12 @@ def test_what_is_no_program(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_the_mount_is_found_by_what_the_kernel_says(tmp_path: Path) -> None:
-    assert mounts.said_of_noexec(tmp_path / "gone") == ""
+    assert mounts.noexec_mount(tmp_path / "gone") == ""
     place = tmp_path / "a b"
     place.mkdir()
     script = (
-        "import sys; from pathlib import Path; from redline.linux.mounts import said_of_noexec;"
-        "print(said_of_noexec(Path(sys.argv[1])))"
+        "import sys; from pathlib import Path; from redline.linux.mounts import noexec_mount;"
+        "print(noexec_mount(Path(sys.argv[1])))"
     )
     look = f"{sys.executable} -c '{script}' '{place}/x'"
     mount = f"mount -t tmpfs -o noexec none '{place}' && mkdir '{place}/x' && exec {look}"

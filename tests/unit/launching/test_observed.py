@@ -116,7 +116,7 @@ def test_a_folder_from_which_nothing_may_be_executed_is_named_where_that_was_den
 ) -> None:
     assert "noexec" not in str(refused(launcher, odd("denied"), tmp_path))
     mounted = {Path(tempfile.gettempdir()): "/some is mounted noexec"}
-    monkeypatch.setattr(failures, "said_of_noexec", lambda path: mounted.get(path, ""))
+    monkeypatch.setattr(failures, "noexec_mount", lambda path: mounted.get(path, ""))
     error = refused(launcher, odd("denied"), tmp_path)
     matches("before it was ready, and /some is mounted noexec; its last words: ./helper: Permission denied", error)
     assert "TMPDIR" in error.hint

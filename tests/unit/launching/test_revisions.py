@@ -124,7 +124,7 @@ def test_a_build_in_a_folder_from_which_nothing_may_be_executed(
     error = failed()
     assert "Permission denied" in error.message
     assert "noexec" not in str(error)
-    monkeypatch.setattr(revisions, "said_of_noexec", lambda _path: "/some is mounted noexec")
+    monkeypatch.setattr(revisions, "noexec_mount", lambda _path: "/some is mounted noexec")
     error = failed()
     assert "ended with code 126, and /some is mounted noexec" in error.message
     assert error.hint == "TMPDIR names /some/tmp: let it name another folder"

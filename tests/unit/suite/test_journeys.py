@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
-from redline.driving.protocol import check_journey, deadline_ns, job, told
+from redline.driving.protocol import check_journey, deadline_ns, job, loggable_job
 from redline.errors import DriveError, UsageError
 from redline.model import Journey, Scenario, Suite
 from redline.ports import Drive, Endpoint
@@ -100,7 +100,7 @@ def test_nothing_stored_or_shown_has_a_value_of_a_row(tmp_path: Path) -> None:
     stored = suite.model_dump_json()
     assert "geheim" not in stored
     assert "ann" not in stored.replace("planned", "")
-    assert "geheim" not in str(told(job(drive_of(suite))))
+    assert "geheim" not in str(loggable_job(job(drive_of(suite))))
     assert Suite.model_validate_json(stored) == suite
     rows = journey_of(suite).rows
     assert rows is not None

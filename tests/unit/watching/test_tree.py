@@ -199,15 +199,15 @@ def test_a_thread_that_gives_way_does_not_count_as_having_waited() -> None:
     process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        gives_way = int(process.stdout.readline())
+        runs_when_idle = int(process.stdout.readline())
         time.sleep(0.5)
         tree = ProcessTree(process.pid)
         tree.look_around()
         seen = tree.scheduling()
         itself_ns, gave_way_ns = (
-            int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) for pid in (process.pid, gives_way)
+            int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) for pid in (process.pid, runs_when_idle)
         )
-        os.kill(gives_way, signal.SIGKILL)
+        os.kill(runs_when_idle, signal.SIGKILL)
     finally:
         process.kill()
         process.wait()

@@ -12,7 +12,7 @@ from redline.cli.command_line import CompareFlags
 from redline.cli.commands.report import read_run
 from redline.cli.show import show, write_json
 from redline.errors import RedlineError, UsageError
-from redline.findings import gathered, named, said_once
+from redline.findings import gathered, merged_by_text, named
 from redline.model import Grade, Verdict
 from redline.model.compared import CompareResult
 from redline.report.sections.comparison import pair_sections
@@ -69,7 +69,7 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
     reasons = sorted((c.cell_id.rpartition("-")[0], reason) for c in primary if (reason := why_no_verdict(c)))
-    refused = said_once(reasons)
+    refused = merged_by_text(reasons)
     if refused or result.unmatched:
         missing = "; ".join((*refused, *result.unmatched))
         raise RedlineError(

@@ -20,7 +20,7 @@ from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
 from redline.entry_points import extra
 from redline.errors import RedlineError, UsageError
-from redline.findings import said_once
+from redline.findings import merged_by_text
 from redline.model import Cell, Grade
 from redline.model.history import History, OtherLine
 from redline.report.document import Medium
@@ -96,7 +96,7 @@ def gate(history: History, recent: int | None) -> None:
         )
     missing = silent(history)
     if missing:
-        said = said_once(sorted((series.name, series.points[-1].missing) for series in missing))
+        said = merged_by_text(sorted((series.name, series.points[-1].missing) for series in missing))
         last = history.runs[max(series.points[-1].run for series in missing)]
         raise RedlineError(
             f"the last run does not show everything: {last.name}: {'; '.join(said)}",

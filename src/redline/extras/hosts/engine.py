@@ -15,7 +15,7 @@ from typing import Any
 
 from redline.driving.engine_process import end_engine, log_tail, say, start_engine
 from redline.errors import DriveError
-from redline.linux.scheduling import give_way
+from redline.linux.scheduling import run_when_idle
 
 _BEYOND_DEADLINE_S = 5.0
 
@@ -113,7 +113,7 @@ class HeldEngine:
             # A job without commands ends with standard input.
             say(process, json.dumps(job), more=bool(job.get("commands")))
             self._begun.set()
-            give_way()
+            run_when_idle()
             for line in process.stdout or ():
                 with self._news:
                     self._lines.append(line)

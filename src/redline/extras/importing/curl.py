@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote
 
 from redline.errors import UsageError
-from redline.extras.importing import curl_form, curl_way
+from redline.extras.importing import curl_connection, curl_form
 from redline.extras.importing.gathering import Asked, Gathering
 from redline.quantities import clip
 from redline.suite.multipart import MULTIPART
@@ -130,7 +130,7 @@ def read_curl(words: Sequence[str], read: Callable[[str], bytes] = _no_file) -> 
     sent = [
         header for header in headers if _is_sent(header) and (body is not None or _name_of(header) not in _OF_A_BODY)
     ]
-    return CurlRequest(url=url, method=method, headers=sent, body=body, way=curl_way.way_of(values))
+    return CurlRequest(url=url, method=method, headers=sent, body=body, way=curl_connection.connection_of(values))
 
 
 def _name_of(header: str) -> str:
@@ -173,7 +173,7 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--oauth2-bearer", dest="bearer")
     parser.add_argument("-I", "--head", dest="head", action="store_true")
     parser.add_argument("-g", "--globoff", dest="literal", action="store_true")
-    curl_way.add_options(parser)
+    curl_connection.add_options(parser)
     parser.add_argument("--compressed", dest="compressed", action="store_true")
     parser.add_argument("--url", dest="urls", action="append")
     for options, dest in _OF_HEADERS.items():

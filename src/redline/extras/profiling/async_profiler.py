@@ -16,7 +16,7 @@ from redline.extras.profiling.attach import ask_as_jcmd, load_agent
 from redline.extras.profiling.sampler import ProfilerError, Sampled
 from redline.extras.profiling.texts import in_slices, native_memory, unreadable
 from redline.files import write_atomically
-from redline.launching import decisive
+from redline.launching import error_lines
 from redline.launching.commands import started
 from redline.launching.temporary import temporary_folder
 from redline.linux import procfs
@@ -98,7 +98,7 @@ def _fetch(jar: str, folder: Path) -> None:
     copy = ["dependency:copy", f"-Dartifact=tools.profiler:{name}:{version}", f"-DoutputDirectory={folder}"]
     code, said = _run([*quiet, *copy], _FETCH_WITHIN_S, folder)
     if code:
-        raise ProfilerError(f"Maven could not fetch {jar}: {decisive.reason(said) or f'status {code}'}")
+        raise ProfilerError(f"Maven could not fetch {jar}: {error_lines.reason(said) or f'status {code}'}")
     sha256 = hashlib.sha256((folder / jar).read_bytes()).hexdigest()
     if sha256 != _SHA256[jar]:
         raise ProfilerError(f"{jar} has the SHA-256 {sha256}, which is not that of its release")
@@ -186,7 +186,7 @@ class AsyncProfiler:
         java = [str(self._java), "-Xmx1g", "-jar", str(self._artefacts.converter)]
         code, output = _run([*java, self._flag, *options, str(self._jfr), str(made)], _CONVERT_WITHIN_S)
         if code or not made.exists():
-            said = decisive.decisive(output) or f"status {code}"
+            said = error_lines.error_line(output) or f"status {code}"
             raise ProfilerError(f"what async-profiler wrote could not be converted: {said}")
 
 

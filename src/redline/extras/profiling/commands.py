@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from redline.extras.profiling.sampler import ProfilerError, Sampled
 from redline.extras.profiling.texts import perf_stacks, py_spy_stacks
-from redline.launching import decisive
+from redline.launching import error_lines
 from redline.linux import procfs
 from redline.model import ProfileKind, ProfileUnit, Slice
 
@@ -179,7 +179,7 @@ def missing(command: str) -> str:
     if command == PERF:
         tried = _answer([PERF, "record", "-e", Perf.event, "-o", "/dev/null", "true"])
         if tried is None or tried.returncode:
-            said = _decisive(tried.stdout) if tried else "it could not be run, or did not end"
+            said = _reason(tried.stdout) if tried else "it could not be run, or did not end"
             user = os.geteuid()
             return f"perf does not sample: {said}{by_paranoia(_PARANOIA, user) or by_capabilities(_STATUS, user)}"
     return ""
@@ -231,10 +231,10 @@ def _answer(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes] | Non
 
 def _said(log: Path) -> str:
     try:
-        return _decisive(log.read_bytes())
+        return _reason(log.read_bytes())
     except OSError:
         return "nothing"
 
 
-def _decisive(said: bytes) -> str:
-    return decisive.reason(said.decode(errors="replace")) or "nothing"
+def _reason(said: bytes) -> str:
+    return error_lines.reason(said.decode(errors="replace")) or "nothing"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redline.launching.decisive import decisive, reason
+from redline.launching.error_lines import error_line, reason
 
 GIT_OWNERSHIP = """\
 fatal: detected dubious ownership in repository at '/srv/it'
@@ -189,5 +189,5 @@ All options have defaults.
     ],
 )
 def test_the_line_that_names_the_error(said: str, line: str, cause: str) -> None:
-    assert decisive(said).startswith(line)
+    assert error_line(said).startswith(line)
     assert reason(said) == cause

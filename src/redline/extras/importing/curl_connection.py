@@ -42,8 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(*options.split(), dest=name, action="store_true")
 
 
-def way_of(values: argparse.Namespace) -> dict[str, Any]:
-    """The way to the server, by names of Redline's flags, without what is not given. Raises UsageError."""
+def connection_of(values: argparse.Namespace) -> dict[str, Any]:
+    """How the server is reached, by names of Redline's flags, without what is not given. Raises UsageError."""
     if values.cert is not None and ":" in values.cert:
         raise UsageError(f"curl --cert {values.cert.partition(':')[0]}:…: the key has a password", hint=_PASSWORD)
     if values.tls_max not in (None, "default", "1.2", "1.3"):

@@ -54,7 +54,7 @@ def lines_of(text: str) -> list[str]:
     return [line for line in plain if line]
 
 
-def decisive(text: str) -> str:
+def error_line(text: str) -> str:
     """Return the line that names the error, else the last line that may; empty without output."""
     said = lines_of(text)
     # What stands below may name an error all the same: argparse ends with it.
@@ -73,6 +73,6 @@ def decisive(text: str) -> str:
 
 
 def reason(text: str) -> str:
-    """Return the decisive line without the words by which a tool marks its errors, such as `fatal:`."""
-    line = decisive(text)
+    """Return the line that names the error, without the words by which a tool marks its errors, such as `fatal:`."""
+    line = error_line(text)
     return _PREFIX.sub("", line, count=1).strip() or line
