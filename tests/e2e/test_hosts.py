@@ -273,6 +273,7 @@ def search(lab: Lab, *pairs: Pair) -> LimitReport:
     return report
 
 
+@pytest.mark.long
 def test_a_search_goes_to_pairs_in_parallel(lab: Lab, tmp_path: Path) -> None:
     with two_pairs(tmp_path) as pairs:
         report = search(lab, *pairs)

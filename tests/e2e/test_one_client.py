@@ -82,13 +82,15 @@ BY_GET = [
 ]
 
 
-def over_each(cases: Sequence[Case]) -> list[Any]:
-    """The cases in the clear and over TLS, most of the latter among the long tests: the same code reads them."""
+def over_each(cases: Sequence[Case], tls: Sequence[str], plain: Sequence[str] | None = None) -> list[Any]:
+    """The cases in the clear and over TLS, all but these paths among the long tests: the same code reads them all.
+
+    In the clear, None stands for all paths.
+    """
+    quick = {"plain": [case.path for case in cases] if plain is None else plain, "tls": tls}
     return [
-        pytest.param(
-            over, case, id=f"{over}-{case}", marks=[pytest.mark.long] * (over == "tls" and case.path not in _QUICK)
-        )
-        for over in ("plain", "tls")
+        pytest.param(over, case, id=f"{over}-{case}", marks=[] if case.path in paths else [pytest.mark.long])
+        for over, paths in quick.items()
         for case in cases
     ]
 
@@ -116,27 +118,36 @@ def url(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[st
         yield found
 
 
-def flags_of(url: str) -> tuple[str, ...]:
-    return ("--insecure",) if url.startswith("https") else ()
+def flags_of(url: str, case: Case) -> tuple[str, ...]:
+    """The flags of `load` and `limit` for a case."""
+    insecure = ("--insecure",) if url.startswith("https") else ()
+    return (f"{url}{case.path}", "-X", case.method, *case.flags, *insecure)
 
 
-@pytest.mark.parametrize(("url", "case"), over_each(RIGHT), indirect=["url"])
-def test_what_http_allows_is_loaded_and_searched(redline: Redline, url: str, case: Case) -> None:
-    asked = (f"{url}{case.path}", "-X", case.method, *case.flags, *flags_of(url))
-    done = redline("load", *asked, *SHORT, "--json")
+@pytest.mark.parametrize(("url", "case"), over_each(RIGHT, _QUICK), indirect=["url"])
+def test_what_http_allows_is_loaded(redline: Redline, url: str, case: Case) -> None:
+    done = redline("load", *flags_of(url, case), *SHORT, "--json")
     assert done.code == 0, done.err
     outcomes = done.json["counts"]["outcomes"]
     assert outcomes["ok"] == sum(outcomes.values()) > 0
-    done = redline("limit", *asked, *SHORT_SEARCH)
+
+
+@pytest.mark.parametrize(("url", "case"), over_each(RIGHT, ("/hints",), _QUICK), indirect=["url"])
+def test_what_http_allows_is_searched(redline: Redline, url: str, case: Case) -> None:
+    done = redline("limit", *flags_of(url, case), *SHORT_SEARCH)
     assert "does not answer as expected" not in done.err
     assert "/s" in done.out, done.err
 
 
-@pytest.mark.parametrize(("url", "case"), over_each(WRONG), indirect=["url"])
-def test_what_it_does_not_allow_is_wrong_everywhere(redline: Redline, url: str, case: Case) -> None:
-    asked = (f"{url}{case.path}", *case.flags, *flags_of(url))
-    redline("load", *asked, *SHORT, "--timeout", "1s").refused(1, "does not answer as expected", case.wrong)
-    redline("limit", *asked, *SHORT_SEARCH).refused(1, "does not answer as expected", case.wrong)
+@pytest.mark.parametrize(("url", "case"), over_each(WRONG, _QUICK), indirect=["url"])
+def test_what_it_does_not_allow_is_wrong_for_a_load(redline: Redline, url: str, case: Case) -> None:
+    done = redline("load", *flags_of(url, case), *SHORT, "--timeout", "1s")
+    done.refused(1, "does not answer as expected", case.wrong)
+
+
+@pytest.mark.parametrize(("url", "case"), over_each(WRONG, ("/space",), _QUICK), indirect=["url"])
+def test_what_it_does_not_allow_is_wrong_for_a_search(redline: Redline, url: str, case: Case) -> None:
+    redline("limit", *flags_of(url, case), *SHORT_SEARCH).refused(1, "does not answer as expected", case.wrong)
 
 
 @pytest.mark.parametrize("case", BY_GET)
@@ -151,7 +162,7 @@ def test_a_comparison_starts_its_servers_with_the_same_verdicts(redline: Redline
         redline("ab", command, command, *flags).refused(1, case.wrong)
 
 
-@pytest.mark.parametrize("over", ["h1", "h1+tls"])
+@pytest.mark.parametrize("over", ["h1", pytest.param("h1+tls", marks=pytest.mark.long)])
 def test_a_run_has_the_same_verdicts(redline: Redline, certificate: Certificate, over: str) -> None:
     folder = redline.folder / "catalogue" / "answers"
     folder.mkdir(parents=True)

@@ -34,6 +34,7 @@ CALM = 0.7
 _DILUTED = 5.0
 _SPREADS = (0.05, 20.0)
 _BENT_P = 0.001
+_ROUNDED = 1e-12
 _TURNS = 4
 
 
@@ -55,12 +56,28 @@ class ProbePoint:
 
     def quantile_s(self, q: float) -> float:
         """The `q`-quantile of its response times in seconds."""
-        at = int(np.searchsorted(self._reached, q - 1e-12))
+        at = int(self._reached.searchsorted(q - _ROUNDED))
         return float(self.values_s[min(at, len(self.values_s) - 1)])
+
+    def between(self, lowest_s: float, highest_s: float) -> "PartOfPoint":
+        """The response times between two, both among them even if they are rounded."""
+        start = int(self.values_s.searchsorted(lowest_s * (1 - _ROUNDED)))
+        end = int(self.values_s.searchsorted(highest_s * (1 + _ROUNDED), "right"))
+        below = float(self._reached[start - 1]) if start else 0.0
+        return PartOfPoint(below, self.values_s[start:end], self.shares[start:end])
 
     @cached_property
     def _reached(self) -> Floats:
         return np.asarray(np.cumsum(self.shares))
+
+
+@dataclass(frozen=True)
+class PartOfPoint:
+    """Some response times of a probe, their shares, and the share of those below them."""
+
+    below: float
+    values_s: Floats
+    shares: Floats
 
 
 @dataclass(frozen=True)
@@ -223,13 +240,19 @@ def _tail_chance(points: Sequence[ProbePoint], q: float, signal: Floats, line: _
 def stretch_of(points: Sequence[ProbePoint], base_s: float, gaps: Floats, signal: Floats, q: float) -> float:
     """The quantile of all response times beyond the base, multiplied by their probes' distances from the root.
 
-    Probes are weighted, since they do not determine it equally well.
+    Probes are weighted, since they do not determine it equally well. The quantile of all lies between those of the
+    probes, so only the values there are sorted.
     """
-    values = np.concatenate([(p.values_s - base_s) * gap for p, gap in zip(points, gaps, strict=True)])
-    weights = np.concatenate([p.shares * p.seconds * gap**2 for p, gap in zip(points, signal, strict=True)])
-    order = np.argsort(values, kind="stable")  # the parts are already sorted
-    reached = np.cumsum(weights[order])
-    return float(values[order][min(np.searchsorted(reached, q * reached[-1]), len(order) - 1)])
+    weights = [p.seconds * gap**2 for p, gap in zip(points, signal, strict=True)]
+    lowest = min((p.quantile_s(q) - base_s) * gap for p, gap in zip(points, gaps, strict=True))
+    highest = max((p.quantile_s(q + _ROUNDED) - base_s) * gap for p, gap in zip(points, gaps, strict=True))
+    parts = [p.between(lowest / gap + base_s, highest / gap + base_s) for p, gap in zip(points, gaps, strict=True)]
+    below = sum(weight * part.below for weight, part in zip(weights, parts, strict=True))
+    values = np.concatenate([(part.values_s - base_s) * gap for part, gap in zip(parts, gaps, strict=True)])
+    shares = np.concatenate([part.shares * weight for part, weight in zip(parts, weights, strict=True)])
+    order = values.argsort(kind="stable")  # the parts are already sorted
+    reached = below + shares[order].cumsum()
+    return float(values[order[min(reached.searchsorted((q - _ROUNDED) * sum(weights)), len(order) - 1)]])
 
 
 def _weighted_line(x: Floats, y: Floats, weights: Floats) -> tuple[float, float]:

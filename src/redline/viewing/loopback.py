@@ -24,6 +24,7 @@ class LoopbackServer(ThreadingMixIn, TCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
+    request_queue_size = MOST_CONNECTIONS  # with fewer, a burst of connections waits a second and more for the kernel
     block_on_close = False  # a connection that is kept open must not hold up the end of the command
 
     def __init__(self, port: int, handler: type[BaseRequestHandler]) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes import reports
+
 pytest_plugins = ["pytester"]
 CHECKOUT = Path(__file__).parents[3]
 
@@ -27,21 +29,26 @@ FAILS = "def test_slow(redline):\n    assert redline.load('http://127.0.0.1:1/')
 OTHER = "def test_other():\n    pass\n"
 
 
+def arguments(*args: str) -> tuple[str, ...]:
+    """The arguments of a user's pytest that has the plugin, installed or not."""
+    return ("-p", "no:redline", "-p", "redline.pytest_plugin", "-p", "no:cacheprovider", *args)
+
+
 def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
-    """Run the tests of a user's folder, whose pytest has the plugin, installed or not."""
-    arguments = ["-p", "no:redline", "-p", "redline.pytest_plugin", "-p", "no:cacheprovider", *args]
-    return pytester.runpytest_subprocess(*arguments, timeout=120)
+    """Run the tests of a user's folder, in this process, which has imported all that they import."""
+    return pytester.runpytest_inprocess(*arguments(*args))
 
 
 @pytest.fixture(autouse=True)
 def _project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(CHECKOUT), *filter(None, sys.path)]))
     pytester.makeconftest(FAKED)
+    reports.alone()  # kept for the conftest
 
 
 def test_a_test_that_passes_says_nothing(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_shop=PASSES)
-    done = run(pytester, "--strict-markers", "-W", "error")
+    done = pytester.runpytest_subprocess(*arguments("--strict-markers", "-W", "error"), timeout=120)
     done.assert_outcomes(passed=1)
     assert "throughput" not in done.stdout.str()
 

@@ -172,22 +172,41 @@ def test_where_nothing_can_be_written_the_exit_code_says_so() -> None:
     assert subprocess.run(["bash", "-c", command], timeout=120, check=False).returncode == 1
 
 
-@pytest.mark.parametrize("command", FLAGS)
-def test_a_folder_that_is_gone_is_one_message(command: str, tmp_path: Path) -> None:
-    words = {
-        "compare": "a",
-        "history": ".",
-        "judge": "a",
-        "load": "http://127.0.0.1:1/",
-        "report": "a",
-        "check": "a",
-        "import": "a",
-    }
+IN_TURN = """
+import sys
+from redline.cli.main import main
+for line in sys.argv[1:]:
+    sys.argv = ["redline", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        print("ended:", line, end.code, file=sys.stderr)
+"""
+
+
+def test_a_folder_that_is_gone_is_one_message_of_each_command(tmp_path: Path) -> None:
+    words = dict.fromkeys(("compare", "judge", "report", "check", "import"), " a")
+    words |= {"history": " .", "load": " http://127.0.0.1:1/"}
+    lines = [f"{command}{words.get(command, '')}" for command in FLAGS]
     (tmp_path / "gone").mkdir()
-    script = f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && {sys.executable} -P -m redline {command} "
-    done = subprocess.run(
-        ["bash", "-c", script + words.get(command, "")], capture_output=True, text=True, timeout=120, check=False
-    )
+    script = f'cd {tmp_path}/gone && rmdir {tmp_path}/gone && exec "$@"'
+    command = ["bash", "-c", script, "bash", sys.executable, "-P", "-c", IN_TURN, *lines]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    said = done.stderr
+    for line in lines:
+        message, ended, said = said.partition(f"ended: {line} 2\n")
+        assert ended, (line, message)
+        assert message.startswith("redline: the current folder cannot be used: No such file or directory\n  hint: ")
+        assert message.count("\n") == 2
+    assert said == ""
+
+
+@pytest.mark.parametrize("command", ["load http://127.0.0.1:1/", "list"])
+def test_a_process_whose_folder_is_gone_ends_with_one_message(command: str, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && {sys.executable} -P -m redline {command}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("redline: the current folder cannot be used: No such file or directory\n  hint: ")
     assert done.stderr.count("\n") == 2

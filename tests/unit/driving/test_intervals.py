@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.driving import intervals
-from redline.driving.intervals import MOST_INTERVALS, KeptIntervals, kept_ns
+from redline.driving.intervals import KeptIntervals, kept_ns
 from redline.driving.protocol import LONGEST_INTERVAL_NS, Transcript
 from redline.extras.hosts.parts import merged_intervals
 from redline.model import Histogram, Interval
@@ -19,11 +19,18 @@ from redline.watching.process_tree import MOST_SAMPLES, KeptSamples
 from tests.unit.extras.hosts.test_parts import interval, shape
 
 LENGTH_NS = 100
+MOST_INTERVALS = 80
+"""Fewer than users keep, so that a long load has few."""
 
 
-def kept(intervals: list[Interval]) -> tuple[Interval, ...]:
+@pytest.fixture(autouse=True)
+def _keeps_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "MOST_INTERVALS", MOST_INTERVALS)
+
+
+def kept(loaded: list[Interval]) -> tuple[Interval, ...]:
     keeping = KeptIntervals(LENGTH_NS)
-    for each in intervals:
+    for each in loaded:
         keeping.add(each)
     return keeping.all()
 
@@ -112,8 +119,8 @@ def test_samples_of_a_gauge_keep_its_peak_and_its_time(count: int, data: st.Data
     assert [*samples.times_unix_ns] == sorted(set(samples.times_unix_ns))
 
 
-FULL, HOUR = 300, 900
-"""Intervals of a second, of a lab that keeps a quarter of what it keeps, and of a quarter of an hour."""
+FULL, HOUR = 100, 300
+"""Intervals of a second, of a lab that keeps a twelfth of what it keeps, and three times as many."""
 
 
 def bytes_after(marks: tuple[int, ...], add: Callable[[int], object]) -> Iterator[int]:

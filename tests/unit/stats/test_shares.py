@@ -1,6 +1,7 @@
 """Shares of samples: their intervals hold the truth as often as they promise, whatever samples have in common."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -194,8 +195,13 @@ def measured_ratio(rng: Generator, truth: float, error: float, trials: int) -> E
     return ratio_of(value, error * scatter, trials)
 
 
-@pytest.mark.parametrize("trials", [2, 3, 5])
-@pytest.mark.parametrize("error", [0.002, 0.03, 0.3])
+@pytest.mark.parametrize(
+    ("trials", "error"),
+    [
+        *((2, 0.03), (3, 0.3), (5, 0.002)),
+        *(pytest.param(*pair, marks=pytest.mark.long) for pair in product((2, 3, 5), (0.002, 0.03, 0.3))),
+    ],
+)
 def test_few_trials_name_no_library_by_chance_in_more_than_one_of_twenty_profiles(trials: int, error: float) -> None:
     """Two equal servers: points and shares of all libraries are one family."""
     rng, profiles, named = np.random.default_rng(11), 400, 0

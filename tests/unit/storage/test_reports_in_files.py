@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -48,7 +48,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return of_kind
 
 
-@pytest.fixture(params=["run", "search", "comparison"])
+KINDS = ("run", "search", "comparison")
+
+
+def of_kinds(values: Iterable[object]) -> list[object]:
+    """Each value with every kind of directory: with one of them among the quick tests, with all among the long ones."""
+    return [
+        pytest.param(kind, value, marks=[] if number % len(KINDS) == place else [pytest.mark.long])
+        for number, value in enumerate(values)
+        for place, kind in enumerate(KINDS)
+    ]
+
+
+@pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, made: Callable[[str], Path], tmp_path: Path) -> RunStore:
     """A directory of each kind, with its views."""
     return RunStore(Path(shutil.copytree(made(request.param), tmp_path / "kept")))
@@ -70,7 +82,7 @@ def error_of(*args: str | Path) -> RedlineError:
     return error
 
 
-@pytest.mark.parametrize("form", [(), *(("-f", form) for form in RENDERERS)])
+@pytest.mark.parametrize(("store", "form"), of_kinds([(), *(("-f", form) for form in RENDERERS)]), indirect=["store"])
 def test_a_file_is_shown_as_its_directory(store: RunStore, tmp_path: Path, form: tuple[str, ...]) -> None:
     shown = redline("report", store.folder, *form)
     assert shown
@@ -158,7 +170,11 @@ def test_the_terminal_has_the_same_sections_for_both(store: RunStore) -> None:
     assert list(summary(report)) == list(summary(made))
 
 
-@pytest.mark.parametrize("name", ["report.html", "RESULTS.CSV", "results.json", "x.md", "x.xml", "x.parquet"])
+@pytest.mark.parametrize(
+    ("store", "name"),
+    of_kinds(["report.html", "RESULTS.CSV", "results.json", "x.md", "x.xml", "x.parquet"]),
+    indirect=["store"],
+)
 def test_a_file_is_written_by_its_ending(store: RunStore, tmp_path: Path, name: str) -> None:
     file, form = tmp_path / name, FILE_ENDINGS[Path(name).suffix.lower()].name
     assert redline("report", store.folder, "-o", file) == b""

@@ -139,8 +139,14 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [
+        pytest.param(kind, damage, marks=[] if number % len(KINDS) == place else [pytest.mark.long])
+        for number, damage in enumerate(DAMAGE)
+        for place, kind in enumerate(KINDS)
+    ],
+)
 def test_a_damaged_recording_is_named_in_every_view(kind: str, damage: str, tmp_path: Path) -> None:
     folder = KINDS[kind](tmp_path / kind)
     file = recordings_of(folder)[-1]
