@@ -523,3 +523,11 @@ class SelftestFlags(Flags):
     seconds: float | None = flag("--seconds", "N", "Length of each case.", shown="as each case needs")
     case: list[str] = repeated("--case", "NAME", "Only this case; may be given again.")
     json: bool = switch("--json", _AS_JSON)
+
+
+@command("mcp", is_extra=True)
+class McpFlags(Flags):
+    """Serve list, load, ab, limit and explain as tools for assistants, by the Model Context Protocol.
+
+    An assistant starts it, and speaks with it on stdin and stdout.
+    """
