@@ -35,7 +35,15 @@ _WRITE_SUITE = "Write the suite that this is, and measure nothing."
 _AS_JSON = "Print JSON of a published schema to stdout."
 
 
-class TelemetryFlags(ProgressFlags):
+class PageFlags(ProgressFlags):
+    """What a command does with its page."""
+
+    heading, stand_last = "The page", True
+
+    open: bool = switch("--open", "Open the page in a browser, of what is kept.")
+
+
+class TelemetryFlags(PageFlags):
     """How a command shows its loads while they run, on stderr and to other tools."""
 
     heading, stand_last = "Metrics for other tools", True
@@ -418,6 +426,7 @@ class ReportFlags(Flags):
         "FILE|DIR",
         "Write it to this file, whose ending says its format; or a format with several files to this directory.",
     )
+    open: bool = switch("--open", "Open the page in a browser: that of the directory, or the file of -o.")
     slug: SlugForm = flag(
         "--slug",
         "short|full",
@@ -466,6 +475,7 @@ class ViewFlags(Flags):
 
     folders: list[Path] | None = argument("DIR…", "Folders that hold runs, or runs; runs/ by default.", None)
     port: int = flag("--port", "N", "The port on 127.0.0.1.", 0, shown="a free one")
+    open: bool = switch("--open", "Open that address in a browser.")
 
 
 @command("judge")

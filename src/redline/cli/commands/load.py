@@ -21,6 +21,7 @@ from redline.asking.opening import Command, source_of
 from redline.asking.origins import project_here
 from redline.cli import exits, question
 from redline.cli.asks import load_ask
+from redline.cli.browser import check_is_kept, open_page
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
@@ -59,6 +60,7 @@ def execute(flags: LoadFlags) -> None:
         refuse(flags.given(among={*OF_MEASURING, "threads"}), WHY)
         _write_suite(flags, flags.write_suite, console)
         return
+    check_is_kept(opens=flags.open, is_kept=flags.output is not None)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
@@ -78,6 +80,8 @@ def execute(flags: LoadFlags) -> None:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         times = recording.traffic.response if recording.traffic and flags.verbose else None
         show([*spectrum, *([_like_section(like)] if like else []), load_section(result, times)])
+    if flags.open:
+        open_page(folder / "report.html", console)
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
