@@ -306,6 +306,7 @@ class LoadFlags(RequestFlags):
     seed: int = flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep the recording there, with a report.")
     write_suite: Path | None = flag("--write-suite", "FILE", _WRITE_SUITE)
+    log: Path | None = flag("--log", "FILE", "Write single requests there, as .parquet or .csv; a sample of very many.")
     spectrum: bool = switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
     stream: bool = switch("--stream", "Print each interval to stdout as it ends, as a line of JSON; the result last.")
     json: bool = switch("--json", _AS_JSON)

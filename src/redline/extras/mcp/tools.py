@@ -59,7 +59,7 @@ def served() -> MCPServer:
 
         `path`: what a command is asked for. `keep`: a folder for the recording and its report.
         """
-        asked = {"path": path, "users": users, "rate": rate, "duration": duration, "keep": keep}
+        asked: dict[str, Any] = {"path": path, "users": users, "rate": rate, "duration": duration, "keep": keep}
         return await measured(partial(api.load, server, objective=objective or (), progress=True, **asked))
 
     @server.tool(annotations=_MEASURES)
@@ -78,7 +78,7 @@ def served() -> MCPServer:
 
         `a` and `b` are commands or URLs; `git`: two revisions in their place, 'main..HEAD', built by redline.yaml.
         """
-        asked = {"git": git, "path": path, "users": users, "rate": rate, "budget": budget, "keep": keep}
+        asked: dict[str, Any] = {"git": git, "path": path, "users": users, "rate": rate, "budget": budget, "keep": keep}
         return await measured(partial(api.ab, a, b, metric=metric, progress=True, **asked))
 
     @server.tool(annotations=_MEASURES)
@@ -90,7 +90,7 @@ def served() -> MCPServer:
         keep: str | None = None,
     ) -> ToolAnswer:
         """Find the highest rate at which servers meet an `objective`, as an interval; `budget`: about the most time."""
-        asked = {"objective": objective, "path": path, "budget": budget, "keep": keep}
+        asked: dict[str, Any] = {"objective": objective, "path": path, "budget": budget, "keep": keep}
         return await measured(partial(api.limit, *(targets or ()), progress=True, **asked))
 
     @server.tool(annotations=_READS)
