@@ -229,7 +229,8 @@ def test_a_result_reads_as_in_a_terminal_and_is_saved_by_its_ending(tmp_path: Pa
 
 def test_a_notebook_shows_the_page_in_a_frame_and_the_text_above_it() -> None:
     result = compared(home=1.2)
-    text, frame, page = "", {}, ""
+    text = ""
+    frame: dict[str, str | None] = {}
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

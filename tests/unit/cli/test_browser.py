@@ -19,7 +19,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The URLs that a browser is given, on a machine with a display."""
     urls: list[str] = []
     monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr(webbrowser, "open", lambda url: urls.append(url) is None)
+
+    def seen(url: str) -> bool:
+        urls.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", seen)
     return urls
 
 
