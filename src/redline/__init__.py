@@ -6,9 +6,9 @@ first use, so that `import redline` takes no time.
 
 TYPE_CHECKING = False  # that of `typing`, whose import takes longer than `redline --version` may
 if TYPE_CHECKING:
-    from redline.api import MeasurementInterrupted, Suite, ab, limit, load, run, serve
+    from redline.api import MeasurementInterrupted, Suite, ab, limit, load, read_requests, run, serve
 
-__all__ = ["MeasurementInterrupted", "Suite", "ab", "limit", "load", "run", "serve"]
+__all__ = ["MeasurementInterrupted", "Suite", "ab", "limit", "load", "read_requests", "run", "serve"]
 
 
 def __getattr__(name: str) -> object:

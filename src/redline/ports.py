@@ -240,7 +240,7 @@ class LoadOptions:
     `interval_ns` is the length of an interval; by default the driver chooses it. `on_start` gets the engine's
     process id, if it runs on this machine. `on_remote` gets what ends the load early where the engine runs on other
     hosts, if its intervals or blocks are reported during the load. `profiler` is a further monitor, for the
-    measurement only.
+    measurement only. Single requests of the measurement are logged into the folder `request_log`, if one is given.
     """
 
     log: Path
@@ -253,6 +253,7 @@ class LoadOptions:
     on_remote: Callable[[Callable[[], None]], None] = field(default=lambda _end: None)
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
     profiler: "Profiler | None" = None
+    request_log: Path | None = None
 
 
 class NoResultError(DriveError):

@@ -27,7 +27,9 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.turns import turn_of
 from redline.driving.secrets import masked_call
+from redline.entry_points import extra
 from redline.errors import UsageError
+from redline.files import as_store_error
 from redline.report.sections.load import load_section
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
@@ -109,6 +111,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     seed: int = 1,
     wait: Time | None = None,
     alone: bool = False,
+    log: str | Path | None = None,
     keep: str | Path | None = None,
     progress: bool = False,
     **request: Unpack[RequestOptions],
@@ -118,6 +121,7 @@ def load(  # noqa: PLR0913 - all but the first are named
     As `redline load`: open at a `rate` of requests per second, on so many `connections`; else closed with `users`.
     `path` is what a command is asked for. The warm-up takes a second; with a `count` there is none, and that many
     requests are sent. `replay` is a file of due times, an access log or a HAR, replayed at `speed`.
+    `log` is a file for single requests, .parquet or .csv, which `read_requests` reads.
     `keep` is a folder for the recording and its report. Ctrl-C raises MeasurementInterrupted, with what was measured.
     Raises RedlineError.
     """
@@ -155,7 +159,7 @@ def load(  # noqa: PLR0913 - all but the first are named
         turn = turn_of("redline.load", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
         order = load_command.LoadOrder(
-            ask, partial(masked_call, called), folder_for(keep, stack), is_kept=keep is not None
+            ask, partial(masked_call, called), folder_for(keep, stack), is_kept=keep is not None, log=_path(log)
         )
         store, _, made = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
         result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
@@ -365,6 +369,17 @@ def run(  # noqa: PLR0913 - all but the suite are named
         if wait_quiet:
             wait_until_quiet(shown)
         return _ended(session.execute(is_kept=keep is not None), keep)
+
+
+def read_requests(file: str | Path) -> Any:
+    """Read the single requests that `load(…, log=file)` or `redline load --log` wrote, as a `pyarrow.Table`.
+
+    Its `one_of` is 1, or how many requests each row stands for in a sample. Raises UsageError without pyarrow, and
+    StoreError where there is no such file.
+    """
+    path = Path(file)
+    with as_store_error(path, begun=False):
+        return extra("exports", "read_requests()").request_table(path)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from html import escape
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -29,6 +30,7 @@ from redline.report.document import Section
 from redline.report.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.report.outcomes import outcomes
 from redline.report.render import summary, terminal
+from redline.report.render.renderers import as_html
 from redline.running.formats import (
     Made,
     RecordedIn,
@@ -38,6 +40,7 @@ from redline.running.formats import (
 from redline.storage.runs import RunStore
 
 _COLUMNS = 100
+_FRAME = "width: 100%; height: 640px; border: 0; resize: vertical"
 R = TypeVar("R", bound=AnyReport)
 C = TypeVar("C", CellReport, CellLimit)
 
@@ -57,13 +60,22 @@ class BaseResult(ABC, Generic[R]):
         return terminal.render(self._sections(), console).plain
 
     def __repr__(self) -> str:
-        said = "; ".join(outcome.text for outcome in outcomes(self.report))
-        return f"<{type(self).__name__}: {said or 'nothing was measured'}>"
+        return f"<{type(self).__name__}: {self._answer_text}>"
+
+    @property
+    def _answer_text(self) -> str:
+        return "; ".join(outcome.text for outcome in outcomes(self.report)) or "nothing was measured"
 
     def _repr_html_(self) -> str:
+        """The page in a frame, whose styles are its own; above it the text, for viewers that show no frames."""
         console = Console(file=io.StringIO(), width=_COLUMNS, record=True)
         console.print(terminal.render(self._sections(), console), soft_wrap=True)
-        return console.export_html(inline_styles=True, code_format='<pre style="line-height: 1.3">{code}</pre>')
+        text = console.export_html(inline_styles=True, code_format='<pre style="line-height: 1.3">{code}</pre>')
+        page = as_html(self.report).decode()
+        return (
+            f"<details><summary>{escape(self._answer_text)}</summary>{text}</details>"
+            f'<iframe sandbox="allow-scripts allow-popups" style="{_FRAME}" srcdoc="{escape(page)}"></iframe>'
+        )
 
     def to_arrow(self) -> Any:
         """The rows of `results.csv` as a `pyarrow.Table`, with types. Raises UsageError without pyarrow."""

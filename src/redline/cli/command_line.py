@@ -35,7 +35,15 @@ _WRITE_SUITE = "Write the suite that this is, and measure nothing."
 _AS_JSON = "Print JSON of a published schema to stdout."
 
 
-class TelemetryFlags(ProgressFlags):
+class PageFlags(ProgressFlags):
+    """What a command does with its page."""
+
+    heading, stand_last = "The page", True
+
+    open: bool = switch("--open", "Open the page in a browser, of what is kept.")
+
+
+class TelemetryFlags(PageFlags):
     """How a command shows its loads while they run, on stderr and to other tools."""
 
     heading, stand_last = "Metrics for other tools", True
@@ -298,6 +306,7 @@ class LoadFlags(RequestFlags):
     seed: int = flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = flag("-o --output", "DIR", "Keep the recording there, with a report.")
     write_suite: Path | None = flag("--write-suite", "FILE", _WRITE_SUITE)
+    log: Path | None = flag("--log", "FILE", "Write single requests there, as .parquet or .csv; a sample of very many.")
     spectrum: bool = switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
     stream: bool = switch("--stream", "Print each interval to stdout as it ends, as a line of JSON; the result last.")
     json: bool = switch("--json", _AS_JSON)
@@ -418,6 +427,7 @@ class ReportFlags(Flags):
         "FILE|DIR",
         "Write it to this file, whose ending says its format; or a format with several files to this directory.",
     )
+    open: bool = switch("--open", "Open the page in a browser: that of the directory, or the file of -o.")
     slug: SlugForm = flag(
         "--slug",
         "short|full",
@@ -466,6 +476,7 @@ class ViewFlags(Flags):
 
     folders: list[Path] | None = argument("DIR…", "Folders that hold runs, or runs; runs/ by default.", None)
     port: int = flag("--port", "N", "The port on 127.0.0.1.", 0, shown="a free one")
+    open: bool = switch("--open", "Open that address in a browser.")
 
 
 @command("judge")
@@ -523,3 +534,11 @@ class SelftestFlags(Flags):
     seconds: float | None = flag("--seconds", "N", "Length of each case.", shown="as each case needs")
     case: list[str] = repeated("--case", "NAME", "Only this case; may be given again.")
     json: bool = switch("--json", _AS_JSON)
+
+
+@command("mcp", is_extra=True)
+class McpFlags(Flags):
+    """Serve list, load, ab, limit and explain as tools for assistants, by the Model Context Protocol.
+
+    An assistant starts it, and speaks with it on stdin and stdout.
+    """

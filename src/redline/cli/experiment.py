@@ -12,6 +12,7 @@ from redline import running
 from redline.analysis.compare import not_run, unwanted, was_not_judged
 from redline.asking import places
 from redline.cli import exits, question
+from redline.cli.browser import open_page
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
@@ -36,7 +37,7 @@ class Output:
     """How to print the report, in a format of `RENDERERS` or for people, and which verdicts fail the command.
 
     `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends. A
-    `meter` follows the loads.
+    `meter` follows the loads. If it `opens`, the page is shown in a browser.
     """
 
     command: str
@@ -45,6 +46,7 @@ class Output:
     wait_quiet: bool = False
     is_kept: bool = True
     meter: Meter | None = None
+    opens: bool = False
 
 
 def create(
@@ -152,6 +154,8 @@ def _print(
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         if interrupted and output.is_kept:
             insist(console, f"interrupted; {_resumed_by(whole, output)}")
+    if output.opens and output.is_kept:
+        open_page(whole.folder / "report.html", console)
 
 
 @contextmanager

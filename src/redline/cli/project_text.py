@@ -9,7 +9,7 @@ from redline.asking.written import as_yaml
 from redline.suite.schema.shell import SHELLS
 
 _TEXT = """\
-# What Redline measures in this folder. `redline run` loads it; every key: docs/guide/my-server.md
+{schema}# What Redline measures in this folder. `redline run` loads it; every key: docs/guide/my-server.md
 {servers}\
 #  - {{name: other, start: './other --port {{port}}'}}   # a second server: `redline run` compares the two
 
@@ -24,9 +24,13 @@ _SETTING = re.compile(r"-|\w+=")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 
 
-def project_text(server: Mapping[str, object], asked: Mapping[str, object]) -> str:
-    """Return a file for a server and its requests: the key `check` for one request, or `requests` for several."""
-    return _TEXT.format(servers=as_yaml({"servers": [server]}), asked=as_yaml(asked))
+def project_text(server: Mapping[str, object], asked: Mapping[str, object], schema: str = "") -> str:
+    """Return a file for a server and its requests: the key `check` for one request, or `requests` for several.
+
+    `schema` is the URL of the schema by which editors check and complete it.
+    """
+    named = schema and f"# yaml-language-server: $schema={schema}\n"
+    return _TEXT.format(schema=named, servers=as_yaml({"servers": [server]}), asked=as_yaml(asked))
 
 
 def name_of(command: Sequence[str]) -> str:

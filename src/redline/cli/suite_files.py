@@ -26,7 +26,7 @@ from redline.suite.project import Project
 from redline.suite.validate.referenced_files import with_files
 from redline.wording import part
 
-_OUTPUT = ("output", "resume", "fail_on", "form", "json", "stream", "spectrum")
+_OUTPUT = ("output", "log", "resume", "fail_on", "form", "json", "stream", "spectrum")
 _MACHINE = ("wait_quiet", "wait", "alone", "mine", "on")
 OF_MEASURING = frozenset((*_OUTPUT, *_MACHINE, *(TelemetryFlags.declared().keys() - ProgressFlags.declared().keys())))
 """Flags that mean nothing where nothing is measured."""

@@ -46,6 +46,8 @@ M = TypeVar("M", bound=BaseModel)
 
 JOB_FORMAT = "redline.job/1"
 CHECK_FORMAT = "redline.check/1"
+MOST_ROWS = 250_000
+"""How many requests a log keeps, 12 MB of them; of more it is a sample, halved as often as needed."""
 MOST_KEPT = 64 << 20
 """The most bytes of a body that a check may keep."""
 LONGEST_JSON = 1 << 20
@@ -88,6 +90,7 @@ def job(drive: Drive) -> dict[str, Any]:
         cpus=list(drive.cpus),
         commands=True if drive.is_warm else None,
         pids=list(drive.pids) or None,
+        log={"folder": str(drive.request_log.resolve()), "at_most": MOST_ROWS} if drive.request_log else None,
         **cell.engine.model_dump(mode="json"),
     )
 

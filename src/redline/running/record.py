@@ -293,7 +293,7 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     workers = min(drive.workers, by.connections)
     try:
         if drive.cell.warmup_ns:
-            warming = replace(drive, cell=cell, workers=workers, keep_interrupted=False)
+            warming = replace(drive, cell=cell, workers=workers, keep_interrupted=False, request_log=None)
             traffic = driver.drive(replace(warming, on_start=started, on_interval=seen))
             _, failing = abort.ended(traffic.with_labels(cell.scenario.told_apart))
             if failing is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from redline.analysis.load_result import SingleRequests
@@ -41,8 +42,10 @@ class SingleTrial:
         (cell,) = plan.cells.values()
         return cls(store, bench, cell, suite.seed)
 
-    def execute(self, workers: int, follower: LoadFollower, *, is_kept: bool) -> tuple[Recording, SingleRequests]:
-        """Make the trial, and keep its recording; Ctrl-C ends the load early.
+    def execute(
+        self, workers: int, follower: LoadFollower, *, is_kept: bool, request_log: Path | None = None
+    ) -> tuple[Recording, SingleRequests]:
+        """Make the trial, and keep its recording; Ctrl-C ends the load early. `request_log` is a folder for requests.
 
         Raises LaunchError if the server does not start, and DriveError, with the recording kept, if nothing was sent.
         """
@@ -55,6 +58,7 @@ class SingleTrial:
             has_fixed_work=False,
             on_verified=sent.verified,
             on_recorded=sent.recorded,
+            request_log=request_log,
         )
         planned = PlannedTrial(cell_id=self.cell.id, round=0, position=0, seed=self.seed)
         recording = run_trial(planned, self.cell, self.bench.tools, self.store.create_folder("logs"), options)

@@ -71,7 +71,8 @@ class TrialOptions:
     there is an engine worker for each core. With `keep_interrupted`, the first Ctrl-C ends the load early, and what was
     measured is recorded. `log_is_kept` says whether users can read the logs afterwards. `has_fixed_work` says whether
     the speed of the cores is measured before and after. `on_verified` is called before the load if the answers are
-    right, and `on_recorded` gets the recording while the server still runs.
+    right, and `on_recorded` gets the recording while the server still runs. `request_log` is a folder for single
+    requests.
     """
 
     on_interval: Callable[[Interval], None] = lambda _interval: None
@@ -82,6 +83,7 @@ class TrialOptions:
     has_fixed_work: bool = True
     on_verified: Callable[[], None] = lambda: None
     on_recorded: Callable[[Recording, Endpoint], None] = lambda _recording, _endpoint: None
+    request_log: Path | None = None
 
 
 def run_trial(
@@ -141,6 +143,7 @@ def run_trial(
                     interval_ns=_profiled_interval_ns(cell) if profiler else None,
                     on_interval=options.on_interval,
                     profiler=profiler,
+                    request_log=options.request_log,
                 )
                 before_ns = _fixed_work_ns(tools) if options.has_fixed_work else {}
                 recording = record_load(cell, planned, server, tools, load)

@@ -1,6 +1,7 @@
 """The results of the functions: a number is there, or an error says why not."""
 
 import json
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from redline.errors import NotKnownError, RedlineError, StoreError, UsageError
 from redline.model import Estimate, Metric, ObjectiveResult, Report, Skipped, Verdict
 from redline.model.estimate import DuetComparison
 from redline.model.limits import LimitReport
+from redline.report.render.renderers import as_html
 from tests.fakes import limits, reports
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.published import published
@@ -213,9 +215,6 @@ def test_a_result_reads_as_in_a_terminal_and_is_saved_by_its_ending(tmp_path: Pa
     result = compared(home=1.2)
     assert "B needs" in str(result)
     assert repr(result).startswith("<RunResult: B needs")
-    page = result._repr_html_()
-    assert page.startswith("<pre")
-    assert "20% more CPU per request" in page
     for name, begins in (
         ("a.html", b"<!doctype html>"),
         ("a.json", b"{"),
@@ -226,6 +225,27 @@ def test_a_result_reads_as_in_a_terminal_and_is_saved_by_its_ending(tmp_path: Pa
         assert result.save(tmp_path / name).read_bytes().lower().startswith(begins)
     assert Report.model_validate_json((tmp_path / "a.json").read_bytes()) == published(result.report)
     assert result.save(str(tmp_path / "bare"), form="csv").is_file()
+
+
+def test_a_notebook_shows_the_page_in_a_frame_and_the_text_above_it() -> None:
+    result = compared(home=1.2)
+    text = ""
+    frame: dict[str, str | None] = {}
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            if tag == "iframe":
+                frame.update(attrs)
+
+        def handle_data(self, data: str) -> None:
+            nonlocal text
+            text += data
+
+    Reader().feed(result._repr_html_())
+    page = str(frame["srcdoc"])
+    assert page.encode() == as_html(result.report)
+    assert "allow-same-origin" not in str(frame["sandbox"]), "the page reads nothing of the notebook"
+    assert "20% more CPU per request" in text
 
 
 def test_the_numbers_of_a_result_are_data_frames() -> None:

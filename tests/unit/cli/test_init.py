@@ -1,8 +1,10 @@
 """`redline init`: the file that is written, and what is refused."""
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -52,6 +54,16 @@ def test_what_is_written_is_read_as_it_was_meant(start: str) -> None:
     assert (request.method, request.path, request.expect.status) == ("POST", "/items", 201)
     assert request.body is not None
     assert request.body.text == check["body"]
+
+
+def test_its_first_line_names_the_schema_that_is_here() -> None:
+    url = init._schema()
+    schema = json.loads(Path(urlsplit(url).path).read_text())
+    assert {"servers", "start", "check"} <= set(schema["properties"])
+    text = project_text({"name": "shop", "start": "./shop --port {port}"}, {"check": {"get": "/"}}, url)
+    assert text.splitlines()[0] == f"# yaml-language-server: $schema={url}"
+    assert text.endswith(project_text({"name": "shop", "start": "./shop --port {port}"}, {"check": {"get": "/"}}))
+    assert read_project(text, "redline.yaml").scenarios
 
 
 def test_its_comments_may_be_used_as_they_are() -> None:

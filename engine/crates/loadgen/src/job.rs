@@ -7,6 +7,7 @@ mod load;
 mod requests;
 mod target;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use redline_pacing::MOST_WORKERS;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::peers::Peers;
+use crate::request_log::LogOrder;
 use crate::server_clocks::{RawClocks, RemoteClocks};
 use crate::shards::child::is_shard;
 
@@ -73,6 +75,8 @@ struct RawJob {
     #[serde(default)]
     clocks: Option<RawClocks>,
     #[serde(default)]
+    log: Option<RawLog>,
+    #[serde(default)]
     duet: Option<duet::RawDuet>,
 }
 
@@ -85,6 +89,14 @@ pub enum Backend {
     Auto,
     Epoll,
     IoUring,
+}
+
+/// The rows of single requests.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLog {
+    folder: PathBuf,
+    at_most: u64,
 }
 
 /// The workers of this engine among those of all engines that share a job, which run on hosts of their own.
@@ -138,6 +150,8 @@ pub struct Job {
     pub pids: Vec<u32>,
     /// Where CPU times are read instead, for a server on another host.
     pub clocks: Option<RemoteClocks>,
+    /// Single requests are written here.
+    pub log: Option<LogOrder>,
     /// Several targets in turn, instead of a single target.
     pub duet: Option<Duet>,
     /// Record answers, with up to this many bytes of their bodies, and give placeholders their lowest values. Only in a check.
@@ -260,6 +274,7 @@ impl RawJob {
             commands: self.commands && !changes,
             pids: self.pids,
             clocks: self.clocks.map(RawClocks::check).transpose()?,
+            log: self.log.map(|RawLog { folder, at_most }| LogOrder { folder, at_most }),
             duet,
             records: None,
         })
@@ -273,6 +288,9 @@ impl RawJob {
         let hint = "leave it out, or the duet";
         if self.load.changes_over_time() && !self.load.is_replay() {
             return Err(bad("duet", "the load changes over time, and slices of it would differ", hint));
+        }
+        if self.log.is_some() {
+            return Err(bad("log", "single requests of a duet are not logged", hint));
         }
         if self.count.is_some() {
             return Err(bad("count", "a duet ends by time", hint));

@@ -23,6 +23,7 @@ mod peers;
 mod processes;
 mod protocol;
 mod request;
+mod request_log;
 mod server_clocks;
 mod shards;
 mod sources;

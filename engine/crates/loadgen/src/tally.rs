@@ -14,6 +14,7 @@ use crate::client::StreamProgress;
 use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
 use crate::request::EndedRequest;
+use crate::request_log::RequestLog;
 use crate::sys::time::thread_cpu_ns;
 use crate::ticks::{TICK_NS, Ticks};
 
@@ -111,6 +112,10 @@ pub struct Tally {
     ends_when_noticed: bool,
     /// The measurements by request, if there are several.
     by_request: Option<Box<ByRequest>>,
+    /// The rows of single requests, if they are logged.
+    log: Option<Box<RequestLog>>,
+    /// Whether the end of a request is more than counted: by request, or in the log.
+    observes: bool,
     /// The measurements by journey, if the job has one.
     by_journey: Option<Box<ByJourney>>,
     /// Requests that ended without a right answer, in whatever phase they were due.
@@ -140,6 +145,8 @@ impl Tally {
             sender,
             ends_when_noticed: false,
             by_request: None,
+            log: None,
+            observes: false,
             by_journey: None,
             failed: 0,
         };
@@ -150,6 +157,18 @@ impl Tally {
     /// Count by request, too.
     pub fn count_by_request(&mut self, by_request: Option<Box<ByRequest>>) {
         self.by_request = by_request;
+        self.observes = self.by_request.is_some() || self.log.is_some();
+    }
+
+    /// Log every request of the measurement.
+    pub fn log_requests(&mut self, log: Option<Box<RequestLog>>) {
+        self.log = log;
+        self.observes = self.by_request.is_some() || self.log.is_some();
+    }
+
+    /// Take the log; none unless requests were logged.
+    pub fn take_log(&mut self) -> Option<Box<RequestLog>> {
+        self.log.take()
     }
 
     /// Count journeys, too.
@@ -411,8 +430,8 @@ impl Tally {
     pub fn ended(&mut self, ended: &EndedRequest, now_ns: u64) {
         let due_ns = ended.due.due_ns;
         let of_phase = self.is_of_phase(due_ns);
-        if self.by_request.is_some() && self.phase != Phase::Warmup {
-            self.ended_by_request(ended, of_phase, now_ns);
+        if self.observes && self.phase != Phase::Warmup {
+            self.observe(ended, of_phase, now_ns);
         }
         let counts = &mut self.slice.counts;
         let ok = u64::from(ended.outcome == Outcome::Ok);
@@ -484,7 +503,10 @@ impl Tally {
         }
     }
 
-    fn ended_by_request(&mut self, ended: &EndedRequest, of_window: bool, now_ns: u64) {
+    fn observe(&mut self, ended: &EndedRequest, of_window: bool, now_ns: u64) {
+        if let Some(log) = self.log.as_mut().filter(|_| of_window) {
+            log.add(ended, now_ns);
+        }
         let in_window = self.phase == Phase::Measure;
         let entry = Entry::of(ended, of_window, in_window, now_ns.saturating_sub(ended.due.due_ns));
         if let (Some(by_request), Some(entry)) = (&mut self.by_request, entry) {

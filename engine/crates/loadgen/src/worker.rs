@@ -17,6 +17,7 @@ use crate::client::{Activity, Client};
 use crate::demand::{DueEvent, Walks};
 use crate::first_failures::FirstFailures;
 use crate::io::{Event, Io};
+use crate::request_log::RequestLog;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
 use crate::tally::Tally;
@@ -99,6 +100,11 @@ impl<I: Io> Worker<I> {
         self.apply();
         self.load.finish(self.now_ns, &mut self.activity.failures);
         Ok(self.load.cut_ns())
+    }
+
+    /// Take the log of single requests.
+    pub fn take_log(&mut self) -> Option<Box<RequestLog>> {
+        self.load.take_log()
     }
 
     /// Take the measurements by request, after the load.

@@ -26,6 +26,7 @@ use crate::merge::Measured;
 use crate::once::{OnceError, take_once};
 use crate::peers::Peers;
 use crate::protocol::{OnMeasure, emit};
+use crate::request_log::{LogOrder, RequestLog};
 use crate::shards::child::{is_shard, too_late};
 use crate::stop::Stop;
 use crate::sys::process::{end_now, pin, precise_timers, shortest_slices};
@@ -337,6 +338,9 @@ impl WorkerThread {
         let mut tally = Tally::new(window, self.job.interval_ns, IntervalSender { send, spare: returned });
         tally.count_by_request(ByRequest::sums(&self.job));
         tally.count_journeys(ByJourney::sums(&self.job));
+        let all_workers = u64::from(self.job.shard.all_workers);
+        let log = self.job.log.as_ref().map(|log| RequestLog::new(epoch_ns, log.at_most / all_workers));
+        tally.log_requests(log.map(Box::new));
         if self.job.commands {
             tally.follow(Arc::clone(&self.measure_start));
         }
@@ -348,6 +352,10 @@ impl WorkerThread {
         // Done before the connections are closed, because closing many takes long.
         let (failures, requests, journeys) = (worker.take_failures(), worker.take_requests(), worker.take_journeys());
         let (worker_id, reach) = (self.worker, worker.reach());
+        let log = worker.take_log().zip(self.job.log.as_ref());
+        let global = self.job.global(self.worker);
+        // Before the end is said: who hears of it reads the file.
+        log.map(|(log, LogOrder { folder, .. })| log.write(folder, global.0)).transpose()?;
         let _ =
             self.messages.send(Message::Finished { worker: worker_id, cut_ns, failures, requests, journeys, reach });
         drop(worker);

@@ -19,6 +19,7 @@ from redline.asking.requests import describes_requests, placed_here, referenced
 from redline.asking.ways import Placed
 from redline.asking.written import plain, read_written
 from redline.cli.asks import comparison_ask
+from redline.cli.browser import check_is_kept
 from redline.cli.command_line import WHILE_IT_RUNS, AbFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, form_of, refuse
@@ -51,13 +52,14 @@ def execute(flags: AbFlags) -> None:
         refuse(flags.given(among=OF_MEASURING), WHY)
         _write_suite(comparison_ask(flags), flags.write_suite, console)
         return
+    check_is_kept(opens=flags.open, is_kept=kept is not None)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
         turn = turn_of("redline ab", console, flags.wait, alone=flags.alone)
         workplace = Workplace(None, stack, places.of_suite, on_usage, turn)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
-        output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter)
+        output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None, meter=meter, opens=flags.open)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             with naming("--for"):

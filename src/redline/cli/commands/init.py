@@ -119,7 +119,8 @@ def execute(flags: InitFlags) -> None:
         described = _built(described, flags.build)
     described, said = _answered(described)
     try:
-        write_atomically(file, project_text(described.server, described.asked()).encode())
+        text = project_text(described.server, described.asked(), _schema())
+        write_atomically(file, text.encode())
     except OSError as error:
         raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
     revisions = _REVISIONS if "start" in described.server and _is_in_repository(Path.cwd()) else ""
@@ -129,6 +130,13 @@ def execute(flags: InitFlags) -> None:
         said.append(f"{file} has the password of the proxy as a variable; set it before you go on: {names[-1]}")
     text = "\n".join([*said, _NEXT.format(file=file, revisions=revisions)])
     Terminal().print(text, end="", highlight=False, markup=False, soft_wrap=True)
+
+
+def _schema() -> str:
+    """The URL of the schema of redline.yaml, which is installed with the documentation; empty where it is not."""
+    places_of_docs = (Path(__file__).parents[4] / "docs", Path(sys.prefix) / "share/doc/redline/docs")
+    files = (folder / "reference/project.schema.json" for folder in places_of_docs)
+    return next((file.as_uri() for file in files if file.is_file()), "")
 
 
 def _secret_headers(requests: Sequence[Mapping[str, object]]) -> list[str]:

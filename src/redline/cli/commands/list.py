@@ -1,5 +1,6 @@
 """`redline list`: the servers of redline.yaml and the catalogues, scenarios and suites, and what can be built here."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from redline.asking import places
@@ -20,21 +21,26 @@ from redline.suite import Catalogue, load_suite
 
 def execute(flags: ListFlags) -> None:
     """List servers, scenarios and suites; or only some servers, with their options."""
-    known, globs = read_catalogues(), split(flags.names)
+    result = list_result(flags.names)
+    if flags.json:
+        write_json(result)
+    elif split(flags.names):
+        show_details(result, Terminal())
+    else:
+        show_overview(result, Terminal())
+
+
+def list_result(wanted: Sequence[str] | None) -> ListResult:
+    """All servers, scenarios and suites; or only the servers of these names. Raises UsageError."""
+    known, globs = read_catalogues(), split(wanted)
     listed = (*_of_project(known), *_of_catalogues(known))
     names = dict.fromkeys(server.name for server in listed)
     chosen = set(matching(names, globs))
-    result = ListResult(
+    return ListResult(
         servers=tuple(server for server in listed if server.name in chosen),
         scenarios={} if globs else {name: scenario.about for name, scenario in known.merged.scenarios.items()},
         suites=() if globs else tuple(_suite(file, known.merged) for file in places.suites()),
     )
-    if flags.json:
-        write_json(result)
-    elif globs:
-        show_details(result, Terminal())
-    else:
-        show_overview(result, Terminal())
 
 
 def _of_project(known: Catalogues) -> tuple[ListedServer, ...]:

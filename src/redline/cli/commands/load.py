@@ -1,9 +1,11 @@
 """`redline load`: load a server that is already running, a command, or the only server of redline.yaml."""
 
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -21,6 +23,7 @@ from redline.asking.opening import Command, source_of
 from redline.asking.origins import project_here
 from redline.cli import exits, question
 from redline.cli.asks import load_ask
+from redline.cli.browser import check_is_kept, open_page
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import command_line, refuse
 from redline.cli.following import followed
@@ -35,6 +38,7 @@ from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
 from redline.entry_points import extra
 from redline.errors import UsageError
+from redline.files import as_store_error, write_atomically
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
 from redline.model import Cell, Interval, Recording
@@ -59,6 +63,7 @@ def execute(flags: LoadFlags) -> None:
         refuse(flags.given(among={*OF_MEASURING, "threads"}), WHY)
         _write_suite(flags, flags.write_suite, console)
         return
+    check_is_kept(opens=flags.open, is_kept=flags.output is not None)
     with ExitStack() as stack:
         meter = stack.enter_context(metered(flags, console))
         on_usage = None if meter is None else meter.usage
@@ -67,7 +72,7 @@ def execute(flags: LoadFlags) -> None:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
-        order = LoadOrder(_asked(flags, console), command_line, folder, is_kept=flags.output is not None)
+        order = LoadOrder(_asked(flags, console), command_line, folder, is_kept=flags.output is not None, log=flags.log)
         _, recording, result = measure(order, workplace, outputs)
         question.settle()
         if stream is not None:
@@ -78,6 +83,8 @@ def execute(flags: LoadFlags) -> None:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         times = recording.traffic.response if recording.traffic and flags.verbose else None
         show([*spectrum, *([_like_section(like)] if like else []), load_section(result, times)])
+    if flags.open:
+        open_page(folder / "report.html", console)
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
@@ -141,17 +148,22 @@ class LoadOutputs:
 
 @dataclass(frozen=True)
 class LoadOrder:
-    """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`."""
+    """What is asked for by which command or call, and the folder for it, which stays if it `is_kept`.
+
+    Single requests are written to the file `log`, if one is given.
+    """
 
     ask: LoadAsk
     command: Command
     folder: Path
     is_kept: bool
+    log: Path | None = None
 
 
 def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tuple[RunStore, Recording, LoadResult]:
     """Make a load, and keep it in its folder. Raises RedlineError."""
     ask, folder = order.ask, order.folder
+    log = None if order.log is None else RequestLog.at(order.log)
     project = project_here() if ask.server is None else None
     suite, text = load_suite(ask, project)
     check_targets(suite, ask.target_is_mine)
@@ -167,11 +179,45 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tup
     with LoadPanel(cell, outputs.console, alive=outputs.stream is None) as panel:
         shown = _Shown(cell, panel, outputs)
         follower = LoadFollower(shown.seen, shown.cookies)
-        recording, beside = session.execute(workers, follower, is_kept=order.is_kept)
+        raw = workplace.stack.enter_context(tempfile.TemporaryDirectory()) if log else None
+        recording, beside = session.execute(
+            workers, follower, is_kept=order.is_kept, request_log=None if raw is None else Path(raw)
+        )
+    if log is not None and raw is not None:
+        log.write(Path(raw), recording, cell, outputs.console)
     if order.is_kept:
         running.write_run_views(store)
     url = ask.server or own_server(cell.variant, cell.scenario.request.path)
     return store, recording, load_result(url, cell, recording, suite.objectives, beside)
+
+
+@dataclass(frozen=True)
+class RequestLog:
+    """The file for single requests, and what makes it of columns: what is not core, and may lack a package."""
+
+    file: Path
+    made: Callable[[Mapping[str, Any]], bytes]
+
+    @classmethod
+    def at(cls, file: Path) -> "RequestLog":
+        """Raises UsageError before anything is measured: for another ending, a missing folder, or a missing package."""
+        if not file.resolve().parent.is_dir():
+            raise UsageError(f"{part('log')} {file}: there is no folder {file.parent}", hint="make it first")
+        return cls(file, extra("exports", part("log")).request_writer(file))
+
+    def write(self, raw: Path, recording: Recording, cell: Cell, console: Console) -> None:
+        """Write what the engine logged, and say so if it is a sample. Raises StoreError and DriveError."""
+        if recording.traffic is None:
+            return
+        from redline.driving.request_log import read_logged  # noqa: PLC0415 - hardly any load logs requests
+
+        logged = read_logged(raw)
+        columns = logged.columns(recording.traffic.epoch_unix_ns, cell.scenario.labels)
+        with as_store_error(self.file, begun=False):
+            write_atomically(self.file, self.made(columns))
+        if logged.one_of > 1:
+            text = f"{self.file} has {len(logged.rows):,} of {logged.ended:,} requests: one in {logged.one_of}"
+            console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)

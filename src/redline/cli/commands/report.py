@@ -6,9 +6,10 @@ from pathlib import Path
 
 from redline.analysis.other_results import lines_of
 from redline.asking import places
+from redline.cli.browser import open_page
 from redline.cli.command_line import ReportFlags
 from redline.cli.flags import form_of
-from redline.cli.show import show
+from redline.cli.show import Terminal, show
 from redline.cli.streams import write_bytes, write_document
 from redline.entry_points import extra_if_installed
 from redline.errors import NotStoredError, StoreError, UsageError
@@ -36,6 +37,24 @@ def execute(flags: ReportFlags) -> None:
     name = form_of(flags) or _by_ending(flags.output)
     form = FORMATS.get(name or "")
     _check_options(flags, form)
+    opened = _page(flags, form) if flags.open else None
+    _show(flags, name, form)
+    if opened is not None:
+        open_page(opened, Terminal(stderr=True))
+
+
+def _page(flags: ReportFlags, form: ResultFormat | None) -> Path:
+    """The page that is opened: the file that is written, or that of the directory. Raises UsageError."""
+    if flags.output is not None and form is FORMATS["html"]:
+        return flags.output
+    page = flags.run / "report.html"
+    if flags.output is not None or not page.is_file():
+        raise UsageError("--open shows a page, and there is none", hint="write one: give -o FILE.html")
+    return page
+
+
+def _show(flags: ReportFlags, name: str | None, form: ResultFormat | None) -> None:
+    """Show a summary, or write a format."""
     if form is not None and form.needs is Needs.RECORDINGS:
         _write(form, form.load()(_recordings(flags, form)), flags)
         return

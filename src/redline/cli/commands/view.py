@@ -4,7 +4,9 @@ import sys
 
 from redline.asking.places import RUNS
 from redline.cli import exits, interrupts
+from redline.cli.browser import open_page
 from redline.cli.command_line import ViewFlags
+from redline.cli.show import Terminal
 from redline.errors import UsageError
 from redline.viewing.server import listening
 from redline.viewing.site import Site
@@ -20,6 +22,8 @@ def execute(flags: ViewFlags) -> None:
     with listening(Site(folders), flags.port) as server:
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
+        if flags.open:
+            open_page(server.url, Terminal(stderr=True))
         sys.stderr.write(f"redline: it shows what is in {', '.join(map(str, folders))}; Ctrl-C ends it\n")
         try:
             server.serve()

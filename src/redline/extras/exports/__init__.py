@@ -10,5 +10,6 @@ from redline.extras.exports.recorded_files import (
     png_files,
     speedscope_files,
 )
+from redline.extras.exports.request_files import request_table, request_writer
 from redline.extras.exports.tables import arrow_table, pandas_frame, parquet, polars_frame
 from redline.report.render.svg import svg_files

@@ -98,6 +98,7 @@ impl RawCheck {
             commands: false,
             pids: Vec::new(),
             clocks: None,
+            log: None,
             duet: None,
             records: Some(self.keep_bytes),
         })

@@ -12,6 +12,7 @@ use crate::demand::{Demand, DueEvent, NOBODY, Walks};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::job::Job;
 use crate::request::{DueRequest, EndedRequest};
+use crate::request_log::RequestLog;
 use crate::tally::{Tally, Window};
 
 /// Requests that are due or wait, and the counts of requests that ended. Times are nanoseconds of the monotonic clock.
@@ -339,6 +340,11 @@ impl WorkerLoad {
     /// Take the measurements by journey.
     pub fn take_journeys(&mut self) -> Option<JourneyTally> {
         self.tally.take_journeys()
+    }
+
+    /// Take the log of single requests.
+    pub fn take_log(&mut self) -> Option<Box<RequestLog>> {
+        self.tally.take_log()
     }
 
     /// Take the measurements by request.
