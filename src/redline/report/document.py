@@ -405,7 +405,7 @@ class Section:
     """A heading of a level from 1 to 3, a hint that text has beside it, and the blocks below.
 
     For the page: its anchor; a text beside its heading; a picture beside all of it; a number for the table of
-    contents.
+    contents; and whether it is `tucked` under the section before it, beside the picture of that.
     """
 
     title: str
@@ -416,6 +416,7 @@ class Section:
     aside: Prose | Choices | None = None
     picture: tuple[Table, ...] = ()
     count: int | None = None
+    tucked: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from redline.report.figures import Bar, BarChart, Heat
 from redline.report.render.html.courses import draw_course
 from redline.report.render.html.later import LaterTables
 from redline.report.render.html.packing import packed
+from redline.report.render.html.terms import explained
 from redline.visible import visible
 
 _HERE = Path(__file__).parent
@@ -155,6 +156,7 @@ def _templates() -> Environment:
         filled=filled,
         plain=_plain,
     )
+    made.filters["explained"] = explained
     made.filters["kind"] = lambda value: type(value).__name__
     return made
 
