@@ -37,12 +37,12 @@ def test_a_single_search_shows_its_curve_before_its_doubts_and_a_study_its_limit
     assert sections(RENDERERS["html"](limits.whole()).decode())[:3] == ["answer", "caveats", "limits"]
 
 
-@pytest.mark.parametrize(("end", "said"), [("interrupted", "was interrupted"), ("broken", "broke off")])
+@pytest.mark.parametrize(("end", "said"), [("interrupted", "Interrupted"), ("broken", "Broken off")])
 def test_a_search_that_did_not_come_to_its_end_says_so_first(end: SearchEnd, said: str) -> None:
     cell = limits.busy().model_copy(update={"ended": end})
     text = section(RENDERERS["html"](limits.report(cell)).decode(), "answer").text
     assert text.startswith(
-        f"The answer, in words ! The search of {cell.server} {said}: this is what was known by then."
+        f"The answer, in words ! {said}: the search of {cell.server}; this is what was known by then."
     )
 
 

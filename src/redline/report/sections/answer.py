@@ -157,10 +157,10 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 
 def _cut_short(report: LimitReport) -> Iterator[Line]:
     """Name the searches that did not come to their end: the page says so above what was known by then."""
-    for end, said in (("interrupted", "was interrupted"), ("broken", "broke off")):
+    for end, said in (("interrupted", "! Interrupted: "), ("broken", "! Broken off: ")):
         if servers := [cell.server for cell in report.cells if cell.ended == end]:
             names = ", ".join(dict.fromkeys(servers))
-            yield line((f"! The search of {names} {said}: this is what was known by then.", Grade.WARN))
+            yield line((said, Grade.WARN), f"the search of {names}; this is what was known by then.")
 
 
 def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:

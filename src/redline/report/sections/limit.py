@@ -138,8 +138,9 @@ def _curves(report: LimitReport) -> Iterator[Section]:
         )
         for place, cell in enumerate(report.cells)
     )
-    blocks = (*folds, Prose((intro,))) if len(report.cells) == 1 else (Prose((intro,)), *folds)
-    yield Section("Curves and overload tests", blocks, anchor="curves")
+    blocks: list[Block] = [*folds]
+    blocks.insert(len(blocks) if len(report.cells) == 1 else 0, Prose((intro,)))
+    yield Section("Curves and overload tests", tuple(blocks), anchor="curves")
 
 
 def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:

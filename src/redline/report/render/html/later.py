@@ -74,7 +74,8 @@ def _cell(cell: TableCell, height: int) -> LaterCell:
         case str():
             return cell
         case ServerCell():
-            return [-1 if cell.role == "ceiling" else cell.series, cell.name, height]
+            head: list[str | int] = [-1 if cell.role == "ceiling" else cell.series, cell.name, height]
+            return head
         case InvalidCell(advice=()):
             return {"why": cell.reason}
         case TextCell(lines=(spans,), output="") if all(span.look in ("", "dim") and not span.link for span in spans):
