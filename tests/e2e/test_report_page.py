@@ -164,8 +164,8 @@ def test_a_page_is_not_longer_than_it_has_to_be(
 
 def test_the_first_screen_has_the_answer_and_its_picture_beside_it(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.healthy(), width=1280)
-    places = ("#answer .notes", "#answer .beside > :last-child")
-    words, picture = (opened.page.locator(place).bounding_box() for place in places)
+    places = ("#answer .notes", "#answer .picture")
+    words, picture = (opened.page.locator(place).first.bounding_box() for place in places)
     assert words
     assert picture
     assert picture["x"] >= words["x"] + words["width"]

@@ -50,7 +50,29 @@ def page(report: Report) -> Page:
 
 
 def data(parsed: Page) -> Any:
-    return json.loads(parsed.raw["script"][0])
+    return unpacked(parsed.raw["script"][0])
+
+
+def unpacked(text: str) -> Any:
+    """Read packed data as plot.js does."""
+    held = json.loads(text)
+    shared: list[Any] = []
+
+    def whole(value: Any) -> Any:
+        match value:
+            case str() if value.startswith("#"):
+                return value[1:] if value.startswith("##") else shared[int(value[1:])]
+            case {"e": zeros, "v": numbers}:
+                return [None if number is None else number * 10**zeros for number in numbers]
+            case dict():
+                return {key: whole(of) for key, of in value.items()}
+            case list():
+                return [whole(of) for of in value]
+            case _:
+                return value
+
+    shared.extend(map(whole, held["shared"]))
+    return whole(held["data"])
 
 
 def section(html: str, name: str) -> Page:

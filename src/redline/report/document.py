@@ -4,7 +4,7 @@ A block says on which media it appears (`on`). Every renderer draws text, items 
 tabs and figures: a figure's content also stands in a table, and text shows the content of folds and tabs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
@@ -253,7 +253,8 @@ class Table:
     """Rows of cells in the order of columns; an `InvalidCell` is a row's last cell and replaces all that are missing.
 
     For the page: `look` is the style of the whole table; `total` sets the last row apart; `muted` are the indices
-    of unused rows; `more` is the evidence of rows, or None, folded below them.
+    of unused rows; `more` is the evidence of rows, or None, folded below them. A table that is made `later` and has
+    only texts is made by the page's script when its fold is opened.
     """
 
     columns: tuple[Column, ...]
@@ -263,6 +264,7 @@ class Table:
     total: bool = False
     muted: frozenset[int] = frozenset()
     more: tuple["Fold | None", ...] = ()
+    later: bool = False
     on: Medium = Medium.EVERYWHERE
 
     def in_text(self) -> "Table":
@@ -349,12 +351,13 @@ class Fold:
 class Tabs:
     """Blocks of which the page shows a single choice, with titles and hints; `first` is shown first.
 
-    Text has the blocks of all choices in turn.
+    Text has the blocks of all choices in turn. The other choices of many cells are made `later`: when they are chosen.
     """
 
     name: str
     choices: tuple[tuple[str, str, tuple["Block", ...]], ...]
     first: int
+    later: bool = False
     on: ClassVar[Medium] = Medium.EVERYWHERE
 
 
@@ -370,6 +373,13 @@ class Facts(PageBlock):
 
     facts: tuple[tuple[str, str], ...]
     brief: bool = True
+
+
+@dataclass(frozen=True)
+class WithoutScript(PageBlock):
+    """A text for a browser that runs no scripts."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -395,7 +405,7 @@ class Section:
     """A heading of a level from 1 to 3, a hint that text has beside it, and the blocks below.
 
     For the page: its anchor; a text beside its heading; a picture beside all of it; a number for the table of
-    contents.
+    contents; and whether it is `tucked` under the section before it, beside the picture of that.
     """
 
     title: str
@@ -406,6 +416,7 @@ class Section:
     aside: Prose | Choices | None = None
     picture: tuple[Table, ...] = ()
     count: int | None = None
+    tucked: bool = False
 
 
 @dataclass(frozen=True)
@@ -428,7 +439,7 @@ class Head:
 class Figures:
     """The JSON data from which a page's `scripts` draw its plots, their own styles, and the scales of its tables."""
 
-    data: object
+    data: Mapping[str, object]
     scripts: tuple[str, ...]
     scales: tuple[Scale, ...] = ()
     styles: tuple[str, ...] = ()

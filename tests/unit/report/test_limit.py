@@ -16,7 +16,7 @@ from redline.report.sections import limit as words
 from redline.report.sections.limit_probes import counts_text, probe_note, probes_table
 from tests import golden
 from tests.fakes import limits
-from tests.fakes.pages import Page
+from tests.fakes.pages import Page, data
 
 SECOND = 1_000_000_000
 
@@ -72,17 +72,17 @@ def test_the_page_holds_every_answer_and_every_probe() -> None:
 
 def test_the_plots_have_what_the_curve_has() -> None:
     report = limits.whole()
-    data = json.loads(html(report).raw["script"][0])
-    assert len(data["cells"]) == 3
-    for cell, drawn in zip(report.cells, data["cells"], strict=True):
+    cells = data(html(report))["cells"]
+    assert len(cells) == 3
+    for cell, drawn in zip(report.cells, cells, strict=True):
         kept, lost = drawn["kept"], drawn["lost"]
         assert len(kept["x"]) + len(lost["x"]) == len(cell.curve)
         assert [len(column) for column in kept["y"]] == [len(kept["x"])] * 4
         assert all(a < b for a, b in zip(kept["x"], kept["x"][1:], strict=False))
         assert (drawn["knee"] is None) == (cell.knee is None)
-    assert data["cells"][0]["limits"] == [50_000_000, 200_000_000]
-    assert [band["s"] for band in data["cells"][0]["bands"]] == [4, 5]
-    assert data["cells"][2]["course"] is None
+    assert cells[0]["limits"] == [50_000_000, 200_000_000]
+    assert [band["s"] for band in cells[0]["bands"]] == [4, 5]
+    assert cells[2]["course"] is None
 
 
 def test_many_cells_are_folded_but_the_first() -> None:

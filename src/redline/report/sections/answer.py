@@ -11,6 +11,7 @@ from redline.model import (
     CellReport,
     Comparison,
     Estimate,
+    Grade,
     Metric,
     ObjectiveResult,
     Place,
@@ -22,7 +23,7 @@ from redline.model.limits import CellLimit, LimitAnswer, LimitChange, LimitRepor
 from redline.model.run import SameBuilds
 from redline.quantities import paced, significant
 from redline.report import format as fmt
-from redline.report.document import Line, Look, Prose, Section, line
+from redline.report.document import Line, Look, Medium, Prose, Section, filled, line
 from redline.report.sections.by_request import cpu_lines
 from redline.report.sections.fastest import fastest_lines
 from redline.report.sections.limit_ratios import ratio_lines
@@ -149,8 +150,17 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
         for cell in report.cells
         for answer in cell.limits
     )
-    if lines := (*limits, *ratio_lines(report)):
-        yield Section(TITLE, (Prose(lines, listed=True),), anchor="answer")
+    cut = tuple(_cut_short(report))
+    if (lines := (*limits, *ratio_lines(report))) or cut:
+        yield Section(TITLE, tuple(filled(Prose(cut, on=Medium.PAGE), Prose(lines, listed=True))), anchor="answer")
+
+
+def _cut_short(report: LimitReport) -> Iterator[Line]:
+    """Name the searches that did not come to their end: the page says so above what was known by then."""
+    for end, said in (("interrupted", "! Interrupted: "), ("broken", "! Broken off: ")):
+        if servers := [cell.server for cell in report.cells if cell.ended == end]:
+            names = ", ".join(dict.fromkeys(servers))
+            yield line((said, Grade.WARN), f"the search of {names}; this is what was known by then.")
 
 
 def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:

@@ -11,7 +11,7 @@ _CERTAIN = 10
 
 
 class Curve(TypedDict):
-    """Nines (-log10(1 - q)), nanoseconds, and how many leading points rest on enough requests.
+    """Nines (-log10(1 - q)), nanoseconds to four digits, and how many leading points rest on enough requests.
 
     `low` and `high` are the ends of the intervals, None where a point has none; left out if none has any.
     """
@@ -85,10 +85,15 @@ def _curve(curve: Sequence[BandedPercentile], percentiles: Sequence[Percentile],
     farthest = math.log10(max(count, 10))
     made: Curve = {
         "x": [round(farthest if p.q >= 1 else min(farthest, -math.log10(1 - p.q)), 4) for p in points],
-        "y": [point.ns for point in points],
+        "y": [four_digits(point.ns) for point in points],
         "certain": sum(1 for point in points if round(count * (1 - point.q), 6) >= _CERTAIN),
     }
     if any(point.low_ns is not None for point in points):
-        made["low"] = [point.low_ns for point in points]
-        made["high"] = [point.high_ns for point in points]
+        made["low"] = [None if point.low_ns is None else four_digits(point.low_ns) for point in points]
+        made["high"] = [None if point.high_ns is None else four_digits(point.high_ns) for point in points]
     return made
+
+
+def four_digits(ns: int) -> int:
+    """The time as a plot shows it: a pixel is coarser, and a page stays small."""
+    return round(ns, min(0, 4 - len(str(abs(ns)))))

@@ -59,7 +59,7 @@ def _spoilt(report: LimitReport) -> str:
 
 
 def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyReport) -> Section:
-    """Three lines, and others of damaged files and earlier versions; a terminal has only those that say something."""
+    """Three lines, and others of damaged files and earlier versions; Markdown has also those that say nothing."""
     texts = {
         "What limits precision": (limits, "nothing was found"),
         "What biases, and which way": (biases, "nothing was found"),
@@ -73,8 +73,10 @@ def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyRe
         texts["What a version before 0.1.0 did not record"] = ("; ".join(report.unrecorded), "")
     everything = tuple(line((f"{name}:", "strong"), f" {text or none}") for name, (text, none) in texts.items())
     known = tuple(line((f"{name}:", "strong"), f" {text}") for name, (text, _) in texts.items() if text)
-    blocks = (Prose(everything, listed=True, on=Medium.WRITTEN), Prose(known, listed=True, on=Medium.TERMINAL))
-    return Section("Caveats", blocks, anchor="caveats")
+    none = Prose.of([] if known else [f"Nothing to doubt was found: all of {all_of} count."], "dim", on=Medium.PAGE)
+    told = Prose(known, listed=True, on=Medium.TERMINAL | Medium.PAGE)
+    blocks = (Prose(everything, listed=True, on=Medium.MARKDOWN), told, none)
+    return Section("Caveats", blocks, anchor="caveats", tucked=True)
 
 
 def _measured_beside(report: AnyReport) -> str:

@@ -138,14 +138,16 @@ def _curves(report: LimitReport) -> Iterator[Section]:
         )
         for place, cell in enumerate(report.cells)
     )
-    yield Section("Curves and overload tests", (Prose((intro,)), *folds), anchor="curves")
+    blocks: list[Block] = [*folds]
+    blocks.insert(len(blocks) if len(report.cells) == 1 else 0, Prose((intro,)))
+    yield Section("Curves and overload tests", tuple(blocks), anchor="curves")
 
 
 def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:
-    if facts := tuple(facts_of(cell)):
-        yield Facts(facts, brief=False)
     if percentiles := known_percentiles(cell):
         yield Plots(place, tuple(_plots(cell)), tuple(_legend(cell, percentiles)))
+    if facts := tuple(facts_of(cell)):
+        yield Facts(facts, brief=False)
     yield from probes_view(cell, place)
     if cell.probes:
         name = line(fmt.count(len(cell.probes), "probe"))
@@ -443,11 +445,12 @@ OUTLINE = Outline(
     _head,
     (
         Chapter(limit_answer, leads=True),
+        Chapter(lambda report: _curves(report) if len(report.cells) == 1 else (), on=Medium.PAGE, leads=True),
         Chapter(limit_caveats, leads=True),
         Chapter(_probes, on=Medium.TERMINAL),
         Chapter(_answers),
         Chapter(ratio_section, on=Medium.WRITTEN),
-        Chapter(_curves, on=Medium.PAGE),
+        Chapter(lambda report: _curves(report) if len(report.cells) > 1 else (), on=Medium.PAGE),
         Chapter(_around, on=Medium.TEXT),
         Chapter(searched_tables),
         Chapter(search_findings),

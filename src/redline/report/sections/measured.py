@@ -1,11 +1,11 @@
 """All measurements, in tables of every group of cells, folded; the servers, and how to repeat the run."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from redline.model import Bound, CellReport, Estimate, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
-    Block,
     Column,
     Fold,
     InvalidCell,
@@ -16,6 +16,7 @@ from redline.report.document import (
     Table,
     TableCell,
     TextCell,
+    WithoutScript,
     filled,
     line,
     words,
@@ -42,6 +43,7 @@ _OUTCOMES = [
     *("sent", "received"),
 ]
 _HASH = 12
+_UNDRAWN = "These tables need JavaScript; results.json has their numbers."
 _Cells = list[tuple[CellReport, ServerCell]]
 _Rows = Iterator[tuple[ServerCell, Iterable[TableCell]]]
 
@@ -51,12 +53,14 @@ def measured(report: Report) -> Iterator[Section]:
     series, folds, large = colours(report), list[Fold](), len(report.cells) > WHOLE
     for group in groups(report):
         cells = [(cell, server_cell(cell, series[cell.server])) for cell in group.cells]
-        folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False, later=large))
+        tables = (replace(table, later=large) for table in _tables(cells) if table)
+        folds.append(Fold(group.heading(), tuple(filled(*tables, _notes(group))), open=False, later=large))
+    said = (WithoutScript(_UNDRAWN),) if large else ()
     whole = (Fold(line("Tables by workload"), tuple(folds), open=False),) if len(folds) > 1 else tuple(folds)
-    yield Section("All that was measured", whole, anchor="measured")
+    yield Section("All that was measured", (*said, *whole), anchor="measured")
 
 
-def _tables(cells: _Cells) -> Iterator[Block]:
+def _tables(cells: _Cells) -> Iterator[Table | None]:
     yield server_table("Objectives", ["objective", "measured", "met"], _objectives(cells), left=("objective", "met"))
     heads = [*map(fmt.label, Metric), "rests on"]
     estimates = ((name, _estimates(cell)) for cell, name in cells)

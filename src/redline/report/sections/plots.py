@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 from redline.model import CellReport, Moment, Report
 from redline.report.document import Choices, Fold, Prose, Section, filled, line
 from redline.report.figures import Legend, Plot, Plots
-from redline.report.sections.curves import Distribution, distribution, has_band, has_curves, ways_of
+from redline.report.sections.curves import Distribution, distribution, four_digits, has_band, has_curves, ways_of
 from redline.report.sections.distributions import distributions_fold, said_of
 from redline.report.sections.overlays import Overlay, overlays, percentile_table, values
 from redline.report.sections.views import Group, colours, groups
@@ -268,8 +268,8 @@ def _course(server: int, moments: list[Moment], starts: list[float]) -> PlotTime
     return {
         "s": server,
         "rate": _band([[float(round(m.rate_per_s)) for m in there] for there in here]),
-        "p50": _band([[float(m.p50_ns) for m in there if m.p50_ns > 0] for there in here]),
-        "p99": _band([[float(m.p99_ns) for m in there if m.p99_ns > 0] for there in here]),
+        "p50": _band([[float(four_digits(m.p50_ns)) for m in there if m.p50_ns > 0] for there in here]),
+        "p99": _band([[float(four_digits(m.p99_ns)) for m in there if m.p99_ns > 0] for there in here]),
     }
 
 

@@ -314,7 +314,8 @@ def _tabs(name: str, report: Report, titled: Sequence[tuple[str, Board]], cells:
                 made = tuple(_board_blocks(board, cells, on))
                 blocks += [Fold(line(title), made, on=on)] if title else made
         choices.append((fmt.label(metric), better(metric), tuple(blocks)))
-    return Tabs(name, tuple(choices), metrics.index(_first(report, boards, cells)))
+    first = metrics.index(_first(report, boards, cells))
+    return Tabs(name, tuple(choices), first, later=len(report.cells) > _FOLDED)
 
 
 def _first(report: Report, boards: Sequence[Board], cells: _Cells) -> Metric:

@@ -42,12 +42,21 @@ def _answer(report: Report) -> Iterator[Section]:
         yield replace(section, blocks=blocks, picture=forest(report))
 
 
+def _first_plots(report: Report) -> Iterator[Section]:
+    """The distribution of a single cell and its course; without numbers only what was recorded over time."""
+    return plots_section(report) if report.cells[0].shows_numbers else trials_section(report)
+
+
+def _other_plots(report: Report) -> Iterator[Section]:
+    return trials_section(report) if report.cells[0].shows_numbers else plots_section(report)
+
+
 _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(_answer, leads=True),
-    Chapter(of_single(trials_section), on=Medium.PAGE, leads=True),
-    Chapter(of_single(plots_section), on=Medium.PAGE, leads=True),
+    Chapter(of_single(_first_plots), on=Medium.PAGE, leads=True),
     Chapter(of_single(findings_section), on=Medium.PAGE, leads=True),
     Chapter(caveats_section, leads=True),
+    Chapter(of_single(_other_plots), on=Medium.PAGE),
     Chapter(table_section, on=Medium.PAGE),
     Chapter(explorer_section, on=Medium.PAGE),
     Chapter(layer_sections),

@@ -27,7 +27,7 @@ def _tiles(cell: CellReport) -> Iterator[Tile]:
     failed = f"{fmt.percent(outcomes.errors / outcomes.total)} of all" if outcomes.errors else ""
     yield Tile("failed", fmt.integer(outcomes.errors), failed, is_bad=outcomes.errors > 0)
     for level in _SHOWN:
-        if (score := level_score(cell, level)).value:
+        if (score := level_score(cell, level)).value not in ("", fmt.NOT_KNOWN):
             yield Tile(level_name(level), score.value, score.spread)
 
 

@@ -19,6 +19,7 @@ from redline.report.document import (
     Table,
     TableCell,
     TextCell,
+    WithoutScript,
     filled,
     key,
     line,
@@ -49,6 +50,7 @@ WHOLE = 40
 """The most cells in a single table; a larger study has a table for each workload, folded and made when it is opened."""
 _TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _MOST_STARTS = 60
+_UNDRAWN = "The trials below each row need JavaScript; results.json has them."
 _OF_SLICES = (
     "A level is of a server's own slices. A change is against both copies of the baseline, so it may differ from the "
     "ratio of two levels."
@@ -73,6 +75,7 @@ def table_section(report: Report) -> Iterator[Section]:
     blocks = filled(
         Prose.of([] if made else ["No cell was planned."], "dim"),
         Prose((sheet.said,)) if sheet.said else None,
+        None if whole else WithoutScript(_UNDRAWN),
         *tables,
         Prose.of(sheet.reasons_text(), "dim", listed=True),
         Prose.of([sliced] if made else [], "dim"),
@@ -116,7 +119,7 @@ class _ResultRows:
                 server = scored_server(cell, group, self._ranks.get(cell.cell_id, ""), self._series[cell.server])
                 compared = self._compared.get(cell.cell_id, {}) if cell.role == "subject" else {}
                 rows.append((f"{group.title} {group.load_text}{base}", server, *self._scores(cell, compared)))
-                more.append(_fold(cell, compared))
+                more.append(_fold(cell, compared, later=len(self.report.cells) > WHOLE))
         heads = (Column(level_name(level), "right", hint=level_hint(level)) for level in self.levels)
         columns = (Column("workload", place="above"), Column("server"), *heads)
         title = line("All servers and workloads" if len(made) > 1 else made[0].title)
@@ -160,7 +163,7 @@ class _ResultRows:
                 yield f"{group.title}: {text}" if len(made) > 1 else text
 
 
-def _fold(cell: CellReport, compared: Mapping[Metric, Comparison]) -> Fold | None:
+def _fold(cell: CellReport, compared: Mapping[Metric, Comparison], *, later: bool) -> Fold | None:
     """The trials of a row, and the starts of its duets; None if there are none."""
     starts = max((comparison.duet.starts for comparison in compared.values() if comparison.duet), default=0)
     counts = [fmt.count(len(cell.trials), "trial")] if cell.trials else []
@@ -177,7 +180,7 @@ def _fold(cell: CellReport, compared: Mapping[Metric, Comparison]) -> Fold | Non
         heads = (Column(head, "left" if head in ("warm-up", "failure") else "right") for head in _TRIALS)
         unused = frozenset(at for at, trial in enumerate(cell.trials) if not (trial.used or trial.partly))
         rows = tuple(tuple(_trial(trial)) for trial in cell.trials)
-        blocks.append(Table(tuple(heads), rows, muted=unused, on=Medium.PAGE))
+        blocks.append(Table(tuple(heads), rows, muted=unused, later=later, on=Medium.PAGE))
     return Fold(line(", ".join(counts)), tuple(filled(*blocks)), open=False)
 
 

@@ -55,10 +55,12 @@ def trials_section(report: Report) -> Iterator[Section]:
 def trial_items(report: Report) -> list[TimeItem]:
     """The data of all trials with a timeline, in the order of the page."""
     cells = [cell for group in groups(report) for cell in group.cells]
-    return [_item(cell, timeline) for cell in cells for timeline in cell.trial_timelines]
+    several = sum(len(cell.trials) for cell in cells) > 1
+    return [_item(cell, timeline, noted=several) for cell in cells for timeline in cell.trial_timelines]
 
 
-def _item(cell: CellReport, timeline: TrialTimeline) -> TimeItem:
+def _item(cell: CellReport, timeline: TrialTimeline, *, noted: bool) -> TimeItem:
+    """The data of a trial. The findings of the only trial stand in their section: they are not `noted` here, too."""
     numbers = {trial.position: number for number, trial in enumerate(cell.trials, 1)}
     trials = {trial.position: trial for trial in cell.trials}
     trial = trials.get(timeline.position)
@@ -69,7 +71,7 @@ def _item(cell: CellReport, timeline: TrialTimeline) -> TimeItem:
         "name": f"trial {numbers.get(timeline.position, 1)}{counted}",
         "end": ats([timeline.ends_s])[0],
         "says": _says(trial, timeline),
-        "notes": [f"{fmt.GRADE_MARKS[finding.grade]} {finding.kind}: {finding.message}" for finding in own],
+        "notes": [f"{fmt.GRADE_MARKS[each.grade]} {each.kind}: {each.message}" for each in own if noted],
         "stretches": [*_stretches(timeline)],
         "panels": panels(timeline),
     }

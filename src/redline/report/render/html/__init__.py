@@ -6,7 +6,6 @@ Every text is escaped and `visible`; a content security policy allows our own st
 import base64
 import contextlib
 import hashlib
-import json
 import math
 import os
 import re
@@ -27,6 +26,9 @@ from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, ChangeCell, Line, Page, Table, TableCell, filled
 from redline.report.figures import Bar, BarChart, Heat
 from redline.report.render.html.courses import draw_course
+from redline.report.render.html.later import LaterTables
+from redline.report.render.html.packing import packed
+from redline.report.render.html.terms import explained
 from redline.visible import visible
 
 _HERE = Path(__file__).parent
@@ -64,7 +66,8 @@ def render_served(page: Page) -> ServedPage:
     watching = ("watch.js",) if page.watch else ()
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts, *watching)]
     policy = _policy(style, *scripts, asks=page.watch is not None)
-    data = json.dumps(page.figures.data, separators=(",", ":"))
+    later = LaterTables(page)
+    data = packed({**page.figures.data, **({"tables": later.data} if later.data else {})})
     for character in "<>&":  # so that no text can end the script element
         data = data.replace(character, f"\\u{ord(character):04x}")
     made = _templates().get_template("page.html.j2")
@@ -74,6 +77,8 @@ def render_served(page: Page) -> ServedPage:
         scripts=scripts,
         policy=policy,
         data=Markup(data),  # noqa: S704
+        later=later.place,
+        large=bool(later.data),
     )
     return ServedPage(visible(text).encode(), policy)
 
@@ -151,6 +156,7 @@ def _templates() -> Environment:
         filled=filled,
         plain=_plain,
     )
+    made.filters["explained"] = explained
     made.filters["kind"] = lambda value: type(value).__name__
     return made
 

@@ -2,7 +2,25 @@
 // What the scripts of all pages have in common: the page's data, elements, texts of numbers, colours, scales, and what
 // stands below the pointer.
 const plotting = (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  // What occurs more than once is written once: the text `#3` stands for the fourth of them. See packing.py.
+  // Parts are read when they are used.
+  function unpacked({ shared, data }) {
+    const known = [];
+    const lent = place => known[place] ??= whole(shared[place]);
+    const whole = value => {
+      if (typeof value === "string" && value[0] === "#") return value[1] === "#" ? value.slice(1) : lent(value.slice(1));
+      if (value === null || typeof value !== "object") return value;
+      if (Array.isArray(value)) { for (let at = 0; at < value.length; at++) value[at] = whole(value[at]); return value; }
+      if ("e" in value) return value.v.map(number => number === null ? null : Number(`${number}e${value.e}`));
+      for (const key in value) value[key] = whole(value[key]);
+      return value;
+    };
+    const parts = {};
+    for (const [name, part] of Object.entries(data))
+      Object.defineProperty(parts, name, { enumerable: true, get: () => parts[`${name} read`] ??= whole(part) });
+    return parts;
+  }
+  const data = unpacked(JSON.parse(document.getElementById("data").textContent));
   const NS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
   const RATE = [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]];
 

@@ -2,7 +2,7 @@
 // Draws what happened over time: panels above each other on one axis, an item of the JSON in #data at a time. uPlot gives
 // the axes, the pointer and the zoom; values are drawn here, because a step has no value between two, and a gap is a gap.
 (() => {
-  const { make, token, duration, rate, count: counted, seconds, logAxis, shade, spaced, axes, redrawn, data: { times } } = plotting;
+  const { make, token, duration, rate, count: counted, seconds, logAxis, shade, spaced, axes, redrawn, data } = plotting;
   const number = value => String(Number(value.toPrecision(3)));
   const bytes = value => {
     const [size, unit] = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]].find(([least]) => value >= least) ?? [1, "B"];
@@ -196,7 +196,7 @@
 
   // A view: the selects, the summary, and the panels of the item that is chosen.
   function view(root) {
-    const every = times[root.dataset.view], items = "place" in root.dataset ? [every[root.dataset.place]] : every;
+    const every = data.times[root.dataset.view], items = "place" in root.dataset ? [every[root.dataset.place]] : every;
     const part = name => root.querySelector(`[data-time="${name}"]`);
     const subjects = [...new Set(items.map(({ subject }) => subject))], host = root.querySelector(".axes");
     let item = items[0], panels = [], zoom = null;
@@ -318,26 +318,23 @@
       first.setCursor({ left: Math.min(width - 1, Math.max(0, from + step * width / 60)), top: 1 });
       event.preventDefault();
     });
-    // What is far down the page is drawn when it comes near.
-    let drawnOnce = false, isStale = false;
+    fillItems();
+    // What is folded away has no size: it is drawn again when it is opened.
+    let isStale = false;
+    new ResizeObserver(() => {
+      if (isStale && host.clientWidth) { isStale = false; draw(); }
+      for (const { plot, field } of panels)
+        if (plot && field.clientWidth > 0 && plot.width !== field.clientWidth)
+          plot.setSize({ width: field.clientWidth, height: field.clientHeight });
+    }).observe(host);
+    redrawn(() => { if (host.clientWidth) draw(); else isStale = true; });
+  }
+
+  // What is far down the page is drawn when it comes near.
+  for (const root of document.querySelectorAll(".times"))
     new IntersectionObserver((entries, observer) => {
       if (!entries.some(entry => entry.isIntersecting)) return;
       observer.disconnect();
-      drawnOnce = true;
-      fillItems();
-      new ResizeObserver(() => {
-        if (isStale && host.clientWidth) { isStale = false; draw(); }
-        for (const { plot, field } of panels)
-          if (plot && field.clientWidth > 0 && plot.width !== field.clientWidth)
-            plot.setSize({ width: field.clientWidth, height: field.clientHeight });
-      }).observe(host);
+      view(root);
     }, { rootMargin: "600px" }).observe(root);
-    // What is folded away has no size: it is drawn again when it is opened.
-    redrawn(() => {
-      if (!drawnOnce) return;
-      if (host.clientWidth) draw(); else isStale = true;
-    });
-  }
-
-  for (const root of document.querySelectorAll(".times")) view(root);
 })();
