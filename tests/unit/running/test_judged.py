@@ -332,7 +332,7 @@ def test_a_repeated_trial_has_its_cell_judged_again(empty: RunStore, run: Run, t
     plan = run.manifest.plan
     again = next(made for made in run.recordings if plan.cells[made.cell_id].role == "subject")
     ahead = judging.JudgedAhead(plan, empty)
-    for made in (*run.recordings, again.model_copy(update={"log_bytes": again.log_bytes + 1})):
+    for made in (*run.recordings, again.model_copy(update={"log_bytes": (again.log_bytes or 0) + 1})):
         empty.save(made, plan.cells[made.cell_id])
         ahead.add(made, plan.cells[made.cell_id])
     assert tasks.count(again.cell_id) == 2
