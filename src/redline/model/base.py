@@ -58,7 +58,7 @@ class Frozen(BaseModel):
 
 
 ROW = ConfigDict(extra="forbid", allow_inf_nan=False)
-"""Of frozen dataclasses with slots in place of `Frozen`: values of which a report has tens of thousands."""
+"""The configuration of frozen dataclasses with slots: values of which a report has tens of thousands."""
 
 
 @cache
