@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redline.errors import UsageError
 from redline.quantities import clip, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 EXTRAS = "redline.extras"
 """The group of what is no core. Only these entry points name it: no module of the core imports it."""
@@ -18,7 +20,7 @@ EXTRAS = "redline.extras"
 class Extension:
     """An entry point of another package. `what` names its kind in messages; `page` explains how to write it."""
 
-    point: EntryPoint
+    point: "EntryPoint"
     what: str
     page: str
 
@@ -61,6 +63,8 @@ def extension(group: str, name: str, what: str, page: str, known: Iterable[str] 
 
     `known` are further names that a user may have meant. Raises UsageError if no package brings it, or several do.
     """
+    from importlib.metadata import entry_points  # noqa: PLC0415 - importing it takes long
+
     foreign = entry_points(group=group)
     points = {point.value: point for point in foreign if point.name == name}
     if not points:
@@ -90,6 +94,8 @@ def extra(name: str, asked: str) -> Any:
 
 def extra_if_installed(name: str) -> Any:
     """Load what is no core; None where it is absent."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - importing it takes long
+
     for point in entry_points(group=EXTRAS, name=name):
         try:
             return point.load()
@@ -106,6 +112,6 @@ def missing_package(asked: str, module: str, dependencies: str) -> UsageError:
     return UsageError(message, hint=hint)
 
 
-def package_of(point: EntryPoint) -> str:
+def package_of(point: "EntryPoint") -> str:
     """The name of the package that brings an entry point."""
     return point.dist.name if point.dist is not None else point.value

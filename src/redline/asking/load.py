@@ -37,13 +37,15 @@ _NO_SERVER = (
 )
 
 
-def load_suite(ask: LoadAsk, project: Project | None = None) -> tuple[Suite, str]:
-    """Return the suite of a single load, and its text. Raises UsageError, which names what is wrong."""
+def load_suite(ask: LoadAsk, project: Project | None = None, *, with_text: bool = True) -> tuple[Suite, str]:
+    """Return the suite of a single load, and its text if it is wanted. Raises UsageError, which names what is wrong."""
     document = load_document(ask, placed_here(ask), project)
     origins, known = Origins(folder=str(Path.cwd())), proxies_of(document, Path.cwd())
     name = "load" if project is None else project_name(project)
     with in_its_words(project):
-        suite, text = read_written(document, name, referenced(ask, project), origins, catalogue=known)
+        suite, text = read_written(
+            document, name, referenced(ask, project), origins, catalogue=known, with_text=with_text
+        )
     closed = isinstance(suite.loads[0].shape, Closed)
     if closed and any(objective.metric == "achieved" for objective in suite.objectives):
         message = f"{part('objective')}: `achieved` is a share of a rate, and this load has none"

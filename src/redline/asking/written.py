@@ -2,27 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import StringIO
 from numbers import Integral
 from typing import Any
-
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from redline.errors import Problem, UsageError
 from redline.model import Suite
 from redline.suite import Catalogue, suite_of
-from redline.suite.json_text import WrittenNumber
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Origins
-from redline.suite.schema.document import Document, Path, Plain, document_of, dotted
+from redline.suite.schema.document import Document, Path, document_of, dotted
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files
 
 NO_CATALOGUE = Catalogue()
-_IN_ONE_LINE = 100
-"""The longest server, request or load, in characters, that is written on a single line."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +91,12 @@ def read_written(
     origins: Origins = Origins(),
     overrides: Overrides = AS_WRITTEN,
     catalogue: Catalogue = NO_CATALOGUE,
+    *,
+    with_text: bool = True,
 ) -> tuple[Suite, str]:
     """Return the suite of a document's values, and its text. Raises UsageError that names what was asked for.
 
+    The text is empty unless it is wanted `with_text`: nothing is written of what is not kept.
     `name` is the suite's name; `files` reads files that the document names, and `catalogue` has its proxies.
     """
     values = plain(written)
@@ -109,35 +104,11 @@ def read_written(
         suite = suite_of(document_of(values, name), catalogue, overrides, files, origins)
     except UsageError as error:
         raise named_by_sources(error, written) from None
-    return suite, as_yaml(values)
+    return suite, as_yaml(values) if with_text else ""
 
 
 def as_yaml(written: object) -> str:
     """Format the document as people write it: a line for every short server, request and load."""
-    yaml = YAML()
-    yaml.width = 10_000
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.representer.add_representer(WrittenNumber, _as_it_stands)
-    stream = StringIO()
-    yaml.dump(_laid_out(plain(written), depth=0), stream)
-    return stream.getvalue()
+    from redline.asking.yaml_text import formatted  # noqa: PLC0415 - importing what writes YAML takes long
 
-
-def _as_it_stands(representer: Any, number: WrittenNumber) -> Any:
-    kind = "int" if number.text == "-0" else "float"
-    return representer.represent_scalar(f"tag:yaml.org,2002:{kind}", number.text)
-
-
-def _laid_out(value: Plain, depth: int) -> Any:
-    if isinstance(value, str) and (not value.isprintable() or value.startswith((":", "?"))):
-        return DoubleQuotedScalarString(value)  # ruamel.yaml writes some of these in a form that it reads otherwise
-    if not isinstance(value, (dict, list)):
-        return value
-    node = (
-        CommentedMap({_laid_out(key, 0): _laid_out(child, depth + 1) for key, child in value.items()})
-        if isinstance(value, dict)
-        else CommentedSeq([_laid_out(child, depth + 1) for child in value])
-    )
-    if depth > 1 and len(repr(value)) <= _IN_ONE_LINE:
-        node.fa.set_flow_style()
-    return node
+    return formatted(plain(written))

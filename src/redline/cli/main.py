@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import threading
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from redline import refusals
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The variable that the shell sets to ask for completions."""
+_PLUGINS = "pydantic.plugin._loader"
+"""What looks for plugins of pydantic: the models of Redline have none."""
 _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
@@ -35,6 +38,7 @@ def main() -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without a character loses it, not the whole summary
         setattr(sys, name, VisibleStream(LossyStream(stream) if name == "stderr" else stream))
+    leave_out_plugins()
     if _COMPLETES in os.environ:
         sys.modules["pydantic"] = None  # type: ignore[assignment] # typer would import it for values that nobody needs
     threading.excepthook = _say_of_thread
@@ -54,6 +58,13 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries again when it exits
     interrupts.leave_at_once()
     sys.exit(interrupts.exit_code() if code == exits.INTERRUPTED else code)
+
+
+def leave_out_plugins() -> None:
+    """Keep pydantic from reading what all installed packages say of themselves."""
+    plugins: Any = ModuleType(_PLUGINS)
+    plugins.get_plugins = lambda: ()
+    sys.modules[_PLUGINS] = plugins
 
 
 def _open_closed_streams() -> None:

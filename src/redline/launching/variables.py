@@ -12,9 +12,6 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from redline.driving.secrets import offer
 from redline.errors import Location, UsageError
 from redline.files import open_regular
@@ -94,6 +91,9 @@ def secrets_of_compose(file: Path) -> tuple[str, ...]:
     They come from `.env` beside it, from files that it names, and from the lab's environment. Unreadable files
     are left to the program that runs the file.
     """
+    from ruamel.yaml import YAML  # noqa: PLC0415 - this takes long
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
     text = _text(file)
     try:
         written = YAML(pure=True).load(text)  # not the safe form, which refuses the tags of compose files

@@ -7,9 +7,6 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from redline.errors import Location, UsageError
 from redline.suite.schema.document import parse_document
 
@@ -70,6 +67,9 @@ def read_compose(text: str, file: str, named: str | None = None, variables: Mapp
 
 def _written(text: str, file: str) -> Mapping[str, Any]:
     """Raises UsageError."""
+    from ruamel.yaml import YAML  # noqa: PLC0415 - this takes long
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
     try:
         # Compose files have anchors, merges and tags that Redline's own files do not have.
         written = YAML(pure=True).load(text)

@@ -21,6 +21,7 @@ _SAMPLE_S = 0.2
 _LONG_AGO_S = 1.0
 _HERE = Host()
 _GIT_WITHIN_S = 10.0
+_HEAD = "# branch.oid "
 
 
 def plan_placement() -> Placement:
@@ -158,9 +159,10 @@ def _commit(own_file: Path) -> str:
     """Return the commit of the checkout that tracks this file; empty if it is installed otherwise."""
     if not _git(own_file, "ls-files", "--error-unmatch", "--", str(own_file)):
         return ""
-    commit = _git(own_file, "rev-parse", "HEAD")
-    changed = _git(own_file, "status", "--porcelain", "--untracked-files=no")
-    return commit + "+dirty" if commit and changed else commit
+    said = _git(own_file, "status", "--porcelain=v2", "--branch", "--untracked-files=no").splitlines()
+    commit = next((line.removeprefix(_HEAD) for line in said if line.startswith(_HEAD)), "")
+    changed = any(not line.startswith("#") for line in said)
+    return commit + "+dirty" if commit.isalnum() and changed else commit if commit.isalnum() else ""
 
 
 def _git(own_file: Path, *arguments: str) -> str:

@@ -4,7 +4,6 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from redline import entry_points
 from redline.errors import UsageError
 from redline.running import formats
 from tests.fakes import reports
@@ -15,7 +14,7 @@ def of_packages(monkeypatch: pytest.MonkeyPatch, **brought: str) -> None:
     points = EntryPoints(
         EntryPoint(name.rstrip("_"), f"{__name__}:{value}", formats.GROUP) for name, value in brought.items()
     )
-    monkeypatch.setattr(entry_points, "entry_points", lambda *, group: points.select(group=group))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: points.select(group=group))
 
 
 def short(_report: object) -> bytes:

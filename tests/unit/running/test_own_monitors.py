@@ -124,7 +124,7 @@ def test_what_cannot_be_had_is_said_before_anything_starts(
     points: tuple[tuple[str, str], ...], words: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = EntryPoints(EntryPoint(name, value, own_monitors.GROUP) for name, value in points)
-    monkeypatch.setattr(entry_points, "entry_points", lambda *, group: known.select(group=group))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: known.select(group=group))
     with pytest.raises(UsageError) as refused:
         own_monitors.own_monitors(("queue",))
     assert words in refused.value.message

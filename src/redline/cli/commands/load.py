@@ -165,7 +165,7 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tup
     ask, folder = order.ask, order.folder
     log = None if order.log is None else RequestLog.at(order.log)
     project = project_here() if ask.server is None else None
-    suite, text = load_suite(ask, project)
+    suite, text = load_suite(ask, project, with_text=order.is_kept)
     check_targets(suite, ask.target_is_mine)
     check_variables(suite.variants)
     workers, store = read_workers(ask.threads, suite.loads[0].connections), RunStore(folder)
