@@ -84,3 +84,13 @@ def test_a_load_does_not_import_what_it_does_not_use() -> None:
     assert not {"importlib.metadata", "ruamel.yaml"} & imported
     for name in NOT_OF_A_LOAD:
         import_module(f"redline.{name}")
+
+
+def test_pydantic_finds_what_it_wants_besides_plugins() -> None:
+    script = (
+        "from redline.cli.main import leave_out_plugins; leave_out_plugins(); import pydantic; "
+        "from pydantic.plugin._loader import get_plugins, PYDANTIC_ENTRY_POINT_GROUP as group; "
+        "print([*get_plugins()], group)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[] pydantic\n"

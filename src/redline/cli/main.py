@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import threading
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -62,8 +63,16 @@ def main() -> NoReturn:
 
 def leave_out_plugins() -> None:
     """Keep pydantic from reading what all installed packages say of themselves."""
+
+    def real(name: str) -> Any:
+        """What a later pydantic may want of its module besides."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        sys.modules.pop(_PLUGINS, None)
+        return getattr(import_module(_PLUGINS), name)
+
     plugins: Any = ModuleType(_PLUGINS)
-    plugins.get_plugins = lambda: ()
+    plugins.get_plugins, plugins.__getattr__ = tuple, real
     sys.modules[_PLUGINS] = plugins
 
 
