@@ -8,13 +8,16 @@ and 2000.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
+from math import isfinite
 from typing import Final
 
 _SHORTEST: Final = 12
 """Texts of fewer characters are not shared: the reference would be about as long."""
 _FEWEST: Final = 6
 """Lists of fewer numbers are written as they are."""
+_NUMBERS: Final = frozenset({int, float, bool, type(None)})
 _PART = re.compile("\0([0-9]+);")
 _WRITE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -41,16 +44,17 @@ class _Packing:
         return f'{{"shared":[{",".join(self._shared)}],"data":{data}}}'
 
     def _mark(self, value: object) -> str:
-        match value:
-            case dict():
-                assert "e" not in value, "this key is for numbers"
-                text = f"{{{','.join(f'{_key(key)}:{self._mark(of)}' for key, of in value.items())}}}"
-            case list() | tuple():
-                text = _scaled([*value]) or f"[{','.join(map(self._mark, value))}]"
-            case str() if value.startswith("#"):
-                text = _WRITE(f"#{value}")
-            case _:
-                text = _WRITE(value)
+        if isinstance(value, str):
+            text = _WRITE(f"#{value}" if value.startswith("#") else value)
+        elif isinstance(value, dict):
+            assert "e" not in value, "this key is for numbers"
+            text = f"{{{','.join([f'{_key(key)}:{self._mark(of)}' for key, of in value.items()])}}}"
+        elif not isinstance(value, (list, tuple)):
+            return _number(value)
+        elif all(type(item) in _NUMBERS for item in value):
+            text = _scaled(value) or f"[{','.join(map(_number, value))}]"
+        else:
+            text = f"[{','.join(map(self._mark, value))}]"
         if len(text) < _SHORTEST:
             return text
         if text not in self._numbers:
@@ -77,16 +81,27 @@ class _Packing:
         return f'"#{self._places[number]}"'
 
 
+@cache
 def _key(key: object) -> str:
     return _WRITE(str(key))
 
 
-def _scaled(values: list[object]) -> str:
+def _number(value: object) -> str:
+    """A number, a boolean or None, as JSON has it; most are numbers."""
+    if type(value) is int or (type(value) is float and isfinite(value)):
+        return repr(value)
+    return "null" if value is None else _WRITE(value)
+
+
+def _scaled(values: Sequence[object]) -> str:
     """Numbers that all end in zeros, without these; an empty text for others."""
-    if len(values) < _FEWEST or not all(value is None or type(value) is int for value in values):
+    if len(values) < _FEWEST:
         return ""
-    numbers = [value for value in values if isinstance(value, int)]
-    zeros = min((len(text) - len(text.rstrip("0")) for text in map(str, numbers) if text != "0"), default=0)
-    if zeros < 2:  # they are shorter where they are
+    numbers = [value for value in values if type(value) is int]
+    if any(number % 100 for number in numbers):  # they are shorter where they are
         return ""
-    return _WRITE({"e": zeros, "v": [value // 10**zeros if isinstance(value, int) else None for value in values]})
+    if len(numbers) + values.count(None) < len(values) or not any(numbers):
+        return ""
+    zeros = min(len(text) - len(text.rstrip("0")) for text in map(str, numbers) if text != "0")
+    rest = (str(value // 10**zeros) if isinstance(value, int) else "null" for value in values)
+    return f'{{"e":{zeros},"v":[{",".join(rest)}]}}'
