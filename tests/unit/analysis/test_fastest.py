@@ -85,6 +85,12 @@ def test_of_many_workloads_it_is_counted() -> None:
     assert said(report) == ["Fastest, of 5 workloads: rust in 5"]
 
 
+@pytest.mark.parametrize(("rust", "answer"), [((1.01, 0.05), "not known in 5"), ((1.001, 0.005), "several alike in 5")])
+def test_of_many_workloads_those_without_a_fastest_are_counted(rust: tuple[float, float], answer: str) -> None:
+    report = field({"rust": rust, "python": (0.1, 0.02)}, workloads=5)
+    assert said(report) == [f"Fastest, of 5 workloads: {answer}"]
+
+
 def test_of_two_servers_or_without_a_common_baseline_nothing_is_said() -> None:
     assert said(field({"node": (0.5, 0.01)})) == []
     assert said(reports.alone()) == []

@@ -21,8 +21,10 @@ def fastest_lines(report: Report) -> Iterator[Line]:
         judged = all(lead.judged for lead in leading)
         wins = Counter(lead.first.server for lead in leading if lead.is_sure)
         texts = [f"{server} in {number:,}" for server, number in wins.most_common()]
-        unsure = len(leading) - wins.total()
-        texts += [f"none, or not known, in {unsure:,}"] if unsure else []
+        unknown = sum(1 for lead in leading if not lead.is_sure and lead.unknown)
+        alike = len(leading) - wins.total() - unknown
+        texts += [f"several alike in {alike:,}"] if alike else []
+        texts += [f"not known in {unknown:,}"] if unknown else []
         said = "Fastest" if judged else f"First in {fmt.label(leading[0].metric)}, which has no verdict"
         heading: tuple[str, Look] = f"{said}, of {fmt.count(len(leading), 'workload')}", "strong" if judged else "dim"
         yield line(heading, (f": {', '.join(texts)}", "" if judged else "dim"))
