@@ -103,6 +103,7 @@ class Suite(Frozen):
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
     builds: int = omitted_if_default(1, "how often each server is built; rounds take them in turn", ge=1)
+    rest_ns: int = omitted_if_default(0, "how long nothing runs before each start but the first", ge=0)
     seed: int = 1
     design: Design = omitted_if_default("interleaved")
     alone: bool = omitted_if_default(default=True, description="each server is also measured alone; else only in duets")
@@ -199,7 +200,7 @@ class Suite(Frozen):
     def for_search(self, trials: int) -> "Suite":
         """The suite without keys only for runs, with `trials` fresh starts at the ends of each answer."""
         of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "alone": True, "builds": 1, "profile": ()}
-        return self.model_copy(update={**of_runs, "trials": trials})
+        return self.model_copy(update={**of_runs, "rest_ns": 0, "trials": trials})
 
     @property
     def has_duets(self) -> bool:

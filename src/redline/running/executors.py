@@ -1,6 +1,7 @@
 """Execute trials on this machine."""
 
 import itertools
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,8 @@ class LocalExecutor:
     def run(self, start: "Start") -> Iterator[Made]:
         """Run a trial, or the duets of a start of servers."""
         trial = start[0]
+        if trial.position > 0:
+            time.sleep(self.plan.suite.rest_ns / 1e9)
         if isinstance(trial, PlannedDuet):
             duets = tuple(step for step in start if isinstance(step, PlannedDuet))
             yield from run_start(self._duets(duets), self.tools)

@@ -290,6 +290,12 @@ def expected_length_ns(plan: Plan) -> int:
     trials_ns += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
     if plan.duets and (budget_ns := _budget_ns(plan)) is not None:
         return trials_ns + max(budget_ns, least_length_ns(plan))
+    starts = (
+        len(plan.trials)
+        + len(plan.profiled)
+        + len({(duet.round, _servers(plan.cells, duet.cell_ids)) for duet in plan.duets})
+    )
+    trials_ns += plan.suite.rest_ns * max(starts - 1, 0)
     return trials_ns + _duets_ns(plan, plan.duets, lambda duet: sum(_loaded_ns(cell) for cell in _alive(plan, duet)))
 
 

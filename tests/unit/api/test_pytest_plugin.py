@@ -107,7 +107,7 @@ def test_without_an_engine_it_is_skipped_with_the_reason(pytester: pytest.Pytest
         + "import redline.driving.engine_process as process\nprocess.find_engine = none\n"
     )
     pytester.makepyfile(test_shop=PASSES)
-    done = run(pytester, "-rs")
+    done = pytester.runpytest_subprocess(*arguments("-rs"), timeout=120)  # its lab lacks the engine from then on
     done.assert_outcomes(skipped=1)
     done.stdout.fnmatch_lines(["SKIPPED*redline-engine is not installed: install it"])
 

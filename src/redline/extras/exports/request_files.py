@@ -10,6 +10,7 @@ import numpy as np
 
 from redline.errors import UsageError
 from redline.extras.exports.tables import library
+from redline.wording import part
 
 TEXTS = frozenset({"request", "outcome"})
 """All other columns are `int64`."""
@@ -22,7 +23,7 @@ def request_writer(file: Path) -> Callable[[Columns], bytes]:
     _check_ending(file)
     if file.suffix.lower() == ".csv":
         return _sheet
-    pyarrow, writer = library("pyarrow", f"--log {file}"), library("pyarrow.parquet", f"--log {file}")
+    pyarrow, writer = library("pyarrow", part("log", file)), library("pyarrow.parquet", part("log", file))
 
     def write(columns: Columns) -> bytes:
         arrays = [pyarrow.array(values, _type(pyarrow, name)) for name, values in columns.items()]

@@ -55,6 +55,7 @@ PROFILES: tuple[Profile, ...] = ("cpu", "wall", "alloc", "lock", "engine")
 MOST_TRIALS = 1_000
 MOST_BUILDS = 100
 MOST_LOAD_HOSTS = 1_000
+MOST_REST_NS = 3_600_000_000_000
 MOST_RETRIES = 10
 DETECTION_NS = 60_000_000_000
 HIGHEST_SEED = 2**53 - 1  # the largest whole number that every JSON reader keeps exact
@@ -458,6 +459,11 @@ class SuiteSchema(Schema):
         le=MOST_BUILDS,
         description="how often each server is built, in separate folders; rounds take these builds in turn",
         examples=[3],
+    )
+    rest: Annotated[Duration, Field(le=MOST_REST_NS)] | None = Field(
+        default=None,
+        description="how long nothing runs before each start but the first: sockets close, and processors cool down",
+        examples=["5s"],
     )
     seed: int = Field(
         default=1, ge=0, le=HIGHEST_SEED, description="determines the order of trials and all arrivals", examples=[1]

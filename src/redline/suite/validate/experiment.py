@@ -84,6 +84,7 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
         ("objective", "with a `budget` servers are compared, and have no objectives to meet", "remove it"),
         ("monitors", "with a `budget` servers are measured in duets alone, which monitors do not watch", "remove it"),
         ("driver", "with a `budget` servers are measured in duets, which only redline-engine makes", "remove it"),
+        ("rest", "a budget is spent by measuring", "remove it, or write `trials` in place of `budget`"),
         ("ceiling", "with a `budget` no server is measured alone, nor a ceiling", "remove it, or write `trials`"),
     ):
         if key in schema.model_fields_set:

@@ -101,6 +101,7 @@ def suite_of(
         trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
         auto=_auto(schema),
         builds=schema.builds,
+        rest_ns=schema.rest or 0,
         seed=schema.seed,
         design=design,
         alone=schema.budget is None,
