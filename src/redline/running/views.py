@@ -1,7 +1,6 @@
 """The report of a stored session, and its views: made from the recordings, and made again by later rules."""
 
 from redline.analysis import build_report
-from redline.analysis.limit_report import limit_report
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.formats import FORMATS
@@ -16,6 +15,8 @@ def run_report(store: RunStore, *, keeps: bool = True) -> Report:
 
 def search_report(store: RunStore) -> LimitReport:
     """Judge a stored search. Raises StoreError."""
+    from redline.analysis.limit_report import limit_report  # noqa: PLC0415 - runs need nothing of searches
+
     manifest, made, unread = store.manifest(), {}, list[str]()
     for cell in manifest.plan.cells.values():
         made[cell.id], damaged = store.probes_said(cell)

@@ -9,9 +9,9 @@ from redline.ports import Renderer
 from redline.report.document import Medium, Page, Section
 from redline.report.formats import FORMATS, Needs, ResultFormat
 from redline.report.outcomes import outcomes
+from redline.report.outline import Outline
 from redline.report.render import ci, csvfile, html, markdown
-from redline.report.sections import history_page as history_sections
-from redline.report.sections import limit, run
+from redline.report.sections import run
 from redline.report.sections.headline import headline
 
 
@@ -22,12 +22,18 @@ def summary(report: AnyReport) -> Iterable[Section]:
 
 def page(report: AnyReport) -> Page:
     """The report as a page, before it is drawn."""
-    return limit.OUTLINE.page(report) if isinstance(report, LimitReport) else run.OUTLINE.page(report)
+    return _of_search().page(report) if isinstance(report, LimitReport) else run.OUTLINE.page(report)
+
+
+def _of_search() -> Outline[LimitReport]:
+    from redline.report.sections.limit import OUTLINE  # noqa: PLC0415 - runs need nothing of searches
+
+    return OUTLINE
 
 
 def _text(report: AnyReport, medium: Medium) -> Iterable[Section]:
     if isinstance(report, LimitReport):
-        return limit.OUTLINE.text(report, medium)
+        return _of_search().text(report, medium)
     return run.OUTLINE.text(report, medium)
 
 
@@ -82,4 +88,6 @@ RENDERERS: Mapping[str, Renderer] = {
 
 def history_page(history: History) -> bytes:
     """The page of a history, which has courses and no plots."""
+    from redline.report.sections import history_page as history_sections  # noqa: PLC0415 - no other report needs it
+
     return html.render(history_sections.page(history))
