@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -369,3 +370,19 @@ def test_a_small_run_is_judged_at_its_end_alone(
     monkeypatch.setattr(judging, "KEPT_FROM", len(run.recordings) + 1)
     measured_by(empty, run)
     assert tasks == []
+
+
+def test_beside_another_thread_cells_are_judged_in_this_process(
+    store: RunStore, tasks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "SHARED_FROM", 1)
+    monkeypatch.setattr(judging.os, "sched_getaffinity", lambda _process: {0, 1})
+    done = threading.Event()
+    other = threading.Thread(target=done.wait, args=(60,))
+    other.start()
+    try:
+        run_report(store)
+    finally:
+        done.set()
+        other.join()
+    assert sorted(tasks) == sorted(store.manifest().plan.cells)
