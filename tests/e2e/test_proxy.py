@@ -60,7 +60,7 @@ def test_a_comparison_goes_through_the_proxy_and_no_file_has_its_password(redlin
         in_environment = f"http://me:${{SHOP_PROXY}}@127.0.0.1:{between.port}"
         redline.environment["SHOP_PROXY"] = PASSWORD
         named = redline("load", a, "-x", in_environment, *SHORT, "-o", "named")
-        limit = redline("limit", a, "-x", in_environment, "--objective", "p99 < 1us", "-o", "limit")
+        limit = redline("limit", a, "-x", in_environment, "--objective", "p99 < 1us", "--for", "40s", "-o", "limit")
     report = Report.model_validate(done.json)
     assert all(cell.valid for cell in report.cells), done.err
     assert report.comparisons
