@@ -200,8 +200,17 @@ def test_it_lists_its_catalogue_and_checks_a_suite_by_its_name(installed: Instal
         assert done.returncode == 0, done.stderr
 
 
-def test_the_selftest_builds_nothing(installed: Installed) -> None:
-    done = installed("selftest", "--case", "fixed", "--seconds", "0.5", "--json")
+def test_the_selftest_names_its_extra_and_builds_nothing(installed: Installed) -> None:
+    selftest = ("selftest", "--case", "fixed", "--seconds", "0.5", "--json")
+    refused = installed(*selftest)
+    assert refused.returncode == 2
+    assert "needs the package scipy" in refused.stderr
+    assert "pip install 'redline[selftest]'" in refused.stderr
+    uv, pinned = CHECKOUT / ".tools/bin/uv", installed.folder / "selftest.txt"
+    wanted = ("--frozen", "--no-dev", "--no-emit-workspace", "--no-hashes", "--extra", "selftest")
+    run(uv, "export", "--quiet", *wanted, "-o", pinned)
+    run(uv, "pip", "install", "--quiet", "--python", installed.folder / "env/bin/python", "--requirements", pinned)
+    done = installed(*selftest)
     assert done.stdout, done.stderr
     assert [case["name"] for case in json.loads(done.stdout)["cases"]] == ["fixed"], done.stderr
 
