@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,12 +10,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from redline.model import Histogram, Metric
+from redline.model import Estimate, Histogram, Metric, Verdict
 from redline.stats import Quantiles, Ratios
-from redline.stats.estimate import estimate
-from redline.stats.samples import DRAWS, Merged, resamples
+from redline.stats.estimate import (
+    METHOD_COLD,
+    METHOD_HOSTS,
+    METHOD_MIDDLE,
+    METHOD_NONE,
+    PAIRED,
+    UNPAIRED,
+    Contrast,
+    Spread,
+    both_spreads,
+    contrast_of,
+    decide,
+    estimate,
+    middle,
+    middle_shift,
+    middle_variance,
+    over_hosts,
+    over_trials,
+    paired,
+    rounds_for,
+    scatter_of,
+    scatter_showing,
+    shown_by,
+    unpaired,
+)
+from redline.stats.samples import DRAWS, LogRatios, Merged, Sample, resamples
 from tests.fakes.trials import World
 
+Compare = Callable[[Sample, Sample], Contrast | None]
 SEEDS = 300
 
 trials = st.lists(
@@ -132,3 +158,206 @@ def test_intervals_hold_the_truth_as_often_as_they_say(n: int, metric: Metric, q
         held += made.low <= truth <= made.high
     # Too low by chance alone once in 10,000; the plain percentile bootstrap holds the truth in 50 to 85%.
     assert held >= stats.binom.ppf(1e-4, SEEDS, 0.95)
+
+
+def of_sums(values: list[float], hosts: tuple[str, ...] = ()) -> Ratios:
+    """Trials whose statistic is the mean of these values."""
+    made = Ratios(np.array(values), np.ones(len(values)))
+    made.hosts = hosts
+    return made
+
+
+@given(st.floats(1e-8, 1.0), st.floats(1.0, 50.0), st.floats(0.0, 0.3), st.floats(-1.0, 1.0))
+def test_reach_and_p_value_are_those_of_student(variance: float, freedom: float, slot: float, away: float) -> None:
+    spread, error = Spread(variance, freedom), math.sqrt(variance + slot**2 / 12)
+    assert spread.reach(slot) == pytest.approx(stats.t.ppf(0.975, freedom) * error, rel=1e-6)
+    assert spread.chance_of(away, slot) == pytest.approx(stats.t.sf(away / error, freedom), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize(("away", "chance"), [(-0.1, 1.0), (0.0, 0.5), (0.1, 0.0)])
+def test_without_an_error_there_is_no_chance(away: float, chance: float) -> None:
+    assert Spread(0.0, 4).chance_of(away, 0.0) == chance
+
+
+def test_the_variance_over_trials_is_that_of_every_resample() -> None:
+    ours, theirs = [3.0, 5.0, 4.0], [1.0, 2.0, 2.0]
+    logs = [
+        math.log(sum(ours[at] for at in drawn) / sum(theirs[at] for at in drawn))
+        for drawn in itertools.product(range(3), repeat=3)
+    ]
+    spread = over_trials(of_sums(ours), of_sums(theirs))
+    assert spread is not None
+    assert spread.variance == pytest.approx(np.var(logs) * 3 / 2)
+    assert spread.freedom == 2
+
+
+def test_of_starts_it_is_the_variance_of_their_mean() -> None:
+    logs = np.array([0.1, 0.3, 0.2, 0.6])
+    spread = over_trials(LogRatios(logs))
+    assert spread is not None
+    assert (spread.variance, spread.freedom) == (pytest.approx(float(logs.var(ddof=1)) / 4), 3)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [([1.0], [1.0]), ([0.0, 0.0, 1.0], [1.0, 1.0, 1.0]), ([1.0, 1.0, 1.0], [0.0, 0.0, 1.0])]
+)
+def test_a_trial_or_a_zero_has_no_variance_over_trials(ours: list[float], theirs: list[float]) -> None:
+    assert over_trials(of_sums(ours), of_sums(theirs)) is None
+
+
+def test_hosts_are_a_random_effect() -> None:
+    """One-way analysis of variance by hand: two hosts of two trials each."""
+    logs, hosts = np.array([1.0, 1.2, 2.0, 2.2]), ("a", "a", "b", "b")
+    spread = over_hosts(logs, hosts)
+    between, within = 2 * (0.5**2 + 0.5**2) / 1, 4 * 0.1**2 / 2
+    of_between = 4 * 4 / 2 / 16 / (4 - 8 / 4) * 1  # squares / n² / typical
+    parts = (of_between * between, (1 / 4 - of_between) * within)
+    assert spread is not None
+    assert spread.variance == pytest.approx(sum(parts))
+    assert spread.freedom == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 1 + parts[1] ** 2 / 2))
+
+
+@pytest.mark.parametrize(
+    ("logs", "hosts"),
+    [
+        ([1.0, 2.0, 1.0, 2.0], "aabb"),  # hosts differ by no more than their trials
+        ([1.0, 2.0, 3.0], "aaa"),
+        ([1.0, 2.0, 3.0], "abc"),
+        ([1.0, 1.1, 2.0, 2.1], "aab"),
+    ],
+)
+def test_hosts_that_say_nothing_have_no_spread(logs: list[float], hosts: str) -> None:
+    assert over_hosts(np.array(logs), tuple(hosts)) is None
+
+
+def test_two_independent_spreads_add_up_with_the_freedom_of_welch() -> None:
+    both = both_spreads(Spread(0.02, 4), Spread(0.01, 9))
+    assert both is not None
+    assert (both.variance, both.freedom) == (0.03, pytest.approx(0.03**2 / (0.02**2 / 4 + 0.01**2 / 9)))
+    assert both_spreads(Spread(0.0, 4), Spread(0.0, 9)) == Spread(0.0, 4)
+    assert both_spreads(None, Spread(0.01, 9)) is both_spreads(Spread(0.01, 9), None) is None
+
+
+def test_a_contrast_is_as_wide_and_as_unlikely_as_its_widest_spread() -> None:
+    narrow, wide = Spread(0.0001, 8), Spread(0.0004, 3)
+    contrast = contrast_of(1.1, {"narrow": narrow, "wide": wide}, 4, resolution=0.01, bias=0.02)
+    half = wide.reach(0.01) + 0.02
+    assert contrast.ratio.low == pytest.approx(1.1 * math.exp(-half))
+    assert contrast.ratio.high == pytest.approx(1.1 * math.exp(half))
+    assert (contrast.ratio.method, contrast.ratio.n) == ("wide", 4)
+    away = math.log(1.1) - 0.02
+    assert contrast.p == pytest.approx(2 * wide.chance_of(away, 0.01))
+    inside = math.log1p(0.2) - math.log(1.1) - 0.02
+    assert contrast.p_equivalent(0.2) == pytest.approx(wide.chance_of(inside, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("spreads", "bias", "method"),
+    [({}, 0.0, METHOD_NONE), ({"x": Spread(0.1, 2)}, math.inf, METHOD_COLD)],
+)
+def test_a_contrast_without_a_known_error_has_no_interval(spreads: dict[str, Spread], bias: float, method: str) -> None:
+    contrast = contrast_of(1.1, spreads, 2, bias=bias)
+    assert (contrast.ratio.interval, contrast.ratio.method) == (None, method)
+    assert contrast.p is None
+    assert contrast.p_equivalent(0.1) is None
+
+
+@pytest.mark.parametrize("compare", [paired, unpaired])
+def test_a_contrast_of_sums_is_the_ratio_of_their_values(compare: Compare) -> None:
+    contrast = compare(of_sums([3.0, 5.0, 4.0]), of_sums([1.0, 2.0, 3.0]))
+    assert contrast is not None
+    assert contrast.ratio.value == 2.0
+    assert contrast.ratio.interval is not None
+    assert compare(of_sums([0.0, 0.0]), of_sums([1.0, 2.0])) is None
+    assert compare(of_sums([1.0, 2.0]), of_sums([0.0, 0.0])) is None
+
+
+def test_percentiles_are_compared_by_the_middle_of_rounds_and_of_runs() -> None:
+    ours, theirs = ([Histogram.of([at * 1_000] * 100) for at in values] for values in ((40, 44, 48), (20, 20, 20)))
+    rounds, runs = (compare(Quantiles(ours, 0.5), Quantiles(theirs, 0.5)) for compare in (paired, unpaired))
+    assert rounds is not None
+    assert runs is not None
+    assert rounds.ratio.value == pytest.approx(2.2, rel=0.01)
+    assert runs.ratio.value == pytest.approx(2.2, rel=0.01)
+    assert rounds.ratio.method.endswith(PAIRED)
+    assert runs.ratio.method.endswith(UNPAIRED)
+
+
+def ratio_of(low: float | None, high: float | None, n: int = 5, method: str = METHOD_MIDDLE) -> Estimate:
+    value = 1.0 if low is None or high is None else math.sqrt(low * high)
+    return Estimate(value=value, low=low, high=high, unit="ratio", n=n, method=method)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "verdict", "matters"),
+    [
+        (None, None, None, Verdict.INCONCLUSIVE, None),
+        (None, 1.5, None, Verdict.INCONCLUSIVE, None),
+        (1.5, None, None, Verdict.INCONCLUSIVE, None),
+        (1.1, 1.2, None, Verdict.FASTER, True),
+        (0.8, 0.9, 0.04, Verdict.SLOWER, True),
+        (1.005, 1.015, 0.01, Verdict.FASTER, False),
+        (1.005, 1.015, 0.051, Verdict.EQUIVALENT, None),
+        (0.99, 1.01, None, Verdict.EQUIVALENT, None),
+        (1.0, 1.01, None, Verdict.EQUIVALENT, None),
+        (0.99, 1.0, None, Verdict.EQUIVALENT, None),
+        (0.9, 1.1, None, Verdict.INCONCLUSIVE, None),
+    ],
+)
+def test_the_verdict_on_a_ratio(
+    low: float | None, high: float | None, p: float | None, verdict: Verdict, matters: bool | None
+) -> None:
+    assert decide(ratio_of(low, high), 0.02, higher_is_better=True, p_adjusted=p) == (verdict, matters)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 9])
+def test_the_scatter_of_rounds_is_read_back_from_their_interval(n: int) -> None:
+    half = stats.t.ppf(0.975, n - 1) * 0.05 / math.sqrt(n)
+    ratio = ratio_of(math.exp(-half), math.exp(half), n)
+    assert scatter_of(ratio) == pytest.approx(0.05, rel=1e-6)
+    assert shown_by(0.05, n) == pytest.approx(math.expm1(half), rel=1e-6)
+    assert scatter_showing(math.expm1(half), n) == pytest.approx(0.05, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "ratio",
+    [
+        ratio_of(None, None),
+        ratio_of(0.0, 1.5),
+        ratio_of(0.5, 1.5, 1),
+        ratio_of(0.5, 1.5, 4, f"{METHOD_HOSTS}, {PAIRED}"),
+    ],
+)
+def test_no_scatter_of_rounds_is_read_from_other_intervals(ratio: Estimate) -> None:
+    assert scatter_of(ratio) is None
+
+
+@given(st.floats(0.001, 0.3), st.floats(0.005, 0.5))
+def test_the_rounds_for_a_difference_are_the_fewest_that_show_it(scatter: float, difference: float) -> None:
+    rounds = rounds_for(scatter, difference)
+    if rounds is None:
+        assert shown_by(scatter, 10_000) > difference
+    else:
+        assert shown_by(scatter, rounds) <= difference
+        assert rounds == 2 or shown_by(scatter, rounds - 1) > difference
+
+
+@pytest.mark.parametrize(
+    ("n", "factor", "freedom"),
+    [
+        (2, 0.707, 1.0),
+        (3, 0.732, 2.0),
+        (4, 0.872, 3.0),
+        (5, 1.073 - 0.76 / 5, 0.765 * 4),
+        (9, 1.073 - 0.76 / 9, 0.765 * 8),
+    ],
+)
+def test_the_variance_of_a_middle_is_fitted_to_few_values(n: int, factor: float, freedom: float) -> None:
+    values = np.array([0.3, 0.1, 0.9, 0.4, 0.8, 0.2, 0.6, 0.5, 0.7][:n])
+    distances = [abs(one - other) for one, other in itertools.combinations(values.tolist(), 2)]
+    averages = [(one + other) / 2 for one, other in itertools.combinations_with_replacement(values.tolist(), 2)]
+    assert middle(values) == pytest.approx(float(np.median(averages)))
+    variance, degrees = middle_variance(values)
+    assert variance == pytest.approx((factor * float(np.median(distances))) ** 2 / n)
+    assert degrees == pytest.approx(freedom)
+    assert middle_shift(values, values - 0.25) == pytest.approx(0.25)
