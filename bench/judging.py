@@ -6,6 +6,7 @@ another, which finds what the first one kept.
 """
 
 import argparse
+import gc
 import json
 import os
 import resource
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from redline.cli.declaring import collect_garbage
 from redline.model import Manifest
 from redline.storage.runs import RunStore, stored_json
 
@@ -106,10 +108,12 @@ def judge(folder: Path) -> dict[str, float]:
         now = _cpu_s()
         spent[stage], began = now - began, now
 
+    gc.disable()
     from redline.report.render import RENDERERS  # noqa: PLC0415 - what imports cost is a part of it
     from redline.running.views import run_report  # noqa: PLC0415
 
     done("import")
+    collect_garbage()  # as commands do
     at = time.perf_counter()
     report = run_report(RunStore(folder))
     done("judge")

@@ -189,7 +189,7 @@ def _one_thread_of_numpy() -> Iterator[None]:
         del os.environ[name]
 
 
-def _collect_garbage() -> None:
+def collect_garbage() -> None:
     """Collect garbage from now on, if the script has not until now; not in what was imported, which stays."""
     if not gc.isenabled():
         gc.freeze()
@@ -232,7 +232,7 @@ def made(name: str) -> Any:
         check_memory()
         with _one_thread_of_numpy():
             execute = execute_of(name)
-        _collect_garbage()
+        collect_garbage()
         interrupts.raise_interrupts()
         _check_folder()
         execute(kind(typed=_TYPED.get(), **flags))
