@@ -122,7 +122,7 @@ def test_users_who_wait_leave_what_the_rate_does_not_explain_to_be_described() -
     assert "A against itself" in said
 
 
-@pytest.mark.parametrize(("seeds", "most"), [(25, 1), pytest.param(100, 2, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seeds", "most"), [(25, 0), pytest.param(100, 2, marks=pytest.mark.long)])
 def test_equal_servers_are_hardly_described(seeds: int, most: int) -> None:
     described = sum("no verdict on p" in words(build_report(answered(CLOSED, seed=seed))) for seed in range(seeds))
     assert described <= most
