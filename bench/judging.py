@@ -109,7 +109,7 @@ def judge(folder: Path) -> dict[str, float]:
         spent[stage], began = now - began, now
 
     gc.disable()
-    from redline.report.render import RENDERERS  # noqa: PLC0415 - what imports cost is a part of it
+    from redline.render import RENDERERS  # noqa: PLC0415 - what imports cost is a part of it
     from redline.running.views import run_report  # noqa: PLC0415
 
     done("import")

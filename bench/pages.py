@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.judging import Size, store
 from redline.analysis import build_report
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.storage.runs import RunStore
 from tests.e2e.browsing import CHROMIUM, FLAGS
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 from redline.analysis import build_report
 from redline.analysis.history import build_history
 from redline.model.limits import AnyReport
-from redline.report.render import RENDERERS, history_page
+from redline.render import RENDERERS, history_page
 from tests.e2e.browsing import CHROMIUM, barriers, browser
 from tests.fakes import layers, limits, profiles, reports, studies
 from tests.fakes.compared import Cost, compared_run

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from redline.model import CellReport, Report
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from tests.e2e.browsing import CHROMIUM, barriers, browser
 from tests.e2e.test_report_page import Opened
 from tests.fakes import reports, studies

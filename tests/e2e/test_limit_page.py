@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from redline.model.limits import LimitReport
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from tests.e2e.browsing import CHROMIUM, browser
 from tests.e2e.test_report_page import INKED, Opened
 from tests.fakes import limits

@@ -27,9 +27,9 @@ from redline.linux.cgroup import read_limits
 from redline.model import Request, Scenario, Variant
 from redline.model.catalogue import ComposeService, OwnImage
 from redline.ports import Launch, Launcher, Placement
+from redline.schema.server import ReadySchema
+from redline.schema.setup import SetupSchema
 from redline.suite.project import Own
-from redline.suite.schema.server import ReadySchema
-from redline.suite.schema.setup import SetupSchema
 from tests.e2e.conftest import Redline
 from tests.e2e.engines import JANITOR_WITHIN_S, left_of_labs, working_engine
 from tests.e2e.test_documented_commands import IN_CONTAINERS

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from redline.model import COMPARED, Report
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from tests.e2e.browsing import CHROMIUM, browser
 from tests.fakes import layers, profiles, reports, studies
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from redline.analysis import build_report
 from redline.model.limits import AnyReport
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.running.views import search_report
 from tests.e2e.browsing import CHROMIUM, barriers, browser
 from tests.fakes.compared import Cost, compared_run

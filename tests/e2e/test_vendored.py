@@ -27,7 +27,7 @@ def test_the_copies_are_the_files_of_the_lock() -> None:
 
 
 def test_a_changed_copy_is_noticed(tmp_path: Path) -> None:
-    page = "src/redline/report/render/html/assets/vendor"
+    page = "src/redline/render/html/assets/vendor"
     for folder in ("scripts/page", page, "tests/e2e/vendor"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("node_modules"))
     shutil.copy(ROOT / "scripts/vendor", tmp_path / "scripts/vendor")

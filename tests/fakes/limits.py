@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from redline.analysis.limit_doubts import Seen
-from redline.analysis.limits import answer, probe, with_curve
 from redline.extras.selftest.truth import exponential
+from redline.limits.answers import answer, probe, with_curve
+from redline.limits.doubts import Seen
 from redline.model import AttachedServer, Cell, Histogram, Objective, Skipped, Suite, Variant
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.search import Converged, Doomed, Proposal, Search, Settings

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from redline.model import Report
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 
 VOID = {"wbr", "meta", "link", "br", "input", "img", "line", "rect", "path"}
 

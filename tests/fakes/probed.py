@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redline.analysis.probe_loads import slice_of
-from redline.analysis.search_state import SearchState
+from redline.limits.probe_loads import slice_of
+from redline.limits.search_state import SearchState
 from redline.model import (
     AttachedServer,
     Cell,

@@ -16,7 +16,7 @@ from redline.model import (
     RunReport,
     Skipped,
 )
-from redline.report.sections.views import weighed_findings
+from redline.report.views import weighed_findings
 from tests.fakes.report_cells import LOADS, cell, comparison, finding
 
 NASTY = "</script><img src=x onerror=\"document.title='pwned'\"><!-- `|[a](javascript:1) @all\n=1+1"

@@ -7,10 +7,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import DictSchema
 
-from redline.suite.schema.project import ProjectSchema
-from redline.suite.schema.scenario import ScenariosSchema
-from redline.suite.schema.server import FamilySchema, LibrariesSchema
-from redline.suite.schema.suite import SuiteSchema
+from redline.schema.project import ProjectSchema
+from redline.schema.scenario import ScenariosSchema
+from redline.schema.server import FamilySchema, LibrariesSchema
+from redline.schema.suite import SuiteSchema
 
 FILES: dict[str, type[BaseModel]] = {
     "suite.schema.json": SuiteSchema,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from redline.analysis.search_state import SearchState, search_state
+from redline.limits.search_state import SearchState, search_state
 from redline.model import Cell, Interval, Load, Manifest, Objective, Open, Outcomes, Plan, PlannedTrial, Traffic
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms

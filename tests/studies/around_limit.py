@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redline.analysis.limits import probe
 from redline.extras.selftest.truth import deterministic, exponential
+from redline.limits.answers import probe
 from redline.model.limits import Knee
 from redline.search import Proposal, Search
 from redline.search.curve import curve, knee, rates_for_curve

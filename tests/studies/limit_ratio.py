@@ -9,10 +9,10 @@ from math import log
 
 import numpy as np
 
-from redline.analysis.limit_doubts import Seen
-from redline.analysis.limit_ratios import limit_comparisons
-from redline.analysis.limits import answer
 from redline.extras.selftest.truth import exponential
+from redline.limits.answers import answer
+from redline.limits.doubts import Seen
+from redline.limits.ratios import limit_comparisons
 from redline.model import Verdict
 from redline.model.limits import LimitAnswer
 from redline.search import Search, Settings

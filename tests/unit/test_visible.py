@@ -15,7 +15,7 @@ from rich.text import Text
 from redline.cli.show import OneLine, Terminal
 from redline.cli.streams import VisibleStream
 from redline.model.history import LeftOut
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.visible import visible
 from tests.fakes import reports
 

@@ -30,12 +30,12 @@ from redline.driving.secrets import masked_call
 from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.files import as_store_error
-from redline.report.sections.load import load_section
+from redline.report.load import load_section
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.session import SessionEnd
 from redline.running.views import run_report
-from redline.suite.schema.document import UnwrittenDocument
+from redline.schema.document import UnwrittenDocument
 from redline.wording import Call, asked_by
 
 Requests = str | Path | Sequence[Mapping[str, object]]

@@ -4,7 +4,7 @@ from redline.api.amounts import Amount, BoundedAmount, Unit
 from redline.errors import NotKnownError
 from redline.findings import RULES
 from redline.model import CellReport, Counts, FindingKind, Grade, Metric, Numbers, numbers_of
-from redline.report.sections.views import invalid_reason
+from redline.report.views import invalid_reason
 from redline.stats import QUANTILE_OF
 
 _UNITS: dict[str, Unit] = {"ns": "ns", "1/s": "1/s", "B": "B"}

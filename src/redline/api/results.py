@@ -13,6 +13,7 @@ from rich.console import Console
 from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
 from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
+from redline.document.blocks import Section
 from redline.entry_points import extra
 from redline.errors import NotKnownError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
@@ -26,11 +27,10 @@ from redline.model import (
 )
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
 from redline.quantities import did_you_mean
-from redline.report.document import Section
-from redline.report.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
+from redline.render import summary, terminal
+from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
+from redline.render.renderers import as_html
 from redline.report.outcomes import outcomes
-from redline.report.render import summary, terminal
-from redline.report.render.renderers import as_html
 from redline.running.formats import (
     Made,
     RecordedIn,

@@ -13,8 +13,8 @@ from redline.asking.suites import read_overrides, read_suite_file
 from redline.asking.written import read_written
 from redline.errors import UsageError
 from redline.model import Suite
+from redline.schema.document import Plain
 from redline.suite import referenced_files
-from redline.suite.schema.document import Plain
 
 
 class WrittenSuite:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from redline import defaults
 from redline.asking.imported import Recorded
-from redline.suite.schema.document import Document
+from redline.schema.document import Document
 from redline.wording import part
 
 Arrivals = Literal["poisson", "uniform"]

@@ -21,8 +21,8 @@ from redline.asking.written import Given
 from redline.defaults import AB_USERS
 from redline.errors import UsageError
 from redline.model.variant import DIRECT
+from redline.schema.suite import OWN_NAME
 from redline.suite.project import Project
-from redline.suite.schema.suite import OWN_NAME
 from redline.suite.urls import is_url
 from redline.wording import part
 

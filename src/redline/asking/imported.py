@@ -9,11 +9,11 @@ from typing import NamedTuple
 from redline.entry_points import extra, extra_if_installed
 from redline.errors import UsageError
 from redline.quantities import duration, integer
+from redline.schema.document import Document, parse_document
 from redline.suite import opened_requests
 from redline.suite.imported import ImportNote, Made, Wanted
 from redline.suite.loading import MOST_BYTES
 from redline.suite.request_source import read_json
-from redline.suite.schema.document import Document, parse_document
 from redline.suite.urls import base_of, is_url
 
 _IMPORTING = "importing"

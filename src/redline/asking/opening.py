@@ -15,7 +15,7 @@ from redline.errors import UsageError
 from redline.model.run import Kind
 from redline.quantities import parse_duration, parse_speed
 from redline.running.manifests import Source
-from redline.suite.schema.document import Document
+from redline.schema.document import Document
 from redline.wording import part
 
 A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk)

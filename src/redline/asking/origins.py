@@ -8,10 +8,10 @@ from pathlib import Path
 from redline import launching
 from redline.errors import UsageError
 from redline.model.catalogue import WORK_TREE, Checkout
+from redline.schema.project import ProjectServerSchema
+from redline.schema.suite import ServerSchema
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
-from redline.suite.schema.project import ProjectServerSchema
-from redline.suite.schema.suite import ServerSchema
 
 
 def find_project(folder: Path) -> Path | None:

@@ -13,11 +13,11 @@ from redline.defaults import AB_BUDGET, AB_MOST, AB_USERS, RUN_LENGTH
 from redline.errors import UsageError
 from redline.model.load import Replay
 from redline.quantities import parse_duration
+from redline.schema.document import Document, Path
+from redline.schema.objectives import Selectable, parse_objectives
+from redline.schema.project import CHECK, JOURNEY, MIX
 from redline.suite.budget import MOST_COMPARED
 from redline.suite.project import IN_SUITES, Project
-from redline.suite.schema.document import Document, Path
-from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.project import CHECK, JOURNEY, MIX
 from redline.suite.validate.experiment import unfit
 from redline.wording import advising, part
 

@@ -26,13 +26,13 @@ from redline.asking.written import Given
 from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model.catalogue import WORK_TREE, passed_names
+from redline.schema.document import Document, Plain
+from redline.schema.document import Path as Steps
+from redline.schema.project import JOURNEY, MIX
+from redline.schema.request import EXPECT_CONTINUE, METHODS
+from redline.schema.stream import read_stream
 from redline.suite import read_body, read_data, referenced_files
 from redline.suite.project import Project, has_journey
-from redline.suite.schema.document import Document, Plain
-from redline.suite.schema.document import Path as Steps
-from redline.suite.schema.project import JOURNEY, MIX
-from redline.suite.schema.request import EXPECT_CONTINUE, METHODS
-from redline.suite.schema.stream import read_stream
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files

@@ -4,7 +4,6 @@ import string
 from collections.abc import Callable
 from math import ceil
 
-from redline.analysis.probe_loads import FIRST_PER_S
 from redline.asking.asks import DETECTED, SearchAsk
 from redline.asking.keepalive import kept_alive_or_not
 from redline.asking.naming import naming
@@ -13,11 +12,12 @@ from redline.asking.requests import Placed, aborted_when, compared, of_project, 
 from redline.asking.search_recordings import check_is_speed
 from redline.asking.written import Given
 from redline.errors import UsageError
+from redline.limits.probe_loads import FIRST_PER_S
 from redline.quantities import parse_duration
+from redline.schema.suite import DETECTION_NS
 from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, least_ns, probe_times
 from redline.suite import SHORTEST_PROBE_NS
 from redline.suite.project import Project
-from redline.suite.schema.suite import DETECTION_NS
 from redline.suite.urls import is_url
 from redline.wording import part
 

@@ -2,10 +2,10 @@
 
 from redline.asking.asks import SearchAsk
 from redline.asking.naming import naming
+from redline.document.format import count
 from redline.errors import UsageError
 from redline.model import Load, Open, Suite
 from redline.quantities import duration, parse_speed, speed
-from redline.report.format import count
 from redline.search.stretch import FEWEST, due_in, shortest_probe_ns
 from redline.wording import part
 

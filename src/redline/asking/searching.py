@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from redline.analysis.probe_loads import FIRST_PER_S
 from redline.asking import places
 from redline.asking.asks import DETECTED, SearchAsk
 from redline.asking.catalogues import proxies_of
@@ -27,10 +26,14 @@ from redline.asking.search_recordings import at_first_speed, refuse_short_record
 from redline.asking.suites import of_search, read_suite_file
 from redline.asking.written import read_written
 from redline.errors import UsageError
+from redline.limits.probe_loads import FIRST_PER_S
 from redline.model import Load, Objective, Open, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import did_you_mean, duration, parse_duration, parse_rate
 from redline.running.searching import SearchRequest
+from redline.schema.abort_when import parse_abort_rule
+from redline.schema.objectives import Selectable
+from redline.schema.suite import PrecisionSchema
 from redline.search.change import LOOKS
 from redline.search.steps import QUANTILES
 from redline.search.stretch import shortest_probe_ns
@@ -38,9 +41,6 @@ from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNN
 from redline.suite import parse_objectives, to_search
 from redline.suite.joining import SearchPart, join_sets, join_suites
 from redline.suite.project import Project
-from redline.suite.schema.abort_when import parse_abort_rule
-from redline.suite.schema.objectives import Selectable
-from redline.suite.schema.suite import PrecisionSchema
 from redline.suite.urls import base_of, is_url, read_url
 from redline.suite.validate.overrides import Overrides
 from redline.wording import part

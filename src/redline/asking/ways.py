@@ -10,7 +10,7 @@ from redline.asking.written import Given
 from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model.catalogue import passed_names
-from redline.suite.places import split_proxy
+from redline.schema.places import split_proxy
 from redline.suite.urls import is_secure, read_url
 from redline.wording import part
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from redline.errors import Problem, UsageError
 from redline.model import Suite
+from redline.schema.document import Document, Path, document_of, dotted
 from redline.suite import Catalogue, suite_of
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Origins
-from redline.suite.schema.document import Document, Path, document_of, dotted
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files
 

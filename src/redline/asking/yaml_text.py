@@ -7,8 +7,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from redline.suite.json_text import WrittenNumber
-from redline.suite.schema.document import Plain
+from redline.schema.document import Plain
+from redline.schema.json_text import WrittenNumber
 
 _IN_ONE_LINE = 100
 """The longest server, request or load, in characters, that is written on a single line."""

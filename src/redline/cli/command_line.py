@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from redline import defaults
 from redline.cli.declaring import FLAGS, Flags, ProgressFlags, app, argument, command, flag, optional, repeated, switch
-from redline.report.formats import FORMATS
+from redline.render.formats import FORMATS
 
 __all__ = ["FLAGS", "app"]  # which this module fills, beside the classes of flags
 

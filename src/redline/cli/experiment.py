@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline import running
+from redline import render, running
 from redline.analysis.compare import not_run, unwanted, was_not_judged
 from redline.asking import places
 from redline.cli import exits, question
@@ -21,8 +21,7 @@ from redline.cli.streams import write_document
 from redline.cli.telemetry import Meter
 from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
-from redline.report import render
-from redline.report.sections.views import has_result
+from redline.report.views import has_result
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.parallel import check_cores

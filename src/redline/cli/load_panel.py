@@ -7,13 +7,13 @@ from rich.text import Text
 
 from redline.cli.panel import Panel, fitted
 from redline.cli.recent import RecentLoad, left_text
+from redline.document.blocks import Section
+from redline.document.format import quantile_name, rate
 from redline.model import Cell, Histogram, Interval
 from redline.quantities import duration, integer
-from redline.report.document import Section
-from redline.report.format import quantile_name, rate
-from redline.report.render import terminal
-from redline.report.sections.bars import sparkline
-from redline.report.sections.histogram import histogram_table
+from redline.render import terminal
+from redline.report.bars import sparkline
+from redline.report.histogram import histogram_table
 
 
 class LoadPanel(Panel):

@@ -10,8 +10,8 @@ from redline.asking.origins import find_project, read_project_file
 from redline.errors import BuildError, UsageError
 from redline.launching.temporary import elsewhere
 from redline.model import ServerEntry, Suite
+from redline.schema.project import ProjectServerSchema
 from redline.suite.project import Project
-from redline.suite.schema.project import ProjectServerSchema
 
 
 def build_named(near: Path, suite: Suite, console: Console) -> None:

@@ -6,7 +6,7 @@ from itertools import takewhile
 from pathlib import PurePath
 
 from redline.asking.written import as_yaml
-from redline.suite.schema.shell import SHELLS
+from redline.schema.shell import SHELLS
 
 _TEXT = """\
 {schema}# What Redline measures in this folder. `redline run` loads it; every key: docs/guide/my-server.md

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.probe_loads import load_text, longest_ns
 from redline.cli.load_panel import load_line
 from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentLoad, left_text
 from redline.cli.show import show
 from redline.cli.telemetry import Meter, MeteredTrial
+from redline.document.blocks import Column, Prose, Section, Table
+from redline.document.format import NO_ANSWERS, count, duration, rate
+from redline.limits.probe_loads import load_text, longest_ns
 from redline.model import Cell, Grade, Interval, Plan
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms
 from redline.quantities import paced, significant, speed
-from redline.report.document import Column, Prose, Section, Table
-from redline.report.format import NO_ANSWERS, count, duration, rate
-from redline.report.sections.limit import warm_up_text
+from redline.report.limit import warm_up_text
 from redline.search import Evidence, Limit
 from redline.search.curve import CURVE_SHARES
 

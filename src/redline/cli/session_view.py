@@ -18,6 +18,7 @@ from redline.cli.panel import ENDS_EARLY, Panel, Part, fitted
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.show import insist
 from redline.cli.telemetry import Meter, MeteredTrial
+from redline.document.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate, with_bounds
 from redline.errors import RedlineError
 from redline.findings import RULES
 from redline.findings.load import perturbed
@@ -42,10 +43,9 @@ from redline.model import (
     Skipped,
 )
 from redline.ports import BuildOutcome
-from redline.report.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate, with_bounds
-from redline.report.render.terminal import COLOURS
-from redline.report.sections.bars import sparkline
-from redline.report.sections.trials import precision_text
+from redline.render.terminal import COLOURS
+from redline.report.bars import sparkline
+from redline.report.trials import precision_text
 from redline.running.trial import Step
 from redline.storage.runs import RunStore
 from redline.suite import expected_length_ns

@@ -9,9 +9,9 @@ from rich.segment import Segment
 from rich.text import Text
 
 from redline.cli.panel import Panel
+from redline.document.blocks import Section
 from redline.model import Frozen
-from redline.report.document import Section
-from redline.report.render import terminal
+from redline.render import terminal
 from redline.visible import visible
 
 _NARROWEST = 20

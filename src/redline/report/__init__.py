@@ -1,1 +1,1 @@
-"""Reports for people and programs: numbers and loads in words, and renderers that turn a report into bytes."""
+"""Reports as sections: the tables, figures, sentences and findings of a run, a search and a history."""

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from redline.analysis.compare import was_not_judged
+from redline.document.blocks import Line
 from redline.model import Comparison, Report, Verdict
 from redline.model.limits import AnyReport, LimitComparison, LimitReport
 from redline.model.run import SameBuilds
-from redline.report.document import Line
-from redline.report.sections.answer import Said, level, limit_sentence, sentences
-from redline.report.sections.limit_ratios import ratio_sentence
-from redline.report.sections.objectives import objective_line
-from redline.report.sections.parts import lost_name
-from redline.report.sections.views import has_result, invalid_reason
+from redline.report.answer import Said, level, limit_sentence, sentences
+from redline.report.limit_ratios import ratio_sentence
+from redline.report.objectives import objective_line
+from redline.report.parts import lost_name
+from redline.report.views import has_result, invalid_reason
 
 State = Literal["passed", "failed", "undecided", "unknown"]
 """Undecided: measured, without a sure verdict. Unknown: not measured, or nothing is known of the ratio."""

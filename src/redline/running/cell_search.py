@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Protocol
 
-from redline.analysis.probe_loads import under_probe
-from redline.analysis.search_state import SearchState
 from redline.errors import DriveError, LaunchError
+from redline.limits.probe_loads import under_probe
+from redline.limits.search_state import SearchState
 from redline.model import Cell, Failure, Interval, PlannedTrial
 from redline.model.limits import LimitStart
 from redline.model.search import LoadPhase, ProbeRecording

@@ -1,4 +1,4 @@
-"""Results in a format: of the table in `report/formats.py`, or of an installed package.
+"""Results in a format: of the table in `render/formats.py`, or of an installed package.
 
 A package brings a renderer by an entry point of the group `redline.renderers`: docs/guide/own-formats.md.
 """
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from redline.document.format import count
 from redline.entry_points import Extension, extension
 from redline.errors import RedlineError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Run
 from redline.model.limits import AnyReport
 from redline.ports import Renderer
-from redline.report.format import count
-from redline.report.formats import FORMATS, ResultFormat
+from redline.render.formats import FORMATS, ResultFormat
 from redline.storage.runs import RunStore
 
 GROUP = "redline.renderers"

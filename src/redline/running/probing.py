@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from redline.analysis.probe_loads import slice_of, under_probe
 from redline.errors import DriveError
+from redline.limits.probe_loads import slice_of, under_probe
 from redline.model import AbortRule, Cell, Closed, Failure, Interval, Load, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer

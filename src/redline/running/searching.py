@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from redline.analysis.judged_search import judged_search
-from redline.analysis.limit_report import search_order
-from redline.analysis.search_state import SearchState
 from redline.errors import DriveError, LaunchError, StoreError, UsageError
+from redline.limits.judged_search import judged_search
+from redline.limits.report import search_order
+from redline.limits.search_state import SearchState
 from redline.model import Cell, Manifest, Plan, Run, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording, SearchTerms

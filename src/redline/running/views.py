@@ -3,7 +3,7 @@
 from redline.analysis import build_report
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.formats import FORMATS
+from redline.render.formats import FORMATS
 from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
 
@@ -15,7 +15,7 @@ def run_report(store: RunStore, *, keeps: bool = True) -> Report:
 
 def search_report(store: RunStore) -> LimitReport:
     """Judge a stored search. Raises StoreError."""
-    from redline.analysis.limit_report import limit_report  # noqa: PLC0415 - runs need nothing of searches
+    from redline.limits.report import limit_report  # noqa: PLC0415 - runs need nothing of searches
 
     manifest, made, unread = store.manifest(), {}, list[str]()
     for cell in manifest.plan.cells.values():

@@ -52,7 +52,7 @@ from redline.model import (
 )
 from redline.model.run import Kind
 from redline.model.search import ProbeRecording
-from redline.report.formats import FILE_ENDINGS
+from redline.render.formats import FILE_ENDINGS
 from redline.storage.earlier import EARLY_COMPARISON, EARLY_SEARCH, todays_manifest
 from redline.storage.reading import duet_of, probe_of, read_stored, stamped, stored_json, trial_of
 from redline.suite.loading import load_libraries

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from redline.lazily import offered
 
 if TYPE_CHECKING:
+    from redline.schema.objectives import parse_objectives
+    from redline.schema.suite import DETECTION_NS
     from redline.suite.catalogue import Catalogue
     from redline.suite.loading import (
         load_catalogue,
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
         with_rounds,
         without_profiles,
     )
-    from redline.suite.schema.objectives import parse_objectives
-    from redline.suite.schema.suite import DETECTION_NS
     from redline.suite.validate.overrides import Overrides
     from redline.suite.validate.referenced_files import read_entries, read_replay
     from redline.suite.validate.resolve import read_suite, suite_of

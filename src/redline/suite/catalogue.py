@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from redline.model import Frozen, Option, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, UPSTREAM, as_written, is_among, names_in_braces
 from redline.quantities import clip
-from redline.suite.schema.bodies import BODIES
-from redline.suite.schema.document import Path, parse_document
-from redline.suite.schema.scenario import ScenariosSchema
-from redline.suite.schema.server import EntrySchema, FamilySchema, SharedSchema
+from redline.schema.bodies import BODIES
+from redline.schema.document import Path, parse_document
+from redline.schema.scenario import ScenariosSchema
+from redline.schema.server import EntrySchema, FamilySchema, SharedSchema
 from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.journeys import read_scenario
 from redline.suite.validate.referenced_files import NO_FILES, Files

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from redline.errors import Location, UsageError
-from redline.suite.schema.document import parse_document
+from redline.schema.document import parse_document
 
 _NAME = re.compile(r"(docker-|podman-)?compose([.-][\w.-]+)?\.ya?ml")
 _VARIABLE = re.compile(r"\$\{(?P<braced>\w+)(?:(?P<empty>:?)-(?P<default>[^}]*))?[^}]*\}|\$(?P<bare>\w+)")

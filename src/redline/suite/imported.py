@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from redline.suite.schema.document import Plain
+from redline.schema.document import Plain
 
 MOST_REQUESTS = 500
 FEW_REQUESTS = 10

@@ -11,10 +11,10 @@ from redline.errors import Location, Problem, UsageError
 from redline.files import open_regular, open_within
 from redline.model import Library, Scenario, ServerEntry, Suite
 from redline.quantities import did_you_mean
+from redline.schema.document import parse_document
+from redline.schema.server import LibrariesSchema
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
 from redline.suite.request_source import RequestSource
-from redline.suite.schema.document import parse_document
-from redline.suite.schema.server import LibrariesSchema
 from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from redline.errors import Location, UsageError, WrongValueError
-from redline.suite.schema.shell import for_a_shell, read_command
+from redline.schema.shell import for_a_shell, read_command
 
 _ENTRY = re.compile(r"([A-Za-z0-9_-]+):\s*(\S.*)")
 _PORT = re.compile(r"\$(?:PORT\b|\{PORT(?::?-[^}]*)?\})")

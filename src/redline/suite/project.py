@@ -10,10 +10,10 @@ from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, Serv
 from redline.model.catalogue import Checkout, ComposeService, Option, OptionValue, OwnImage, has_tls, http_of
 from redline.model.template import first_of, rows_used, taken
 from redline.quantities import clip
-from redline.suite.schema.bodies import BODIES
-from redline.suite.schema.document import Document, Path, parse_document
-from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.project import (
+from redline.schema.bodies import BODIES
+from redline.schema.document import Document, Path, parse_document
+from redline.schema.objectives import Selectable, parse_objectives
+from redline.schema.project import (
     CHECK,
     JOURNEY,
     MIX,
@@ -22,11 +22,11 @@ from redline.suite.schema.project import (
     ProjectServerSchema,
     StartedSchema,
 )
-from redline.suite.schema.scenario import ScenarioSchema
-from redline.suite.schema.server import ReadySchema, StopSchema
-from redline.suite.schema.setup import SetupSchema
-from redline.suite.schema.shell import read_command
-from redline.suite.schema.suite import ServerSchema
+from redline.schema.scenario import ScenarioSchema
+from redline.schema.server import ReadySchema, StopSchema
+from redline.schema.setup import SetupSchema
+from redline.schema.shell import read_command
+from redline.schema.suite import ServerSchema
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.journeys import check_has_no_journey, read_scenario
 from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of, with_files

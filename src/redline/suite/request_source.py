@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, cast
 
 from redline.errors import Location, UsageError
-from redline.suite.json_text import real_number, whole_number
+from redline.schema.json_text import real_number, whole_number
 from redline.wording import part
 
 HEAD_BYTES = 64 * 1024

@@ -11,7 +11,7 @@ from redline.model import AttachedServer
 from redline.model.template import for_each_literal
 from redline.model.way import Access
 from redline.quantities import clip
-from redline.suite.places import socket_place
+from redline.schema.places import socket_place
 from redline.wording import part
 
 ALONE = "a URL is given alone, with its path, and flags of init stand before it"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
+from redline.document import format as fmt
+from redline.document.blocks import line
 from redline.errors import RedlineError
 from redline.files import read_regular
 from redline.model.limits import AnyReport
 from redline.model.run import Kind
-from redline.report import format as fmt
-from redline.report.document import line
-from redline.report.sections.listing import Answered, ListedRun, outcome
+from redline.report.listing import Answered, ListedRun, outcome
 from redline.storage.archive import stores_below
 from redline.storage.reading import MOST_BYTES, too_large
 from redline.storage.reports import read_report

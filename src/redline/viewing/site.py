@@ -16,19 +16,19 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 from urllib.parse import parse_qs, quote, unquote
 
+from redline import render as pages
 from redline.analysis.comparing import ComparedRun, compare_two
 from redline.analysis.environments import grave
 from redline.analysis.history import SeenRun, build_history
+from redline.document.blocks import Line, Page, Prose, Span, Watch, line
 from redline.errors import RedlineError, UsageError
 from redline.files import open_beneath
 from redline.model import Grade
 from redline.model.history import LeftOut
-from redline.report import render as pages
-from redline.report.document import Line, Page, Prose, Span, Watch, line
-from redline.report.render.html import ServedPage, render_served
-from redline.report.sections.compared_page import compared_page
-from redline.report.sections.history_page import page as history_page
-from redline.report.sections.listing import linked, listing_page, said_page
+from redline.render.html import ServedPage, render_served
+from redline.report.compared_page import compared_page
+from redline.report.history_page import page as history_page
+from redline.report.listing import linked, listing_page, said_page
 from redline.running.histories import see_stored
 from redline.running.judging import judging_of
 from redline.running.views import report_of

@@ -8,17 +8,17 @@ from functools import cache
 import pytest
 
 from redline.analysis import build_report
+from redline.document.blocks import Prose
 from redline.model import AnsweredBy, BandedPercentile, Histogram, Percentile, Report
-from redline.report.document import Prose
-from redline.report.render import RENDERERS
-from redline.report.sections.curves import distribution
-from redline.report.sections.distributions import (
+from redline.render import RENDERERS
+from redline.report.curves import distribution
+from redline.report.distributions import (
     BINS_IN_TEN,
     distributions_fold,
     distributions_payload,
     farthest_line,
 )
-from redline.report.sections.plots import drawn_curves, payload, plots_section
+from redline.report.plots import drawn_curves, payload, plots_section
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import simulated_run
 from tests.fakes.reports import died

@@ -11,9 +11,9 @@ from redline.analysis.duet import Duet, duets_of
 from redline.analysis.duet_timelines import MOST_OF_DUET, duet_timelines
 from redline.model import DuetRecording, Metric, Report
 from redline.model.timeline import DuetTimeline
-from redline.report.render import RENDERERS
-from redline.report.sections.duet_blocks import duet_items
-from redline.report.sections.time_axis import TimeItem
+from redline.render import RENDERERS
+from redline.report.duet_blocks import duet_items
+from redline.report.time_axis import TimeItem
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.duets import MEASURED, SLICE_NS, simulated_duet
 

@@ -11,7 +11,7 @@ from redline.driving.protocol import Transcript
 from redline.model import DuetRecording, Histogram, Interval, OneWay, Run, Signed, TargetTraffic, Traffic
 from redline.model.duet import DuetTraffic
 from redline.model.hosts import ClockReading, HostFacts
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from tests.fakes.compared import compared_run
 from tests.fakes.duets import ENGINE
 

@@ -8,8 +8,8 @@ import pytest
 from redline.analysis.fastest import leads
 from redline.model import Comparison, Estimate, Metric, Report, Verdict
 from redline.model.estimate import DuetComparison
-from redline.report.sections.answer import TITLE, run_answer
-from redline.report.sections.fastest import fastest_lines
+from redline.report.answer import TITLE, run_answer
+from redline.report.fastest import fastest_lines
 from tests.fakes import reports
 from tests.fakes.report_cells import cell, comparison
 

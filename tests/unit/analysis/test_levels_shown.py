@@ -9,11 +9,11 @@ from rich.console import Console
 from redline.analysis import build_report
 from redline.analysis.load_result import load_result
 from redline.cli.show import show
+from redline.document.blocks import Section
 from redline.model import Metric, Report
 from redline.quantities import amount, duration
-from redline.report.document import Section
-from redline.report.render import RENDERERS, page, summary
-from redline.report.sections.load import load_section
+from redline.render import RENDERERS, page, summary
+from redline.report.load import load_section
 from tests.fakes import studies
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import Cost, compared_run

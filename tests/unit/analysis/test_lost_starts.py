@@ -15,9 +15,9 @@ from redline.cli import exits
 from redline.cli.experiment import exit_code
 from redline.model import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Failure, Metric, Report, Run
 from redline.model.failures import FirstFailure
+from redline.render import RENDERERS, summary
+from redline.render.terminal import render
 from redline.report.outcomes import outcomes
-from redline.report.render import RENDERERS, summary
-from redline.report.render.terminal import render
 from tests.fakes.compared import Cost, compared_run
 from tests.unit.running.test_duets_in_runs import run_with_duets
 

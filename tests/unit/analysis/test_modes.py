@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from redline.analysis import build_report
 from redline.findings import in_modes
 from redline.model import Finding, FixedWork, Grade, Report, Run
-from redline.report.sections.doubt import caveats_section
+from redline.report.doubt import caveats_section
 from tests.fakes.recordings import simulated_run
 
 USUAL_NS, ENGINE_NS = 10_000_000, 7_000_000

@@ -18,6 +18,7 @@ from redline.analysis.objectives import objective_results
 from redline.analysis.results import judge_run
 from redline.api.amounts import BoundedAmount
 from redline.api.levels import level_of
+from redline.document import format as fmt
 from redline.errors import NotKnownError
 from redline.extras.peers.outputs.redline import read
 from redline.findings import RULES, Rule
@@ -40,11 +41,10 @@ from redline.model import (
     numbers_of,
 )
 from redline.model.percentile import Effect
-from redline.report import format as fmt
-from redline.report.render import RENDERERS
-from redline.report.sections.answer import level
-from redline.report.sections.curves import distribution, has_curves
-from redline.report.sections.results import level_score
+from redline.render import RENDERERS
+from redline.report.answer import level
+from redline.report.curves import distribution, has_curves
+from redline.report.results import level_score
 from redline.stats import Trial
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour

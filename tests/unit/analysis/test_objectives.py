@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis import build_report
+from redline.document.format import actual
 from redline.model import (
     CellReport,
     Closed,
@@ -15,7 +16,6 @@ from redline.model import (
     Open,
     Think,
 )
-from redline.report.format import actual
 from redline.stats.objectives import DEPTHS
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_run, with_trials

@@ -12,8 +12,8 @@ from redline.analysis.precision import precision as precision_of
 from redline.analysis.results import GrowingRun, judge_run
 from redline.findings import judge_trial
 from redline.model import AutoTrials, Cell, Enough, Failure, Finding, Metric, Precision, Run
-from redline.report.render import RENDERERS
-from redline.report.sections.trials import precision_text
+from redline.render import RENDERERS
+from redline.report.trials import precision_text
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run

@@ -13,19 +13,19 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.analysis import build_report
-from redline.analysis.limit_report import limit_report
 from redline.api.results import RunResult
 from redline.cli.command_line import app
 from redline.cli.experiment import exit_code, search_exit_code
 from redline.errors import LaunchError, NotKnownError
 from redline.launching import checkouts
 from redline.launching.checkouts import differences
+from redline.limits.report import limit_report
 from redline.linux.opened import OpenedFiles
 from redline.model import Plan, Run, SameBuilds, Variant, Verdict
 from redline.model.catalogue import Checkout, Revision
 from redline.ports import BuildOutcome, Launch, Placement
+from redline.render import RENDERERS
 from redline.report.outcomes import outcomes
-from redline.report.render import RENDERERS
 from redline.running.record import Tools
 from redline.running.same_builds import same_builds
 from tests.fakes.compared import compared_run

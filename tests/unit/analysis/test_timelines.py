@@ -19,8 +19,8 @@ from redline.model import Durations, Failure, Finding, Grade, Histogram, Recordi
 from redline.model.failures import FirstFailure
 from redline.model.runtime import Collection, CollectionSum, Pause, RuntimeFacts
 from redline.model.timeline import ROWS_PER_DECADE, TimedSteps, TrialTimeline
-from redline.report.render import RENDERERS
-from redline.report.sections.timelines import panels, trial_items
+from redline.render import RENDERERS
+from redline.report.timelines import panels, trial_items
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, WARMUP_NS, simulated_cell, simulated_recording, simulated_run

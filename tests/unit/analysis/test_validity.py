@@ -35,9 +35,9 @@ from redline.model import (
 from redline.model.load_result import LoadResult
 from redline.model.percentile import Effect
 from redline.quantities import duration
+from redline.render import RENDERERS, summary, terminal
+from redline.report.load import load_section
 from redline.report.outcomes import outcomes
-from redline.report.render import RENDERERS, summary, terminal
-from redline.report.sections.load import load_section
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import (
     MEASURE_NS,

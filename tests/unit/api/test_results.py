@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.limit_ratios import limit_comparisons
 from redline.api.results import RunResult, SearchResult
 from redline.errors import NotKnownError, RedlineError, StoreError, UsageError
+from redline.limits.ratios import limit_comparisons
 from redline.model import Estimate, Metric, ObjectiveResult, Report, Skipped, Verdict
 from redline.model.estimate import DuetComparison
 from redline.model.limits import LimitReport
-from redline.report.render.renderers import as_html
+from redline.render.renderers import as_html
 from tests.fakes import limits, reports
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.published import published

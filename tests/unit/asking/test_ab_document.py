@@ -16,9 +16,9 @@ from redline.asking.written import Given, as_yaml, named_by_sources, plain, read
 from redline.cli.command_line import app
 from redline.errors import Location, Problem, UsageError
 from redline.model import Body
+from redline.schema.document import parse_document
 from redline.suite import Catalogue, read_suite, referenced_files
 from redline.suite.loading import load_suite
-from redline.suite.schema.document import parse_document
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import NO_FILES
 from tests.fakes import asks

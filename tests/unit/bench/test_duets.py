@@ -9,7 +9,7 @@ import pytest
 from bench.designs import half_width
 from bench.duets import METRICS, Found, ratio_of
 from redline.analysis import build_report
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from tests.fakes.compared import Cost, compared_run
 
 

@@ -9,7 +9,7 @@ from redline.analysis import build_report
 from redline.analysis.resolution import forecast
 from redline.cli.commands.check import last_run, power_text
 from redline.model import AutoTrials, Plan, Report
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.suite import with_rounds
 from tests.fakes.recordings import simulated_run
 

@@ -9,7 +9,7 @@ from redline.cli import curl_words
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags
 from redline.cli.curl_words import instead_of_curl
 from redline.errors import WrongValueError
-from redline.suite.ciphers import OF_1_2, OF_1_3, check_ciphers
+from redline.schema.ciphers import OF_1_2, OF_1_3, check_ciphers
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "way-in.md"
 OPTIONS = sorted(curl_words._HINTS)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.analysis.limit_ratios import limit_comparisons
 from redline.asking.search import TRIALS, search_document
 from redline.asking.written import plain, read_written
 from redline.cli import began
 from redline.cli.command_line import app
 from redline.cli.experiment import search_exit_code as exit_code
 from redline.errors import LaunchError, UsageError
+from redline.limits.ratios import limit_comparisons
 from redline.model import AttachedServer, Cell, Open, Skipped, Suite, Traffic, Verdict
 from redline.model.limits import LimitReport
 from redline.ports import Drive, Endpoint, Placement

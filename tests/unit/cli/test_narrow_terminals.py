@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from redline.cli.show import Terminal, show
-from redline.report.document import Prose, Section
+from redline.document.blocks import Prose, Section
 
 TEXT = "every word of this line is printed"
 

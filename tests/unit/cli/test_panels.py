@@ -15,8 +15,8 @@ from redline.cli import panel
 from redline.cli.load_panel import LoadPanel, speed_text
 from redline.cli.recent import RecentDuet, RecentLoad, left_text
 from redline.cli.session_view import SessionView, TrialsView
+from redline.document.format import with_bounds
 from redline.model import Cell, Counts, Interval, Metric, Outcomes, Run
-from redline.report.format import with_bounds
 from redline.running.session import run_trials
 from redline.search import Limit
 from redline.storage.runs import RunStore

@@ -8,7 +8,7 @@ from redline.driving.secrets import secrets_of_the_lab
 from redline.errors import UsageError, WrongValueError
 from redline.model import Request
 from redline.model.sign_in import AwsSignIn, BasicSignIn, SignIn
-from redline.suite.places import read_proxy
+from redline.schema.places import read_proxy
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis import build_report
+from redline.document.format import other_time
 from redline.findings import judge
 from redline.findings.machine import server_share
 from redline.model import ClockReading, Finding, FindingKind, Grade, Histogram, HostFacts, LoadShare, Recording, Role
-from redline.report.format import other_time
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording, simulated_run

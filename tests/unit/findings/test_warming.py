@@ -19,9 +19,9 @@ from redline.findings.warming import (
     timeline_of,
 )
 from redline.model import Cell, Closed, Grade, Load, Open
+from redline.schema.types import SHORTEST_DETECTION_NS
 from redline.stats import Trial
 from redline.stats.series import clipped, noise
-from redline.suite.schema.types import SHORTEST_DETECTION_NS
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.courses import (
     BUDGET_S,

@@ -20,8 +20,8 @@ from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools, record_load
+from redline.schema.server import ReadySchema
 from redline.suite.project import Own
-from redline.suite.schema.server import ReadySchema
 from redline.watching.jvm import compilers_of
 from tests.fakes.asking import request_status
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer

@@ -4,14 +4,14 @@ from base64 import b64encode
 
 import pytest
 
-from redline.analysis.search_state import SearchState
 from redline.extras.hosts.parts import merged
+from redline.limits.search_state import SearchState
 from redline.model import Recording
 from redline.model.failures import FirstFailure, earliest, labelled
 from redline.model.search import ProbeRecording
-from redline.report.render import RENDERERS
-from redline.report.sections.answer import limit_answer
-from redline.report.sections.limit_probes import failures_lines, rate_text
+from redline.render import RENDERERS
+from redline.report.answer import limit_answer
+from redline.report.limit_probes import failures_lines, rate_text
 from tests.fakes import limits
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, simulated_cell, simulated_recording

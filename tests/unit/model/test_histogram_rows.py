@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from redline.model import Histogram
 from redline.quantities import duration
-from redline.report.sections.bars import sparkline
-from redline.report.sections.histogram import histogram_table, time_bins
+from redline.report.bars import sparkline
+from redline.report.histogram import histogram_table, time_bins
 
 
 @given(st.lists(st.integers(1, 3_600_000_000_000), min_size=1, max_size=200))

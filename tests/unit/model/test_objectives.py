@@ -22,10 +22,10 @@ from redline.model import (
 )
 from redline.model.recording import FailureKind
 from redline.quantities import duration
-from redline.report.sections.load import load_section
+from redline.report.load import load_section
+from redline.schema.objectives import Selectable
 from redline.stats.objectives import LoadTotals, evaluate_objective, surely_missed
 from redline.suite import parse_objectives
-from redline.suite.schema.objectives import Selectable
 from tests.fakes.behaviour import GOOD
 from tests.fakes.probed import cell
 from tests.fakes.recordings import simulated_recording

@@ -9,17 +9,17 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.cli.commands.compare import gate
+from redline.document import format as fmt
+from redline.document.blocks import Prose, Section
 from redline.errors import RedlineError
 from redline.model import Comparison, Estimate, LevelEffect, MainEffect, Metric, Report, Verdict
 from redline.model.compared import CompareResult
 from redline.model.estimate import DuetComparison
-from redline.report import format as fmt
-from redline.report.document import Prose, Section
-from redline.report.render import RENDERERS, page, summary
-from redline.report.render.terminal import render
-from redline.report.sections.answer import difference, limit_answer, run_answer
-from redline.report.sections.comparison import pair_sections
-from redline.report.sections.main_effects import sentence
+from redline.render import RENDERERS, page, summary
+from redline.render.terminal import render
+from redline.report.answer import difference, limit_answer, run_answer
+from redline.report.comparison import pair_sections
+from redline.report.main_effects import sentence
 from tests.fakes import limits, reports, studies
 from tests.fakes.compared import Cost, compared_run
 

@@ -1,7 +1,7 @@
 """Comparisons laid out by server, scenario and load: the names of lines, and that nothing is lost or left unsaid."""
 
 from redline.model import COMPARED, Comparison, Effect, Metric, Report
-from redline.report.sections.boards import (
+from redline.report.boards import (
     Naming,
     ServerPair,
     Workload,
@@ -11,8 +11,8 @@ from redline.report.sections.boards import (
     refusals,
     steps,
 )
-from redline.report.sections.results import ranks_of
-from redline.report.sections.views import groups
+from redline.report.results import ranks_of
+from redline.report.views import groups
 from tests.fakes import reports, studies
 
 

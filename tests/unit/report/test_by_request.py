@@ -9,6 +9,7 @@ import pytest
 from redline.analysis import build_report
 from redline.analysis.duet import Duet
 from redline.analysis.percentiles import LoadedRequests, request_reports
+from redline.document.blocks import Medium, Table
 from redline.model import (
     Counts,
     DuetRecording,
@@ -27,12 +28,11 @@ from redline.model import (
     TargetTraffic,
 )
 from redline.model.limits import LimitProbe, ProbeState
-from redline.report.document import Medium, Table
-from redline.report.render import csvfile
-from redline.report.render import markdown as md
-from redline.report.sections.by_request import MOST_ROWS, request_tables
-from redline.report.sections.limit import OUTLINE
-from redline.report.sections.run import OUTLINE as RUN_OUTLINE
+from redline.render import csvfile
+from redline.render import markdown as md
+from redline.report.by_request import MOST_ROWS, request_tables
+from redline.report.limit import OUTLINE
+from redline.report.run import OUTLINE as RUN_OUTLINE
 from tests.fakes import limits
 from tests.fakes.duets import simulated_duet
 from tests.fakes.limits import busy

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
+from redline.document import format as fmt
 from redline.model import Comparison, Failure, Metric, Report, Verdict
-from redline.report import format as fmt
-from redline.report.render import RENDERERS, summary
-from redline.report.render.terminal import render
-from redline.report.sections.answer import run_answer
+from redline.render import RENDERERS, summary
+from redline.render.terminal import render
+from redline.report.answer import run_answer
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.pages import Page, section
 from tests.fakes.published import published

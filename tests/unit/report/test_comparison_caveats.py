@@ -4,10 +4,10 @@ import pytest
 
 from redline.analysis.cells import too_few
 from redline.analysis.compare import CAVEAT
+from redline.document import format as fmt
 from redline.model import Comparison, Estimate, Histogram, Metric, Report, TooFew, Verdict
-from redline.report import format as fmt
-from redline.report.render import RENDERERS
-from redline.report.sections.views import caveats
+from redline.render import RENDERERS
+from redline.report.views import caveats
 from tests.fakes import reports
 from tests.fakes.published import published
 

@@ -9,12 +9,12 @@ import pytest
 
 from redline.analysis import build_report
 from redline.analysis.duet import Duet
+from redline.document.blocks import Medium
 from redline.model import DuetRecording, MixCpu, Outcomes, Report, RequestTraffic, Run
 from redline.model.journey import Journey, JourneyStep
-from redline.report.document import Medium
-from redline.report.render import csvfile
-from redline.report.render import markdown as md
-from redline.report.sections.run import OUTLINE as RUN_OUTLINE
+from redline.render import csvfile
+from redline.render import markdown as md
+from redline.report.run import OUTLINE as RUN_OUTLINE
 from redline.stats.mixes import METHOD_WITHIN, OF_SHARES, Costs, MixStart, divided
 from tests.fakes.compared import Cost, compared_run
 

@@ -4,8 +4,8 @@ import pytest
 
 from redline.model import Metric
 from redline.model.estimate import DuetComparison
-from redline.report.render import RENDERERS
-from redline.report.sections.dots import ratios
+from redline.render import RENDERERS
+from redline.report.dots import ratios
 from tests.fakes import reports
 
 

@@ -1,9 +1,9 @@
 """The caveats of a report are three lines."""
 
 from redline.analysis import build_report
+from redline.document.blocks import Prose, Section
 from redline.model import Grade, Report, Verdict
-from redline.report.document import Prose, Section
-from redline.report.sections.doubt import caveats_section, limit_caveats
+from redline.report.doubt import caveats_section, limit_caveats
 from tests.fakes import limits, reports
 from tests.fakes.compared import compared_run
 from tests.fakes.report_cells import finding

@@ -1,8 +1,8 @@
 """The explorer's data: axes, levels, and the comparisons that the report made, and no others."""
 
+from redline.document import format as fmt
 from redline.model import CellReport, Metric, Report
-from redline.report import format as fmt
-from redline.report.sections.explorer import FEWEST_CELLS, explorer_payload, explorer_section
+from redline.report.explorer import FEWEST_CELLS, explorer_payload, explorer_section
 from tests.fakes import layers, reports, studies
 
 

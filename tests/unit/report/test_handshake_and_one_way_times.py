@@ -13,6 +13,7 @@ from rich.console import Console
 from redline.analysis import build_report, other_times
 from redline.analysis.distributions import distributions
 from redline.cli.show import show
+from redline.document.format import agreed, other_time, quantile_name
 from redline.extras.exports.hdr_files import interval_log, percentile_distribution
 from redline.model import (
     AgreedTls,
@@ -28,9 +29,8 @@ from redline.model import (
 )
 from redline.model.traffic import earlier_first_byte
 from redline.quantities import duration
-from redline.report.format import agreed, other_time, quantile_name
-from redline.report.render import RENDERERS, summary
-from redline.report.sections.plots import payload
+from redline.render import RENDERERS, summary
+from redline.report.plots import payload
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 

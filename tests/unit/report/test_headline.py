@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from redline.analysis import build_report
 from redline.cli.experiment import exit_code
 from redline.model import Comparison, Estimate, Report, Verdict
-from redline.report.render import RENDERERS, markdown
-from redline.report.sections.headline import headline
+from redline.render import RENDERERS, markdown
+from redline.report.headline import headline
 from tests.fakes.compared import Cost, compared_run
 
 LONGEST = 30_000

@@ -7,12 +7,12 @@ from typer.testing import CliRunner
 
 from redline.analysis.history import build_history
 from redline.cli.command_line import app
+from redline.document.figures import Courses, RunCourse
 from redline.model import Environment, Verdict
 from redline.model.history import History
-from redline.report.figures import Courses, RunCourse
-from redline.report.render import history_page
-from redline.report.render.html.courses import HEIGHT, draw_course
-from redline.report.sections.history_page import page
+from redline.render import history_page
+from redline.render.html.courses import HEIGHT, draw_course
+from redline.report.history_page import page
 from tests.fakes.histories import level_series, seen
 from tests.fakes.recordings import simulated_environment
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from redline.analysis import build_report
 from redline.errors import RedlineError
 from redline.model import Role, UsedHost
-from redline.report.render import RENDERERS, summary, terminal
+from redline.render import RENDERERS, summary, terminal
 from redline.running.session import refuse_other_hosts
 from tests.fakes.recordings import SATURATE, simulated_run
 

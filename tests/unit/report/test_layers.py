@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from redline.cli.show import show
+from redline.document.blocks import Fold
+from redline.document.figures import Bar, BarChart, Panels
 from redline.model import Estimate, Layer, Verdict
-from redline.report.document import Fold
-from redline.report.figures import Bar, BarChart, Panels
-from redline.report.render import RENDERERS
-from redline.report.render.html import ROW, WIDTH, Drawn, draw
-from redline.report.sections.layers import layer_sections, name_of, waterfall_lines, waterfall_scale
+from redline.render import RENDERERS
+from redline.render.html import ROW, WIDTH, Drawn, draw
+from redline.report.layers import layer_sections, name_of, waterfall_lines, waterfall_scale
 from tests.fakes import reports
 from tests.fakes.layers import layered, refusing
 

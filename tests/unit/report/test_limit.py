@@ -9,11 +9,11 @@ from collections.abc import Callable
 import jsonschema
 import pytest
 
+from redline.document.blocks import Strip, Table
 from redline.model.limits import LimitReport, LimitStart, ProbeState
-from redline.report.document import Strip, Table
-from redline.report.render import RENDERERS, page
-from redline.report.sections import limit as words
-from redline.report.sections.limit_probes import counts_text, probe_note, probes_table
+from redline.render import RENDERERS, page
+from redline.report import limit as words
+from redline.report.limit_probes import counts_text, probe_note, probes_table
 from tests import golden
 from tests.fakes import limits
 from tests.fakes.pages import Page, data

@@ -9,15 +9,15 @@ from typing import get_args
 import pytest
 
 from redline.analysis.bounds import Times
-from redline.analysis.probe_loads import under_probe
 from redline.cli.show import Terminal
 from redline.findings import judge_probe, touched_by
+from redline.limits.probe_loads import under_probe
 from redline.model import Histogram
 from redline.model.limits import PROBE_QUANTILES, LimitProbe, LimitReport
 from redline.model.percentile import Effect
 from redline.quantities import duration
-from redline.report.render import RENDERERS, summary, terminal
-from redline.report.sections.limit_probes import probes_table
+from redline.render import RENDERERS, summary, terminal
+from redline.report.limit_probes import probes_table
 from redline.running.views import search_report
 from tests.fakes.limits import busy, report
 from tests.fakes.searched import CELL, bench_in

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from redline.analysis.limit_doubts import Seen
-from redline.analysis.limits import answer, probe, with_curve
 from redline.extras.selftest.truth import exponential
+from redline.limits.answers import answer, probe, with_curve
+from redline.limits.doubts import Seen
 from redline.model import Finding, Grade
 from redline.model.limits import CellLimit, LimitAnswer, LimitProbe
-from redline.report.render import RENDERERS
-from redline.report.sections.answer import limit_sentence
+from redline.render import RENDERERS
+from redline.report.answer import limit_sentence
 from redline.search import Converged, Search, Settings
 from redline.search.evidence import stall_ns
 from tests.fakes.disturbed import LONG_S, Disturbed, searched

@@ -10,11 +10,11 @@ from rich.console import Console
 from redline.analysis import evaluate_all
 from redline.analysis.load_result import load_result
 from redline.cli.show import show
+from redline.document.blocks import Section
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
 from redline.model.judged import WarmUp
 from redline.model.load_result import LoadResult
-from redline.report.document import Section
-from redline.report.sections.load import load_section
+from redline.report.load import load_section
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour

@@ -5,10 +5,10 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.analysis.compare import CAVEAT, unwanted
+from redline.document import format as fmt
 from redline.model import Comparison, Metric, Run, Scenario, Verdict
 from redline.model.exchange import Request
-from redline.report import format as fmt
-from redline.report.render import RENDERERS, summary, terminal
+from redline.render import RENDERERS, summary, terminal
 from redline.suite.planning import is_mix
 from tests.fakes.compared import Cost, compared_run
 

@@ -11,7 +11,7 @@ from redline.analysis import build_report
 from redline.cli.session_view import TrialsView
 from redline.model import Counts, Histogram, Metric, Outcomes, Recording, Run
 from redline.model.failures import FirstFailure
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 

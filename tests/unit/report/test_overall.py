@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from redline.model import Comparison, Metric, Report
-from redline.report.sections.overall import headline_lines
+from redline.report.overall import headline_lines
 from tests.fakes import reports
 from tests.fakes.report_cells import comparison
 

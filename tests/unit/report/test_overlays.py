@@ -7,10 +7,10 @@ import pytest
 
 from redline.analysis import build_report
 from redline.model import Report
-from redline.report.render import RENDERERS
-from redline.report.sections.overlays import overlays, percentile_table, values
-from redline.report.sections.plots import payload
-from redline.report.sections.views import groups
+from redline.render import RENDERERS
+from redline.report.overlays import overlays, percentile_table, values
+from redline.report.plots import payload
+from redline.report.views import groups
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, SIMPLE_GET, simulated_run
 from tests.unit.suite.test_screening import run_of, suite_of

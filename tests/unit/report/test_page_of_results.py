@@ -4,15 +4,15 @@ import re
 
 import pytest
 
+from redline.document import format as fmt
+from redline.document.blocks import ChangeCell, ScoreCell, Strip, Table
 from redline.model import COMPARED, Comparison, Estimate, Metric, Report, Verdict
 from redline.model.estimate import DuetComparison
-from redline.report import format as fmt
-from redline.report.document import ChangeCell, ScoreCell, Strip, Table
-from redline.report.render import RENDERERS
-from redline.report.sections.forest import forest, scale_of
-from redline.report.sections.layers import layer_sections
-from redline.report.sections.measured import built_section
-from redline.report.sections.table import table_section
+from redline.render import RENDERERS
+from redline.report.forest import forest, scale_of
+from redline.report.layers import layer_sections
+from redline.report.measured import built_section
+from redline.report.table import table_section
 from tests.fakes import layers, reports, studies
 from tests.fakes.pages import page, section
 

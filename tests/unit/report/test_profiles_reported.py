@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
+from redline.document.blocks import Fold, Table
+from redline.document.figures import Flames, Heat, StackedBars
 from redline.model import Estimate, Metric, NativeMemory, PlannedTrial, Points, ProfileChange, Report, Skipped
-from redline.report.document import Fold, Table
-from redline.report.figures import Flames, Heat, StackedBars
-from redline.report.render import RENDERERS, markdown
-from redline.report.render.html import heat_map
-from redline.report.render.terminal import render
-from redline.report.sections.profiles import profile_sections, profiles_payload, sentence
+from redline.render import RENDERERS, markdown
+from redline.render.html import heat_map
+from redline.render.terminal import render
+from redline.report.profiles import profile_sections, profiles_payload, sentence
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.pages import data, page, section

@@ -6,7 +6,7 @@ import pytest
 
 from redline.errors import UsageError
 from redline.model import Comparison, Metric, Run, ServerFacts, Verdict
-from redline.report.sections.comparison import BY_RATIOS, pair_sections
+from redline.report.comparison import BY_RATIOS, pair_sections
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.compared_runs import two_compared
 

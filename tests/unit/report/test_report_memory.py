@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis.build import build_report
+from redline.document.blocks import Fold, Table
 from redline.model import Durations, Histogram, Pause, Report, Run, RuntimeFacts, Series
 from redline.model.runtime import CollectionSum
-from redline.report.document import Fold, Table
-from redline.report.render import RENDERERS
-from redline.report.sections.memory import memory_sections
-from redline.report.sections.plots import payload
+from redline.render import RENDERERS
+from redline.report.memory import memory_sections
+from redline.report.plots import payload
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, simulated_run
 

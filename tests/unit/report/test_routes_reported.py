@@ -9,8 +9,8 @@ import pytest
 from redline.analysis import build_report
 from redline.model import HOPS, CellReport, Clocks, HopFacts, Metric, PlannedTrial, Recording, Report, Route, Variant
 from redline.ports import LoadOptions, Placement, RunningServer
-from redline.report.render import RENDERERS
-from redline.report.sections.measured import built
+from redline.render import RENDERERS
+from redline.report.measured import built
 from redline.running.record import Tools, record_load
 from redline.stats import Trial
 from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeMonitor, FakeServer

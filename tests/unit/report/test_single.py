@@ -1,9 +1,9 @@
 """The page of a single server under one load begins with its numbers and their course; no other page does."""
 
+from redline.document.figures import Tiles
 from redline.model import Metric, Report
-from redline.report.figures import Tiles
-from redline.report.render import RENDERERS, page
-from redline.report.sections.single import is_single, tiles
+from redline.render import RENDERERS, page
+from redline.report.single import is_single, tiles
 from tests.fakes import reports
 
 

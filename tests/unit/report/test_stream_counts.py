@@ -5,7 +5,7 @@ import pytest
 from redline.analysis.percentiles import stream_report
 from redline.model.histogram import Histogram
 from redline.model.streams import StreamTraffic
-from redline.report.sections.streams import streams_text
+from redline.report.streams import streams_text
 
 
 def _streams(events: int, first: int, gaps: int) -> StreamTraffic:

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from redline.cli.show import show
 from redline.model import Metric, Report
-from redline.report.render import summary
-from redline.report.sections.comparison import pair_sections
+from redline.render import summary
+from redline.report.comparison import pair_sections
 from tests.fakes import reports, studies
 
 ALL: list[Callable[[], Report]] = [

@@ -8,9 +8,9 @@ from redline.analysis import build_report
 from redline.api.levels import level_of
 from redline.api.results import RunResult
 from redline.model import CellReport, Failure, Grade, Load, Metric, Objective, Report
+from redline.render import RENDERERS
 from redline.report.outcomes import outcomes
-from redline.report.render import RENDERERS
-from redline.report.sections.views import has_result
+from redline.report.views import has_result
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run, with_trials
 

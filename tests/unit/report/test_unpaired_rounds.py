@@ -9,8 +9,8 @@ from rich.console import Console
 from redline.analysis import build_report
 from redline.cli.show import show
 from redline.model import Metric, Report
-from redline.report.render import RENDERERS, summary
-from redline.report.sections.comparison import pair_sections
+from redline.render import RENDERERS, summary
+from redline.report.comparison import pair_sections
 from tests.fakes.compared_runs import runs_compared
 from tests.fakes.recordings import SATURATE, simulated_run
 

@@ -7,10 +7,10 @@ import pytest
 
 from redline.analysis import build_report
 from redline.analysis.compare import comparisons_so_far
+from redline.document.blocks import Prose
 from redline.model import Closed, Comparison, Histogram, Load, Metric, Open, Report, Run, Verdict
-from redline.report.document import Prose
-from redline.report.sections.answer import run_answer
-from redline.report.sections.headline import headline
+from redline.report.answer import run_answer
+from redline.report.headline import headline
 from redline.suite import parse_objectives
 from tests.fakes.compared import Cost, compared_run
 

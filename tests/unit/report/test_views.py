@@ -1,8 +1,8 @@
 """What all renderers need of a report."""
 
+from redline.document.format import VerdictSign
 from redline.model import Grade, Verdict
-from redline.report.format import VerdictSign
-from redline.report.sections.views import (
+from redline.report.views import (
     colours,
     comparisons_by_cell,
     finding_groups,

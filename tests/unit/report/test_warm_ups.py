@@ -6,8 +6,8 @@ import pytest
 
 from redline.analysis import build_report
 from redline.model import CellReport, WarmUp
-from redline.report.render import RENDERERS
-from redline.report.sections.trials import trial_text, warm_up_text, warm_ups
+from redline.render import RENDERERS
+from redline.report.trials import trial_text, warm_up_text, warm_ups
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
 

@@ -9,7 +9,7 @@ from redline.extras.profiling.texts import MOST_THREADS
 from redline.extras.telemetry import meter
 from redline.extras.telemetry.openmetrics import exposition
 from redline.extras.telemetry.pushing import EVERY_S
-from redline.report.formats import FORMATS, Needs
+from redline.render.formats import FORMATS, Needs
 from tests.unit.extras.telemetry.test_meter import loaded
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "exports.md").read_text()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from redline.analysis.load_result import load_result
-from redline.analysis.search_state import SearchState
+from redline.limits.search_state import SearchState
 from redline.model import (
     Cell,
     Closed,
@@ -30,7 +30,7 @@ from redline.model.failures import FirstFailure
 from redline.model.search import ProbeRecording
 from redline.model.traffic import Ended
 from redline.ports import Drive, Endpoint, LoadOptions, Placement
-from redline.report.sections.load import load_section
+from redline.report.load import load_section
 from redline.running.aborting import AskedDuetAbort
 from redline.running.record import Tools, record_load
 from tests.fakes.duets import ENGINE

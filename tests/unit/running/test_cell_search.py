@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from redline.analysis import search_state
-from redline.analysis.probe_loads import SETTLE_NS
 from redline.errors import DriveError, LaunchError
+from redline.limits import search_state
+from redline.limits.probe_loads import SETTLE_NS
 from redline.model import AttachedServer, Cell, Closed, Finding, Grade, Open, Recording, Variant
 from redline.model.limits import LimitStart
 from redline.ports import Launch
-from redline.report.sections.limit import ending_text
+from redline.report.limit import ending_text
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
 from redline.running.probing import WARM_SHARE
 from redline.search import Converged

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.analysis import search_state
+from redline.limits import search_state
 from redline.model import Cell, Finding, Grade, Open, Recording, Traffic
 from redline.model.limits import Beyond
 from redline.ports import Drive, NoResultError

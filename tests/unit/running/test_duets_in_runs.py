@@ -12,6 +12,7 @@ from redline.analysis.layers import _difference
 from redline.analysis.precision import enough, precision
 from redline.analysis.results import judge_run
 from redline.cli.experiment import exit_code
+from redline.document import format as fmt
 from redline.errors import UsageError
 from redline.model import (
     AutoTrials,
@@ -34,10 +35,9 @@ from redline.model import (
 )
 from redline.model.traffic import Counts, Outcomes
 from redline.ports import DuetDrive, Placement
-from redline.report import format as fmt
-from redline.report.render import RENDERERS
-from redline.report.sections.trials import precision_text
-from redline.report.sections.views import finding_groups
+from redline.render import RENDERERS
+from redline.report.trials import precision_text
+from redline.report.views import finding_groups
 from redline.running.duet import DuetStart, run_start
 from redline.running.executors import LocalExecutor
 from redline.running.record import Tools

@@ -16,7 +16,7 @@ from redline.analysis import build_report
 from redline.analysis.judging import CellTask, JudgedCell, judge_task
 from redline.analysis.stored_cell import is_as_fine
 from redline.model import Recording, Report, Run
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.running import judging
 from redline.running.views import run_report
 from redline.storage import judged
@@ -260,7 +260,7 @@ def test_an_error_in_another_process_is_raised_here(store: RunStore, monkeypatch
 REPORT = """
 import sys
 from pathlib import Path
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.running import judging
 from redline.running.views import run_report
 from redline.storage.runs import RunStore

@@ -8,18 +8,18 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from redline.analysis import search_state
-from redline.analysis.limit_doubts import Seen
-from redline.analysis.limits import answer
 from redline.asking.origins import FromRepository
 from redline.asking.searching import read_servers_search, read_sets, read_suites_search
 from redline.cli.command_line import app
 from redline.cli.show import show
 from redline.errors import DriveError, UsageError
+from redline.limits import search_state
+from redline.limits.answers import answer
+from redline.limits.doubts import Seen
 from redline.model import Cell, Closed, Finding, Grade, Interval, Open, Outcomes, Recording, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint, Placement
-from redline.report.render import summary
+from redline.render import summary
 from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.probing import WARM_SHARE

@@ -11,7 +11,7 @@ from redline.analysis.watched import watched_series
 from redline.errors import UsageError
 from redline.findings import judge
 from redline.model import Recording, Series
-from redline.report.render import RENDERERS, summary
+from redline.render import RENDERERS, summary
 from redline.running import own_monitors
 from redline.running.own_monitors import OwnMonitor, failures_of
 from redline.stats import Trial

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from redline.model.limits import CellLimit, LimitReport
-from redline.report.render import RENDERERS
-from redline.report.sections.probe_times import probe_items
-from redline.report.sections.time_axis import TimeItem, TimeLine, TimePanel
+from redline.render import RENDERERS
+from redline.report.probe_times import probe_items
+from redline.report.time_axis import TimeItem, TimeLine, TimePanel
 from redline.running.views import search_report
 from tests.fakes.searched import bench_in
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from redline.analysis.search_state import SearchState
+from redline.document.blocks import Items
 from redline.errors import DriveError
+from redline.limits.search_state import SearchState
 from redline.model import (
     Cell,
     Clocks,
@@ -26,8 +27,7 @@ from redline.model import (
 from redline.model.limits import CellLimit
 from redline.model.search import ProbeRecording
 from redline.ports import Drive, Endpoint, LoadOptions, Placement, RunningServer
-from redline.report.document import Items
-from redline.report.sections.limit import search_findings
+from redline.report.limit import search_findings
 from redline.running.record import Tools, record_load
 from tests.fakes import limits
 from tests.fakes.behaviour import Behaviour

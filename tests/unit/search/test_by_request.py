@@ -7,12 +7,12 @@ import pytest
 
 from redline.model import Histogram, Objective
 from redline.model.limits import LimitAnswer
-from redline.report.sections.answer import _first_to_fail
+from redline.report.answer import _first_to_fail
+from redline.schema.objectives import Selectable, parse_objectives
 from redline.search import Evidence, ProbeSlice, Search
 from redline.search.evidence import RequestSeen
 from redline.search.interval import bounds_of, implies
 from redline.search.steps import reason, state_of
-from redline.suite.schema.objectives import Selectable, parse_objectives
 
 MIX = Selectable(requests={"mix": ("items", "checkout")})
 ERRORS, QUICK, SLOW = parse_objectives("errors < 1%, items: p99 < 20ms, checkout: p99 < 20ms", MIX)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from redline.analysis.limit_doubts import Seen
-from redline.analysis.limits import answer, probe
 from redline.extras.selftest.truth import exponential
+from redline.limits.answers import answer, probe
+from redline.limits.doubts import Seen
 from redline.model.limits import CellLimit, LimitAnswer
-from redline.report.sections.answer import limit_sentence
+from redline.report.answer import limit_sentence
 from redline.search import Evidence, Proposal, Search, Settings
 from redline.search.evidence import overloaded, stall_ns
 from redline.search.search import LOOKS_AGAIN

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis.limits import probe
 from redline.extras.selftest.truth import deterministic, exponential
+from redline.limits.answers import probe
 from redline.model import Histogram
 from redline.model.limits import CurvePoint, Knee, LimitProbe
 from redline.search.curve import curve, knee, quantile_known, rates_for_curve

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from redline.analysis.search_state import SearchState
 from redline.findings import RULES
+from redline.limits.search_state import SearchState
 from redline.model import (
     Counts,
     Finding,

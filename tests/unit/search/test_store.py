@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.analysis.limit_report import limit_report
 from redline.errors import StoreError
+from redline.limits.report import limit_report
 from redline.model import ServerFacts
 from redline.running.views import search_report
 from redline.storage.runs import RunStore

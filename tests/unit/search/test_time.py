@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from redline.analysis.search_state import SearchState
+from redline.limits.search_state import SearchState
 from redline.model import AttachedServer, Variant
 from redline.ports import Drive
-from redline.report.sections.answer import limit_sentence
-from redline.report.sections.limit import facts_of
+from redline.report.answer import limit_sentence
+from redline.report.limit import facts_of
 from redline.running.views import search_report
 from redline.search.search import LOOKS_AGAIN
 from redline.search.times import SHORTEST_NS, least_ns, probe_times

@@ -15,8 +15,8 @@ from redline.analysis import build_report
 from redline.cli.command_line import app
 from redline.errors import NotStoredError, RedlineError, StoreError
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.formats import FILE_ENDINGS
-from redline.report.render import RENDERERS, summary
+from redline.render import RENDERERS, summary
+from redline.render.formats import FILE_ENDINGS
 from redline.running.views import search_report, write_run_views, write_views
 from redline.storage import reports as stored_reports
 from redline.storage.reports import read_report

@@ -11,12 +11,12 @@ import pytest
 
 from redline.analysis.history import SeenRun, build_history
 from redline.cli.show import Terminal
+from redline.document.blocks import Medium
 from redline.errors import RedlineError
 from redline.model import Histogram, Metric, Report, Run
 from redline.model.limits import AnyReport
-from redline.report.document import Medium
-from redline.report.render import RENDERERS, history_page, markdown, summary, terminal
-from redline.report.sections.history import OUTLINE
+from redline.render import RENDERERS, history_page, markdown, summary, terminal
+from redline.report.history import OUTLINE
 from redline.running.histories import see_stored
 from redline.running.views import report_of
 from redline.storage.runs import RunStore

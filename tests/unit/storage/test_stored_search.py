@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from redline.analysis import judged_search as judging
-from redline.analysis.judged_search import judged_search
-from redline.analysis.limit_report import limit_report
 from redline.errors import StoreError
+from redline.limits import judged_search as judging
+from redline.limits.judged_search import judged_search
+from redline.limits.report import limit_report
 from redline.model import Cell, Manifest
 from redline.model.limits import LimitReport
 from redline.model.search import ProbeRecording
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.running.views import search_report
 from redline.storage.reading import too_large
 from redline.storage.runs import RunStore

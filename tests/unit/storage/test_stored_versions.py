@@ -26,7 +26,7 @@ from redline.model import (
     Timestamp,
 )
 from redline.model.limits import LimitReport
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.running.views import search_report
 from redline.storage.earlier import todays_manifest
 from redline.storage.reports import read_report

@@ -131,7 +131,7 @@ def test_numbers_of_bodies_are_sent_as_they_are_written() -> None:
 
 def test_numbers_stay_as_they_are_written_in_the_suite_that_a_command_writes() -> None:
     from redline.asking.written import as_yaml  # noqa: PLC0415 - the shell around the suite
-    from redline.suite.schema.document import parse_document  # noqa: PLC0415
+    from redline.schema.document import parse_document  # noqa: PLC0415
 
     text = "a: [1.10, -0, 1E400, 0.1000000000000000055511151231257827, 1.5]\n"
     again = parse_document(as_yaml(parse_document(text, "f").value), "f").value

@@ -9,8 +9,8 @@ import pytest
 from redline.errors import UsageError
 from redline.model import Ready
 from redline.model.template import first_of
+from redline.schema.project import ProjectSchema
 from redline.suite.project import Project, read_project
-from redline.suite.schema.project import ProjectSchema
 from redline.suite.validate.referenced_files import Files
 from tests.fakes.schemas import schemas
 

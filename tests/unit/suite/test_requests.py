@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from redline.errors import UsageError
 from redline.model import Body, Expected, Request, Scenario, Suite, Timestamp, Tls
 from redline.model.template import first_of, for_engine, malformed, parts
+from redline.schema.request import METHODS
 from redline.suite import load_catalogue, load_suite
-from redline.suite.schema.request import METHODS
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE, problems_of, suite_of, write_catalogue
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"

@@ -12,8 +12,8 @@ from redline.analysis import build_report
 from redline.errors import UsageError
 from redline.model import Option, OptionValue, Report, Run, Suite, Variant
 from redline.model.jvm import FlagSet
-from redline.report.render import summary
-from redline.report.render.terminal import render
+from redline.render import summary
+from redline.render.terminal import render
 from redline.stats import ALPHA, holm_adjust
 from redline.stats.factorial import aliases, coded, main_effects, resolution
 from redline.suite import make_plan

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import Run
-from redline.report.render import RENDERERS
+from redline.render import RENDERERS
 from redline.running.views import report_of, write_run_views
 from redline.storage.runs import RunStore
 from redline.viewing import site as site_module

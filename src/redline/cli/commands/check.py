@@ -17,12 +17,12 @@ from redline.cli.asks import suite_ask
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.show import Terminal, write_json
+from redline.document.format import count, label
+from redline.document.format import duration as shown
 from redline.files import read_regular
 from redline.launching.variables import check_variables
 from redline.model import AutoTrials, Cell, Plan, Report
 from redline.quantities import percent
-from redline.report.format import count, label
-from redline.report.format import duration as shown
 from redline.running.parallel import check_cores
 from redline.stats.factorial import coded, resolution
 from redline.storage.reading import MOST_BYTES

@@ -15,7 +15,7 @@ from redline.errors import RedlineError, UsageError
 from redline.findings import gathered, merged_by_text, named
 from redline.model import Grade, Verdict
 from redline.model.compared import CompareResult
-from redline.report.sections.comparison import pair_sections
+from redline.report.comparison import pair_sections
 from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
 

@@ -18,14 +18,14 @@ from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import form_of
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
+from redline.document.blocks import Medium
 from redline.entry_points import extra
 from redline.errors import RedlineError, UsageError
 from redline.findings import merged_by_text
 from redline.model import Cell, Grade
 from redline.model.history import History, OtherLine
-from redline.report.document import Medium
-from redline.report.render import history_page, markdown
-from redline.report.sections.history import OUTLINE
+from redline.render import history_page, markdown
+from redline.report.history import OUTLINE
 from redline.running.histories import see_stored
 from redline.storage.archive import Archive, open_archive
 

@@ -38,15 +38,15 @@ from redline.model import Cell, Suite
 from redline.model.catalogue import passed_names
 from redline.ports import Launch
 from redline.running.assembly import Workplace
+from redline.schema.document import Document
+from redline.schema.project import CHECK
+from redline.schema.shell import read_command
 from redline.suite import make_plan, read_text, referenced_files
 from redline.suite.compose_services import is_compose_file, read_compose
 from redline.suite.imported import FEW_REQUESTS
 from redline.suite.pasted import begins_curl, is_curl, split_curl
 from redline.suite.procfile import is_procfile, read_procfile
 from redline.suite.project import JVM_READY_NS, PROJECT_FILE, read_project
-from redline.suite.schema.document import Document
-from redline.suite.schema.project import CHECK
-from redline.suite.schema.shell import read_command
 from redline.suite.secret_names import is_secret_header
 from redline.suite.urls import (
     ALONE,

@@ -8,15 +8,15 @@ from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import report_in
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
 from redline.cli.show import show, write_json
+from redline.document.blocks import Line, Prose, Section, line
+from redline.document.format import GRADE_MARKS, slug_of
 from redline.errors import StoreError
 from redline.findings import gathered
 from redline.model import Finding, Report
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.document import Line, Prose, Section, line
-from redline.report.format import GRADE_MARKS, slug_of
-from redline.report.render import summary
-from redline.report.sections.limit import answer_text
-from redline.report.sections.parts import lost_section
+from redline.render import summary
+from redline.report.limit import answer_text
+from redline.report.parts import lost_section
 from redline.running.views import write_views
 from redline.storage.reports import read_report
 from redline.storage.runs import VIEW, RunStore

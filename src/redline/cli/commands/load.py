@@ -36,6 +36,7 @@ from redline.cli.suite_files import OF_MEASURING, WHY, write_suite
 from redline.cli.targets import check_targets
 from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
+from redline.document.blocks import Prose, Section
 from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
@@ -43,8 +44,7 @@ from redline.findings import servers_doing
 from redline.launching.variables import check_variables
 from redline.model import Cell, Interval, Recording
 from redline.model.load_result import LoadResult, StreamSummary
-from redline.report.document import Prose, Section
-from redline.report.sections.load import load_section, spectrum_section
+from redline.report.load import load_section, spectrum_section
 from redline.running.assembly import Workplace
 from redline.running.single import LoadFollower, SingleTrial
 from redline.storage.runs import RunStore

@@ -17,9 +17,9 @@ from redline.files import as_store_error, write_atomically
 from redline.model import Report, Run
 from redline.model.history import OtherResult
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
-from redline.report.render import summary
-from redline.report.sections.other_results import other_sections
+from redline.render import summary
+from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
+from redline.report.other_results import other_sections
 from redline.running.formats import (
     Made,
     RecordedIn,

@@ -12,4 +12,4 @@ from redline.extras.exports.recorded_files import (
 )
 from redline.extras.exports.request_files import request_table, request_writer
 from redline.extras.exports.tables import arrow_table, pandas_frame, parquet, polars_frame
-from redline.report.render.svg import svg_files
+from redline.render.svg import svg_files

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from redline.model import Estimate, Report
 from redline.model.limits import AnyReport, LimitAnswer, LimitReport
-from redline.report.sections.views import has_result
+from redline.report.views import has_result
 from redline.visible import visible
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 
 from redline.analysis.intervals import IntervalRow
 from redline.model import Outcomes
-from redline.report.render.csvfile import field_text
+from redline.render.csvfile import field_text
 
 _AT_ONCE = 500
 _COLUMNS = tuple(

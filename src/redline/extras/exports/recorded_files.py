@@ -13,7 +13,7 @@ from redline.extras.exports.interval_files import interval_lines, interval_sheet
 from redline.extras.exports.pictures import png_maker
 from redline.extras.profiling.texts import collapsed, speedscope
 from redline.model.limits import AnyReport
-from redline.report.render.svg import svg_files
+from redline.render.svg import svg_files
 from redline.running.formats import RecordedIn
 from redline.storage.runs import RunStore
 

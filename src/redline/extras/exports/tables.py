@@ -10,7 +10,7 @@ from typing import Any
 
 from redline.entry_points import missing_package
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.render.csvfile import COLUMNS, SEARCH_COLUMNS, Field, rows, search_rows
+from redline.render.csvfile import COLUMNS, SEARCH_COLUMNS, Field, rows, search_rows
 
 FLAGS = frozenset({"is_baseline", "valid", "matters", "fresh", "overloaded", "decided"})
 COUNTS = frozenset({"family", "n", "start", "errors", "requests"})

@@ -15,10 +15,10 @@ from redline.extras.importing.foreign import has_requests
 from redline.extras.importing.journey_command import import_journey
 from redline.files import as_store_error, write_atomically
 from redline.quantities import integer, percent, size
+from redline.schema.document import Document, Plain
+from redline.schema.request import METHODS
 from redline.suite.imported import MOST_REQUESTS, Made, Wanted
 from redline.suite.loading import MOST_BYTES
-from redline.suite.schema.document import Document, Plain
-from redline.suite.schema.request import METHODS
 
 _MOST_LINES = 20
 _HEADINGS = {

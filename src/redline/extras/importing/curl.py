@@ -15,7 +15,7 @@ from redline.errors import UsageError
 from redline.extras.importing import curl_connection, curl_form
 from redline.extras.importing.gathering import Asked, Gathering
 from redline.quantities import clip
-from redline.suite.multipart import MULTIPART
+from redline.schema.multipart import MULTIPART
 from redline.suite.pasted import is_curl, read_script
 from redline.suite.request_source import RequestSource
 from redline.suite.urls import ALONE, with_scheme

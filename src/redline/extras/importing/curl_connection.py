@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from redline.errors import UsageError
-from redline.suite.places import split_proxy
+from redline.schema.places import split_proxy
 
 _TLS13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 _VALUES = {

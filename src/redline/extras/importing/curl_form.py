@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from redline.errors import UsageError
 from redline.quantities import clip
-from redline.suite.multipart import (
+from redline.schema.multipart import (
     OTHER_TYPE,
     FormPart,
     boundary_of,

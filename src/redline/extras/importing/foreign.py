@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from redline.extras.importing.access_logs import is_json_log
 from redline.extras.importing.log_forms import HAPROXY_CONNECTION
 from redline.extras.importing.vegeta import is_json_target
+from redline.schema.request import METHOD_KEYS
 from redline.suite.imported import Foreign
 from redline.suite.request_source import member, text_at
-from redline.suite.schema.request import METHOD_KEYS
 
 _SCRIPT = (
     "nothing in a file is executed: record what it sends, such as with `mitmdump --set hardump=traffic.har` as its "

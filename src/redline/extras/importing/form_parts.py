@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from redline.errors import UsageError
 from redline.model.template import as_literal
-from redline.suite.multipart import MULTIPART
+from redline.schema.document import Plain
+from redline.schema.multipart import MULTIPART
 from redline.suite.request_source import member, text_at
-from redline.suite.schema.document import Plain
 from redline.suite.secret_names import has_token, is_secret_name
 
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,200})"|([^;\s"]{1,200}))', re.IGNORECASE)

@@ -15,11 +15,11 @@ from redline.extras.importing.hosts import split_port, without_default_port
 from redline.extras.importing.times import spread
 from redline.model.template import as_literal
 from redline.quantities import LONGEST_DURATION_NS, clip, duration
+from redline.schema.bodies import BODIES
+from redline.schema.document import Plain
+from redline.schema.request import EXPECT_CONTINUE, METHODS, OneRequestSchema
 from redline.suite.imported import Arrival, ImportNote, Kind, Made, Wanted
 from redline.suite.request_source import RequestSource
-from redline.suite.schema.bodies import BODIES
-from redline.suite.schema.document import Plain
-from redline.suite.schema.request import EXPECT_CONTINUE, METHODS, OneRequestSchema
 from redline.suite.secret_names import is_secret_header, secret_in_body, secret_in_path, without_secrets
 from redline.suite.validate.checking import first_mistake
 

@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 
 from redline.extras.importing.form_parts import AskedPart, LackedFileError, parts_of
 from redline.quantities import clip
-from redline.suite.multipart import MULTIPART
+from redline.schema.multipart import MULTIPART
 from redline.suite.request_source import member, text_at
 
 _FORM = "application/x-www-form-urlencoded"

@@ -11,9 +11,9 @@ from redline.extras.importing import detect, named
 from redline.extras.importing.journeys import ROWS_FILE, MadeJourney, read_journey
 from redline.files import as_store_error, write_atomically
 from redline.quantities import integer
+from redline.schema.document import Plain
+from redline.schema.request import METHODS
 from redline.suite import opened_requests
-from redline.suite.schema.document import Plain
-from redline.suite.schema.request import METHODS
 
 _HEADINGS = {"request": "left out:", "secret": "sent without:", "value": "sent as recorded:"}
 

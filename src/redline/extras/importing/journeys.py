@@ -20,12 +20,12 @@ from redline.extras.importing.gathering import NOT_SENT, unused_name
 from redline.extras.importing.har import HarEntry, HarLeftOut, read_entries
 from redline.model.template import as_literal
 from redline.quantities import clip
+from redline.schema.bodies import BODIES
+from redline.schema.document import Plain
+from redline.schema.journey import StepSchema
+from redline.schema.request import METHODS
 from redline.suite.imported import ImportNote, Kind
 from redline.suite.request_source import RequestSource
-from redline.suite.schema.bodies import BODIES
-from redline.suite.schema.document import Plain
-from redline.suite.schema.journey import StepSchema
-from redline.suite.schema.request import METHODS
 from redline.suite.secret_names import has_token, is_secret_header, is_secret_name, secret_in_path
 from redline.suite.validate.checking import first_mistake
 

@@ -15,11 +15,11 @@ from redline.extras.importing.gathering import Asked, Gathering
 from redline.extras.importing.made_values import SchemaValues, given_of
 from redline.extras.importing.openapi_forms import form_fields, form_parts
 from redline.quantities import clip
-from redline.suite.json_text import json_text
-from redline.suite.multipart import MULTIPART
+from redline.schema.bodies import form_template
+from redline.schema.document import parse_document
+from redline.schema.json_text import json_text
+from redline.schema.multipart import MULTIPART
 from redline.suite.request_source import RequestSource, member, read_json, text_at
-from redline.suite.schema.bodies import form_template
-from redline.suite.schema.document import parse_document
 
 _METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace", "query")
 _VERSION = re.compile(r"3\.[012](?:\.\d+.*)?", re.ASCII)

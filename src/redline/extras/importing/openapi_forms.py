@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from redline.extras.importing.form_parts import AskedPart
-from redline.suite.json_text import json_text
-from redline.suite.multipart import OTHER_TYPE
+from redline.schema.json_text import json_text
+from redline.schema.multipart import OTHER_TYPE
 from redline.suite.request_source import member, text_at
 
 _JSON = "application/json"

@@ -2,11 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from redline.extras.selftest.judge import at
-from redline.extras.selftest.results import CaseResult, Check, Judgement, Noise, PeerAnswer, Point, SelftestResult
-from redline.model import Grade
-from redline.quantities import duration, integer, percent, significant
-from redline.report.document import (
+from redline.document.blocks import (
     Block,
     Column,
     Line,
@@ -19,7 +15,11 @@ from redline.report.document import (
     line,
     words,
 )
-from redline.report.format import quantile_name
+from redline.document.format import quantile_name
+from redline.extras.selftest.judge import at
+from redline.extras.selftest.results import CaseResult, Check, Judgement, Noise, PeerAnswer, Point, SelftestResult
+from redline.model import Grade
+from redline.quantities import duration, integer, percent, significant
 
 _LOOKS: dict[Judgement, Look] = {"ok": "met", "off": "missed", "too noisy to say": Grade.WARN}
 _NONE = "\u2014"

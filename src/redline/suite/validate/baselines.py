@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from redline.model import Variant
 from redline.model.catalogue import is_among
 from redline.quantities import clip
+from redline.schema.document import Path
 from redline.suite.catalogue import Catalogue
-from redline.suite.schema.document import Path
 from redline.suite.validate.checking import Sheet, suggest
 
 _WHERE: Path = ("baseline",)

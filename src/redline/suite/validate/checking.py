@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from redline.errors import Problem, UsageError, WrongValueError
 from redline.quantities import clip, did_you_mean
-from redline.suite.schema.document import Document, Path, dotted
+from redline.schema.document import Document, Path, dotted
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from redline.errors import Problem
 from redline.model import AttachedServer, Design, Load, Suite, Variant
 from redline.model.load import Replay
+from redline.schema.document import Path
+from redline.schema.suite import SuiteSchema
 from redline.suite.budget import MOST_COMPARED, most_starts, start_times
-from redline.suite.schema.document import Path
-from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.loads import Loads
 from redline.wording import advice

@@ -12,11 +12,11 @@ from redline.model import Journey, JourneyStep, Load, Open, Request, Rows, Scena
 from redline.model.journey import RowTable, TableError, columns_of, read_table, sha256_of_rows
 from redline.model.template import rows_used, taken
 from redline.quantities import clip
-from redline.suite.schema.document import Path
-from redline.suite.schema.expected import statuses_of
-from redline.suite.schema.journey import JourneySchema, RowsSchema, StepSchema
-from redline.suite.schema.load import think_of
-from redline.suite.schema.scenario import ScenarioSchema
+from redline.schema.document import Path
+from redline.schema.expected import statuses_of
+from redline.schema.journey import JourneySchema, RowsSchema, StepSchema
+from redline.schema.load import think_of
+from redline.schema.scenario import ScenarioSchema
 from redline.suite.secret_names import is_secret_name
 from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.referenced_files import Files, noted, picks_of

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from redline.model import Share
 from redline.quantities import clip, did_you_mean
-from redline.suite.schema.document import Path
-from redline.suite.schema.load import LoadSchema
-from redline.suite.schema.suite import QuickSchema, WarmUpSchema
+from redline.schema.document import Path
+from redline.schema.load import LoadSchema
+from redline.schema.suite import QuickSchema, WarmUpSchema
 from redline.suite.validate.checking import Sheet, suggest
 from redline.wording import advice
 

@@ -8,10 +8,10 @@ from redline.model.catalogue import JDK, ON_PATH, as_written, is_among
 from redline.model.jvm import FlagSet
 from redline.model.variant import FLAGS
 from redline.quantities import clip, did_you_mean
+from redline.schema.document import Path
+from redline.schema.suite import ServerSchema
+from redline.schema.types import Choices, FlagSets
 from redline.suite.catalogue import Catalogue
-from redline.suite.schema.document import Path
-from redline.suite.schema.suite import ServerSchema
-from redline.suite.schema.types import Choices, FlagSets
 from redline.suite.validate.checking import Sheet, suggest
 
 Axes = Mapping[str, list[OptionValue]]

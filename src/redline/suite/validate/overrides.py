@@ -9,10 +9,10 @@ from redline.errors import Problem, UsageError
 from redline.model import Closed, Load, LoadStage, Scenario, Share, Suite, Variant
 from redline.model.variant import FLAGS, PLACE, ROUTE
 from redline.quantities import HIGHEST_RATE_PER_S, LONGEST_DURATION_NS, clip, did_you_mean
+from redline.schema.load import MOST_CONNECTIONS
+from redline.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, PROFILES, QuickSchema
+from redline.schema.types import SHORTEST_LOAD_NS
 from redline.suite.catalogue import Catalogue
-from redline.suite.schema.load import MOST_CONNECTIONS
-from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, PROFILES, QuickSchema
-from redline.suite.schema.types import SHORTEST_LOAD_NS
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.loads import DETECTS_ITSELF, never_steady, warm_up_hint
 from redline.wording import part

@@ -16,7 +16,7 @@ from redline.model import Request
 from redline.model.load import Replay
 from redline.model.template import picked, with_picks
 from redline.quantities import LONGEST_DURATION_NS, parse_duration
-from redline.suite.schema.document import Document, Path, Plain
+from redline.schema.document import Document, Path, Plain
 from redline.suite.validate.checking import Sheet
 
 T = TypeVar("T")

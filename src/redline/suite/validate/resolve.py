@@ -10,14 +10,14 @@ from redline.errors import UsageError, WrongValueError
 from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
 from redline.model.load import Replay
 from redline.quantities import clip, duration
+from redline.schema.bodies import BODIES
+from redline.schema.document import Document, Path, parse_document
+from redline.schema.http_texts import http2_forbids
+from redline.schema.objectives import Selectable, parse_objectives
+from redline.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema, WarmUpLoadSchema
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
-from redline.suite.schema.bodies import BODIES
-from redline.suite.schema.document import Document, Path, parse_document
-from redline.suite.schema.http_texts import http2_forbids
-from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema, WarmUpLoadSchema
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all, suggest

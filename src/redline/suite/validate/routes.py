@@ -7,10 +7,10 @@ from redline.model import Container, HttpVersion, Leg, Route, ServerEntry, Tls, 
 from redline.model.catalogue import has_tls, http_of, leg_of
 from redline.model.variant import DIRECT, MOST_HOPS
 from redline.quantities import clip
+from redline.schema.container import ContainerSchema, PlacedSchema
+from redline.schema.document import Path
+from redline.schema.suite import HopSchema, RouteItem, ServerSchema
 from redline.suite.catalogue import Catalogue
-from redline.suite.schema.container import ContainerSchema, PlacedSchema
-from redline.suite.schema.document import Path
-from redline.suite.schema.suite import HopSchema, RouteItem, ServerSchema
 from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.options import check_option
 

@@ -14,13 +14,13 @@ from redline.model.catalogue import JDK, certificates, has_tls, http_of, leg_of,
 from redline.model.variant import DIRECT
 from redline.model.way import Access, ClientCertificate
 from redline.quantities import clip
+from redline.schema.document import Path
+from redline.schema.places import read_place, read_proxy
+from redline.schema.server import option_values
+from redline.schema.suite import ServerSchema
+from redline.schema.way import TlsSchema
 from redline.suite.catalogue import Catalogue
-from redline.suite.places import read_place, read_proxy
 from redline.suite.project import Origins, Own, ready_of, setup_of
-from redline.suite.schema.document import Path
-from redline.suite.schema.server import option_values
-from redline.suite.schema.suite import ServerSchema
-from redline.suite.schema.way import TlsSchema
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes

@@ -14,11 +14,11 @@ from redline.analysis.intervals import run_rows
 from redline.analysis.load_result import load_result
 from redline.analysis.percentile_levels import percentile_levels
 from redline.cli.command_line import app
+from redline.document.blocks import Table
 from redline.errors import UsageError
 from redline.extras.exports.hdr_files import interval_log, percentile_distribution
 from redline.model import Histogram
-from redline.report.document import Table
-from redline.report.sections.load import spectrum_section
+from redline.report.load import spectrum_section
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import with_a_further_duet
 from tests.fakes.histories import comparison

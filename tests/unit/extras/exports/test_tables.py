@@ -13,7 +13,7 @@ import pytest
 from redline.errors import UsageError
 from redline.extras.exports import tables
 from redline.model.limits import AnyReport, LimitReport
-from redline.report.render import csvfile
+from redline.render import csvfile
 from tests.fakes import limits, reports
 
 REPORTS = [reports.healthy, reports.alone, reports.doubtful, reports.died, reports.skipping, reports.nasty]

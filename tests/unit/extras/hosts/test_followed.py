@@ -15,7 +15,7 @@ from redline.extras.hosts.remote import _FollowedLoad
 from redline.model import Counts, Histogram, Interval, Outcomes, Role
 from redline.ports import Drive, Endpoint
 from redline.running.aborting import AskedAbort
-from redline.suite.schema.abort_when import parse_abort_rule
+from redline.schema.abort_when import parse_abort_rule
 from tests.fakes.recordings import simulated_cell, simulated_environment
 
 LASTS_NS = 100_000_000

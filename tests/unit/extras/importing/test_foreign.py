@@ -6,7 +6,7 @@ import pytest
 
 from redline.asking.imported import read_file
 from redline.errors import UsageError
-from redline.suite.schema.document import Document
+from redline.schema.document import Document
 from tests.unit.extras.importing.test_importing import LOG, imported
 
 

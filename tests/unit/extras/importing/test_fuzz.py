@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from redline.errors import UsageError
 from redline.extras.importing import FORMATS, detect, read_requests
+from redline.schema.document import parse_document
 from redline.suite.imported import Wanted
 from redline.suite.project import read_project
 from redline.suite.request_source import RequestSource
-from redline.suite.schema.document import parse_document
 from tests.unit.extras.importing.test_importing import HAR, TEXTS, source
 from tests.unit.extras.importing.test_openapi import YAML
 

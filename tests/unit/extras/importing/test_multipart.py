@@ -6,8 +6,8 @@ import pytest
 
 from redline.errors import Problem, UsageError
 from redline.model import Request
+from redline.schema.document import parse_document
 from redline.suite import load_catalogue, load_suite
-from redline.suite.schema.document import parse_document
 from redline.suite.validate.referenced_files import with_files
 from tests.fakes.catalogues import SUITE, suite_of, write_catalogue
 

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from redline.cli.show import show
+from redline.document.blocks import Section
 from redline.extras.selftest.results import (
     CaseResult,
     Check,
@@ -17,7 +18,6 @@ from redline.extras.selftest.results import (
     SelftestResult,
 )
 from redline.extras.selftest.view import selftest_sections
-from redline.report.document import Section
 
 TIMES = (Quantile(q=0.5, ns=21_000), Quantile(q=1, ns=90_000))
 

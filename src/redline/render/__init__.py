@@ -1,0 +1,10 @@
+"""Reports -> bytes: the built-in renderers by format name, and the summary on a terminal."""
+
+from typing import TYPE_CHECKING
+
+from redline.lazily import offered
+
+if TYPE_CHECKING:
+    from redline.render.renderers import RENDERERS, history_page, page, summary
+else:
+    __getattr__ = offered(__name__)

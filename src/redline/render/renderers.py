@@ -1,0 +1,93 @@
+"""The built-in renderers by format name, and the summary on a terminal."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from redline.document.blocks import Medium, Page, Section
+from redline.document.outline import Outline
+from redline.model.history import History
+from redline.model.limits import AnyReport, LimitReport
+from redline.ports import Renderer
+from redline.render import ci, csvfile, html, markdown
+from redline.render.formats import FORMATS, Needs, ResultFormat
+from redline.report import run
+from redline.report.headline import headline
+from redline.report.outcomes import outcomes
+
+
+def summary(report: AnyReport) -> Iterable[Section]:
+    """The summary of a report for a terminal."""
+    return _text(report, Medium.TERMINAL)
+
+
+def page(report: AnyReport) -> Page:
+    """The report as a page, before it is drawn."""
+    return _of_search().page(report) if isinstance(report, LimitReport) else run.OUTLINE.page(report)
+
+
+def _of_search() -> Outline[LimitReport]:
+    from redline.report.limit import OUTLINE  # noqa: PLC0415 - runs need nothing of searches
+
+    return OUTLINE
+
+
+def _text(report: AnyReport, medium: Medium) -> Iterable[Section]:
+    if isinstance(report, LimitReport):
+        return _of_search().text(report, medium)
+    return run.OUTLINE.text(report, medium)
+
+
+def _headline(report: AnyReport) -> Iterable[Section]:
+    """The verdict of a comparison, with which a comment on a pull request begins."""
+    return () if isinstance(report, LimitReport) else headline(report)
+
+
+def as_html(report: AnyReport) -> bytes:
+    """The page, in one file."""
+    return html.render(page(report))
+
+
+def as_csv(report: AnyReport) -> bytes:
+    """A sheet with a row for each cell and metric."""
+    return csvfile.render_search(report) if isinstance(report, LimitReport) else csvfile.render(report)
+
+
+def as_markdown(report: AnyReport) -> bytes:
+    """The summary as Markdown, with the verdict first."""
+    return markdown.render((*_headline(report), *_text(report, Medium.MARKDOWN)))
+
+
+def as_junit(report: AnyReport) -> bytes:
+    """A test case for each outcome."""
+    name = report.suite if isinstance(report, LimitReport) else report.run.suite
+    return ci.junit(name, outcomes(report))
+
+
+def as_json(report: AnyReport) -> bytes:
+    """The report itself, indented by two, with a final newline. `visible` leaves the data unchanged."""
+    return report.json_bytes(indent=2) + b"\n"
+
+
+def as_annotations(report: AnyReport) -> bytes:
+    """A notice or warning for each outcome."""
+    return ci.annotations(outcomes(report))
+
+
+def _rendered(form: ResultFormat, report: AnyReport) -> bytes:
+    content: bytes = form.load()(report)
+    return content
+
+
+RENDERERS: Mapping[str, Renderer] = {
+    form.name: partial(_rendered, form)
+    for form in FORMATS.values()
+    if form.needs is Needs.REPORT and not form.holds and not form.is_binary
+}
+"""What makes a text of a report, by the name of the format. What writes it is loaded when it is called."""
+
+
+def history_page(history: History) -> bytes:
+    """The page of a history, which has courses and no plots."""
+    from redline.report import history_page as history_sections  # noqa: PLC0415 - no other report needs it
+
+    return html.render(history_sections.page(history))

@@ -1,0 +1,220 @@
+"""Caveats, in three lines: what limits the precision of a report, what biases it, and what was left out."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from statistics import mean, median, stdev
+
+from redline.document import format as fmt
+from redline.document.blocks import Medium, Prose, Section, line
+from redline.findings import RULES, in_modes, machine
+from redline.findings.cell import RESOLUTION
+from redline.model import CellReport, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.model.limits import AnyReport, LimitReport
+from redline.report import dots
+from redline.report.parts import lost_name
+from redline.report.views import weighed_findings
+from redline.suite.load_text import is_open
+
+_NAMED = 12
+"""The most comparisons that are named as not known well."""
+_MOST_BESIDE = 2
+"""The most findings about other measurements that are repeated."""
+_FEWEST = 3
+"""The fewest trials of a cell whose scatter is reported."""
+
+
+def caveats_section(report: Report) -> Iterator[Section]:
+    """The caveats of a run."""
+    run = report.run
+    if run.same is not None:  # nothing was measured
+        return
+    all_of = fmt.count(sum(len(cell.trials) for cell in report.cells), "trial")
+    all_of = all_of if run.alone else fmt.count(run.starts, "start")
+    yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report), all_of, report)
+
+
+def limit_caveats(report: LimitReport) -> Iterator[Section]:
+    """The caveats of a search."""
+    if report.same is not None:  # nothing was searched
+        return
+    kinds = [kind for cell in report.cells for kind in _grave_kinds(cell.findings)]
+    answers = [answer for cell in report.cells for answer in cell.limits]
+    wide = sum(not answer.decided for answer in answers)
+    precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
+    precision += _kinds((kind for kind in kinds if RULES[kind].scatters), len(report.cells))
+    probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
+    yield _section("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report), probes, report)
+
+
+def _spoilt(report: LimitReport) -> str:
+    probes = [probe for cell in report.cells for probe in cell.probes]
+    parts = []
+    if spoilt := sum(probe.is_void for probe in probes):
+        parts.append(f"{spoilt:,} of {fmt.count(len(probes), 'probe')}, of which nothing is known of the server")
+    if ended := [cell.server for cell in report.cells if cell.ended != "converged"]:
+        parts.append(f"no answer of {', '.join(dict.fromkeys(ended))}")
+    if report.skipped:
+        parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
+    return "; ".join(parts)
+
+
+def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyReport) -> Section:
+    """Three lines, and others of damaged files and earlier versions; Markdown has also those that say nothing."""
+    texts = {
+        "What limits precision": (limits, "nothing was found"),
+        "What biases, and which way": (biases, "nothing was found"),
+        "What was left out": (left_out, f"nothing: all of {all_of} count"),
+    }
+    if beside := _measured_beside(report):
+        texts["What else measured"] = (beside, "")
+    if report.unread:
+        texts["What cannot be read"] = ("; ".join(report.unread), "")
+    if report.unrecorded:
+        texts["What a version before 0.1.0 did not record"] = ("; ".join(report.unrecorded), "")
+    everything = tuple(line((f"{name}:", "strong"), f" {text or none}") for name, (text, none) in texts.items())
+    known = tuple(line((f"{name}:", "strong"), f" {text}") for name, (text, _) in texts.items() if text)
+    none = Prose.of([] if known else [f"Nothing to doubt was found: all of {all_of} count."], "dim", on=Medium.PAGE)
+    told = Prose(known, listed=True, on=Medium.TERMINAL | Medium.PAGE)
+    blocks = (Prose(everything, listed=True, on=Medium.MARKDOWN), told, none)
+    return Section("Caveats", blocks, anchor="caveats", tucked=True)
+
+
+def _measured_beside(report: AnyReport) -> str:
+    """What other labs measured at the same time, also where it hardly changed the numbers."""
+    if isinstance(report, LimitReport):
+        findings = [finding for cell in report.cells for finding in cell.findings]
+    else:
+        findings = [finding for of_cell in report.findings.values() for finding in of_cell]
+    said = dict.fromkeys(finding.message for finding in findings if finding.kind == machine.other_load.kind)
+    return " ".join(list(said)[:_MOST_BESIDE])
+
+
+def _limits(report: Report) -> str:
+    shares = [share for cell in report.cells if (share := scatter(cell)) is not None]
+    parts = [f"trials of a cell differ by {fmt.percent(round(median(shares), 3))} (the median cell)"] if shares else []
+    parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
+    return "; ".join((*parts, *_modes(report), *_wide(report), *_undecided(report)))
+
+
+def _wide(report: Report) -> Iterator[str]:
+    """Name comparisons that had too little time, and their precision: `not known to 2%: /search (±3.1%)`."""
+    if report.run.alone:
+        return
+    scenarios = {cell.cell_id: cell.scenario for cell in report.cells}
+    wide: dict[str, float] = {}
+    for comparison in report.comparisons:
+        if comparison.primary and comparison.resolution is not None and comparison.resolution > report.run.threshold:
+            wide[comparison.cell_id] = max(comparison.resolution, wide.get(comparison.cell_id, 0.0))
+    if wide:
+        widest = sorted(wide.items(), key=lambda item: -item[1])[:_NAMED]
+        named = ", ".join(f"{scenarios.get(cell_id, cell_id)} (±{fmt.percent(half)})" for cell_id, half in widest)
+        more = f" and {len(wide) - _NAMED} more" if len(wide) > _NAMED else ""
+        yield f"not known to {fmt.percent(report.run.threshold)}, for which more time helps: {named}{more}"
+
+
+def _modes(report: Report) -> Iterator[str]:
+    speeds = [trial.core_speed for cell in report.cells for trial in cell.trials if trial.core_speed is not None]
+    if said := in_modes(speeds):
+        yield f"host mode: {said} (probably by what else the host ran on the same cores)"
+
+
+def _undecided(report: Report) -> Iterator[str]:
+    """Count the comparisons that did not decide, and repeat the finding about the coarsest of them."""
+    judged = [comparison for comparison in report.comparisons if comparison.verdict]
+    undecided = [known for known in judged if known.verdict is Verdict.INCONCLUSIVE and known.resolution]
+    if not undecided:
+        return
+    coarsest = max(undecided, key=lambda comparison: comparison.resolution or 0.0)
+    said = (
+        finding.message
+        for cell in report.cells
+        for finding in cell.findings
+        if cell.cell_id == coarsest.cell_id and finding.kind == RESOLUTION.kind
+    )
+    yield f"{len(undecided):,} of {fmt.count(len(judged), 'comparison')} undecided. {next(said, '')}".rstrip(" .")
+
+
+def scatter(cell: CellReport) -> float | None:
+    """The standard deviation of its trials relative to their mean, in the metric that a server can improve."""
+    metric = Metric.P99 if is_open(cell.load_text) else Metric.THROUGHPUT
+    values = list(dots.by_round(cell, metric).values())
+    return stdev(values) / mean(values) if cell.shows_numbers and len(values) >= _FEWEST else None
+
+
+def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
+    """Say in which direction these findings bias numbers; a kind is listed once per cell that has it."""
+    ways: dict[str, list[FindingKind]] = {}
+    for kind in kinds:
+        if RULES[kind].biases:
+            ways.setdefault(RULES[kind].biases, []).append(kind)
+    return "; ".join(f"{way} ({', '.join(_kinds(alike, cells))})" for way, alike in ways.items())
+
+
+def _grave(report: Report) -> Iterator[FindingKind]:
+    """Yield the kinds of findings that weigh on cells and are not notes."""
+    for cell in report.cells:
+        yield from (finding.kind for finding in weighed_findings(cell) if finding.grade is not Grade.NOTE)
+    duets = {comparison.cell_id: comparison.duet for comparison in report.comparisons if comparison.duet}
+    for duet in duets.values():
+        yield from _grave_kinds(duet.findings)
+
+
+def _grave_kinds(findings: Iterable[Finding]) -> dict[FindingKind, None]:
+    return dict.fromkeys(finding.kind for finding in findings if finding.grade is not Grade.NOTE)
+
+
+def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:
+    """`cpu-steal in 5 cells`, the most frequent first."""
+    return [
+        f"{kind} in {'every cell' if number == cells > 1 else fmt.count(number, 'cell')}"
+        for kind, number in Counter(kinds).most_common()
+    ]
+
+
+def _cold_starts(report: Report) -> list[str]:
+    """Cold starts that comparisons leave out: `1 of 4 of B.r5`."""
+    slugs = {cell.cell_id: cell.slug for cell in report.cells}
+    known = [(comparison.cell_id, comparison.duet) for comparison in report.comparisons if comparison.duet is not None]
+    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, the one with most starts
+    return [
+        f"{duet.left_out:,} of {duet.starts + duet.left_out:,} of {slugs.get(cell_id, cell_id)}"
+        for cell_id, duet in duets.items()
+        if duet.left_out
+    ]
+
+
+def _left_out(report: Report) -> str:
+    trials = [(cell, trial) for cell in report.cells for trial in cell.trials]
+    unused = {(cell.cell_id, trial.position) for cell, trial in trials if not (trial.used or trial.partly)}
+    reasons = Counter(
+        finding.kind
+        for cell in report.cells
+        for finding in cell.findings
+        if finding.grade is Grade.INVALID and (cell.cell_id, finding.position) in unused
+    )
+    doubtful = [cell for cell in report.cells if not cell.valid and cell.trials]
+    invalid = [cell for cell in doubtful if not cell.shows_numbers]
+    parts = []
+    if unused:
+        why = ", ".join(f"{kind} {number:,}" for kind, number in reasons.most_common())
+        parts.append(f"{len(unused):,} of {fmt.count(len(trials), 'trial')}{f' ({why})' if why else ''}")
+    if invalid:
+        have = "has" if len(invalid) == 1 else "have"
+        parts.append(f"{len(invalid):,} of {fmt.count(len(report.cells), 'cell')} {have} no valid result")
+    if partly := len(doubtful) - len(invalid):
+        have = "has" if partly == 1 else "have"
+        parts.append(f"{partly:,} of {fmt.count(len(report.cells), 'cell')} {have} numbers that are not known")
+    if report.skipped:
+        parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
+    if lost := [f"{starts.lost:,} of {starts.made:,} of {lost_name(starts)}" for starts in report.lost_starts]:
+        parts.append(f"lost starts: {', '.join(lost)}")
+    if cold := _cold_starts(report):
+        parts.append(f"cold starts: {', '.join(cold)}")
+    if repeated := report.run.trials_repeated:
+        # Trials with their partners, and duets; their measurements were not looked at.
+        parts.append(f"{fmt.count(repeated, 'recording')}, repeated because of steal")
+    if moved := report.run.trials_moved:
+        parts.append(f"{fmt.count(moved, 'trial')} made again on other hosts, because one was lost")
+    if report.run.alone and (missing := report.run.trials_planned - report.run.trials_done):
+        parts.append(f"{fmt.count(missing, 'trial')} not made")
+    return "; ".join(parts)

@@ -1,0 +1,234 @@
+"""Loads that end early because a condition held for a time: what is written, when it holds, and what is kept."""
+
+import re
+import subprocess
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from redline.analysis.load_result import load_result
+from redline.cli import exits
+from redline.cli.commands.load import exit_code
+from redline.errors import UsageError, WrongValueError
+from redline.limits.search_state import SearchState
+from redline.model import Counts, DuetBlock, DuetSlice, Histogram, Interval, Outcomes
+from redline.model.search import ProbeRecording
+from redline.report.load import load_section
+from redline.running.aborting import AskedAbort
+from redline.schema.abort_when import parse_abort_rule
+from redline.search import Proposal
+from redline.search.steps import state_of
+from redline.stats.abort import AbortJudge, DuetAbortJudge
+from redline.suite import Catalogue, Overrides, read_suite
+from tests.fakes.behaviour import GOOD
+from tests.fakes.probed import ScriptedDriver, cell, prober
+from tests.fakes.probed import interval as probed
+from tests.fakes.recordings import simulated_recording
+from tests.fakes.searched import CELL, plan_of
+from tests.unit.report.test_load import shown
+
+STEP_NS = 500_000_000
+
+
+def interval(at: int, *, ok: int = 100, failed: int = 0, ms: float = 1.0, phase: str = "measure") -> Interval:
+    """The interval of half a second with this number, from 0."""
+    outcomes = Outcomes(ok=ok, unexpected_status=failed)
+    times = Histogram.of([ms * 1e6] * outcomes.total)
+    return Interval.model_validate(
+        {
+            "phase": phase,
+            "index": at,
+            "start_ns": at * STEP_NS,
+            "end_ns": (at + 1) * STEP_NS,
+            "counts": Counts(due=outcomes.total, outcomes=outcomes),
+            "response": times,
+            "service": times,
+            "lateness": times,
+            "engine_cpu_ns": 1,
+        }
+    )
+
+
+def judged(rule: str, *intervals: Interval) -> list[str]:
+    judge = AbortJudge([parse_abort_rule(rule)])
+    return [judge.seen(each) for each in intervals]
+
+
+def test_it_holds_only_once_it_has_held_for_its_time() -> None:
+    said = judged("errors > 5% for 1s", *(interval(at, failed=10) for at in range(3)))
+    assert said[0] == ""
+    assert said[1].startswith("errors > 5% for 1s: 9.1% of 220 requests failed in 1")
+
+
+def test_an_interval_within_the_limit_begins_it_anew() -> None:
+    failed = [10, 5, 10, 5, 10, 10]
+    said = judged("errors > 5% for 1s", *(interval(at, failed=count) for at, count in enumerate(failed)))
+    assert [bool(text) for text in said] == [False] * 5 + [True]
+
+
+def test_an_interval_in_which_nothing_ended_shows_nothing() -> None:
+    said = judged("errors > 5% for 1s", interval(0, ok=0), interval(1, failed=10), interval(2, ok=0), interval(3, ok=0))
+    assert [bool(text) for text in said] == [False, False, True, True]
+
+
+def test_a_few_requests_show_nothing() -> None:
+    assert not any(judged("errors > 5% for 1s", *(interval(at, ok=0, failed=1) for at in range(9))))
+
+
+def test_the_warm_up_does_not_count() -> None:
+    assert not any(judged("errors > 5% for 1s", *(interval(at, failed=90, phase="warmup") for at in range(9))))
+
+
+def test_a_percentile_is_judged_by_the_share_beyond_it() -> None:
+    said = judged("p99 > 1s for 1s", interval(0, ms=2000), interval(1, ms=2000))
+    assert said[1].startswith("p99 > 1s for 1s: p99 was 2.00 s")
+    assert not any(judged("p99 > 1s for 1s", interval(0, ms=900), interval(1, ms=900)))
+
+
+def test_short_intervals_are_judged_by_the_second() -> None:
+    """One of ten requests fails, in every tenth of the intervals: each alone is within the limit, or far beyond it."""
+    every = [interval(at, ok=9 if at % 10 else 0, failed=0 if at % 10 else 10) for at in range(60)]
+    tenth = STEP_NS // 5
+    short = [
+        each.model_copy(update={"start_ns": at * tenth, "end_ns": (at + 1) * tenth}) for at, each in enumerate(every)
+    ]
+    assert any(judged("errors > 5% for 3s", *short))
+    assert not any(judged("errors > 15% for 3s", *short))
+
+
+def block(at: int, *failed: int, phase: Literal["warmup", "measure"] = "measure") -> DuetBlock:
+    """A block of a tenth of a second, with 10 requests to each server, of which so many fail."""
+    slices = tuple(
+        DuetSlice(
+            target=target,
+            start_ns=at * STEP_NS // 5,
+            end_ns=(at + 1) * STEP_NS // 5,
+            measured_ns=1,
+            measured=0,
+            completed=10 - count,
+            failed=count,
+            cpu_ns=(),
+            engine_cpu_ns=1,
+        )
+        for target, count in enumerate(failed)
+    )
+    return DuetBlock(index=at, phase=phase, slices=slices)
+
+
+def test_a_duet_is_judged_by_each_server() -> None:
+    rules = [parse_abort_rule("errors > 5% for 2s"), parse_abort_rule("p99 > 1ms for 1s")]
+    judge = DuetAbortJudge(rules, ("A", "B", "the second A"))
+    assert not any(judge.seen(block(at, 0, at % 2 * (at % 4 == 1), 0)) for at in range(60))
+    judge = DuetAbortJudge(rules, ("A", "B", "the second A"))
+    said = [judge.seen(block(at, 0, 2 * (at % 2), 0)) for at in range(30)]
+    assert next(filter(None, said)) == "errors > 5% for 2s: 9.5% of 210 requests to B failed in 2.10 s"
+    judge = DuetAbortJudge(rules, ("A", "B", "the second A"))
+    assert not any(judge.seen(block(at, 5, 5, 5, phase="warmup")) for at in range(60))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("errors > 5%", "does not say for how long"),
+        ("errors < 5% for 3s", "above a limit"),
+        ("erors > 5% for 3s", "`erors` is not a metric"),
+        ("errors > 100% for 3s", "can never be"),
+        ("errors > 5% for 0s", "at once"),
+        ("often", "does not say when to abort"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, says: str) -> None:
+    with pytest.raises(WrongValueError, match=re.escape(says)):
+        parse_abort_rule(text)
+
+
+def test_what_was_measured_is_kept_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.kill", lambda *_: None)
+    abort = AskedAbort([parse_abort_rule("errors > 5% for 1s")])
+    abort.started(1)
+    for at in range(2):
+        abort.seen(interval(at, failed=10))
+    loaded = cell()
+    recording = simulated_recording(loaded, GOOD)
+    assert recording.traffic is not None
+    traffic, failure = abort.ended(recording.traffic)
+    assert failure is None
+    assert (traffic.ended, traffic.counts) == ("aborted", recording.traffic.counts)
+    result = load_result("http://a/", loaded, recording.model_copy(update={"traffic": traffic}))
+    assert exit_code(result) == exits.MISSED
+    text = " ".join(" ".join(shown(load_section(result))).split())
+    assert "aborted by errors > 5% for 1s: 9.1% of 220 requests failed" in text
+    assert "(aborted)" in text
+
+
+def test_a_comparison_in_duets_refuses_a_percentile_by_name() -> None:
+    text = (
+        "servers: [{name: a, url: 'http://127.0.0.1:1'}, {name: b, url: 'http://127.0.0.1:2'}]\nbaseline: a\n"
+        "scenarios: [{name: get, get: /}]\nloads: {some: {closed: {users: 2}, for: 3s}}\n"
+    )
+    for more in ("budget: 60s\n", "design: duet\n"):
+        with pytest.raises(UsageError, match="`p99 > 1s for 2s`: servers are compared in duets"):
+            read_suite(f"{text}{more}abort_when: p99 > 1s for 2s\n", "f.yaml", Catalogue(), Overrides())
+        suite = read_suite(f"{text}{more}abort_when: errors > 5% for 2s\n", "f.yaml", Catalogue(), Overrides())
+        assert [rule.text for rule in suite.abort_when] == ["errors > 5% for 2s"]
+    assert read_suite(
+        f"{text}design: interleaved\nabort_when: p99 > 1s for 2s\n", "f.yaml", Catalogue(), Overrides()
+    ).abort_when
+
+
+def test_a_condition_that_no_load_is_long_enough_for_is_refused() -> None:
+    text = (
+        "servers: [{name: a, url: 'http://127.0.0.1:1'}]\nscenarios: [{name: get, get: /}]\n"
+        "loads: {short: {closed: {users: 2}, for: 1s}, long: {closed: {users: 2}, for: 3s}}\nabort_when: "
+    )
+    assert read_suite(f"{text}p99 > 1s for 3s\n", "f.yaml", Catalogue(), Overrides()).abort_when
+    with pytest.raises(UsageError, match=r"f.yaml:4:13: abort_when: `p99 > 1s for 4s` cannot end a load of 3.00 s"):
+        read_suite(f"{text}[errors > 5% for 1s, p99 > 1s for 4s]\n", "f.yaml", Catalogue(), Overrides())
+
+
+def aborted_probe(engine: subprocess.Popen[bytes]) -> ProbeRecording:
+    """A probe of 1,000/s, of whose requests 4% fail, which the user's condition does not allow."""
+    driver = ScriptedDriver([probed(at, due=100, done=96, errors=4) for at in range(20)], "interrupted", engine.pid)
+    made = prober(driver)
+    made.cell = ABORTING
+    return made.probe(Proposal(1000, ""), "search")
+
+
+ABORTING = cell().model_copy(update={"abort_when": (parse_abort_rule("errors > 3% for 1s"),)})
+
+
+def test_a_probe_ends_by_it_and_its_rate_is_too_high() -> None:
+    with subprocess.Popen(["sleep", "30"]) as engine:
+        made = aborted_probe(engine)
+        assert engine.wait(10) != 0
+    assert made.recording.traffic is not None
+    assert (made.recording.traffic.ended, made.cut) == ("aborted", False)
+    state = SearchState(plan_of(ABORTING), ABORTING)
+    evidence = state.add(made)
+    assert evidence is not None
+    assert not evidence.hopeless
+    (conditions,) = state.sets.values()
+    assert [condition.text for condition in conditions][-1] == "never errors > 3% for 1s"
+    assert state_of((evidence,), conditions[-1]) == "missed"
+    (said,) = state.probes[0].counts
+    assert (said.state, said.why) == ("missed", evidence.aborted)
+    assert evidence.aborted.startswith("errors > 3% for 1s: 4% of 1,200 requests failed in 1")
+    passed = replace(evidence, aborted="", rate_per_s=500)
+    assert state_of((passed,), conditions[-1]) == "met"
+
+
+def test_the_warm_up_of_a_search_goes_on() -> None:
+    driver = ScriptedDriver([], "complete", 1)
+    made = prober(driver)
+    made.cell = ABORTING
+    list(made.warm(lambda: 100))
+    assert [drive.cell.abort_when for drive in driver.drives] == [(), ()]
+
+
+def test_a_search_that_aborts_makes_no_overload_test() -> None:
+    started = CELL.model_copy(update={"abort_when": ABORTING.abort_when})
+    manifest = plan_of(started)
+    terms = manifest.terms.model_copy(update={"beyond": True})
+    state = SearchState(manifest.model_copy(update={"search": terms}), started)
+    assert "abort_when" in str(state.overload_wanted())
