@@ -25,10 +25,8 @@ from redline.model import Counts, Histogram, Metric, Recording, numbers_of
 from redline.model.load_result import LoadedServer, LoadResult, RequestsSent
 from redline.quantities import significant
 from redline.report.by_journey import journey_tables
-from redline.report.by_request import outcomes_table, request_tables
 from redline.report.histogram import histogram_table
 from redline.report.objectives import objective_line
-from redline.report.streams import streams_text
 from redline.report.trials import trial_text
 from redline.stats import enough_beyond
 
@@ -132,6 +130,8 @@ def _by_request(result: LoadResult) -> Iterable[Block]:
     """The tables by request; only how requests ended if their times are not known."""
     if not result.requests:
         return ()
+    from redline.report.by_request import outcomes_table, request_tables  # noqa: PLC0415 - many loads have one request
+
     is_timed = any(request.response for request in result.requests)
     return request_tables(result.requests) if is_timed else [outcomes_table(result.requests)]
 
@@ -141,6 +141,8 @@ def _remarks(result: LoadResult, *, whole: bool) -> Iterator[str]:
     if whole:
         yield _levels(result)
     if result.streams:
+        from redline.report.streams import streams_text  # noqa: PLC0415 - few loads have streams
+
         yield streams_text(result.streams)
     yield from map(other_time, result.other_times)
     yield from _connections(result)
