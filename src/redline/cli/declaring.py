@@ -307,5 +307,5 @@ class ProgressFlags(Flags):
     quiet: bool = switch("-q --quiet", "Print the result and errors alone, and no progress.")
     verbose: bool = switch(
         "-v --verbose",
-        "Say what is started, asked and ended, with pids, ports and times; of a load all that was measured.",
+        "Say what is started, asked and ended, with pids, ports and times; of a load or a run all that was measured.",
     )

@@ -36,7 +36,8 @@ class Output:
     """How to print the report, in a format of `RENDERERS` or for people, and which verdicts fail the command.
 
     `command` resumes an interrupted experiment. Unless `is_kept`, the directory is removed when the command ends. A
-    `meter` follows the loads. If it `opens`, the page is shown in a browser.
+    `meter` follows the loads. If it `opens`, the page is shown in a browser. If it `is_brief`, people get the answer
+    of a run, and where all the rest is.
     """
 
     command: str
@@ -46,6 +47,7 @@ class Output:
     is_kept: bool = True
     meter: Meter | None = None
     opens: bool = False
+    is_brief: bool = False
 
 
 def create(
@@ -145,7 +147,11 @@ def _print(
         if output.form:
             write_document(render.RENDERERS[output.form](report))
         else:
-            show(render.summary(report))
+            answer = render.brief(report) if output.is_brief else None
+            show(render.summary(report) if answer is None else answer)
+            if answer is not None:
+                text = f"all that was measured: {places.own_name()} report {whole.folder}"
+                console.print(text, soft_wrap=True, highlight=False, markup=False)
     finally:  # even if the report cannot be printed
         pages = {store.folder: "report" if store.folder == whole.folder else "capacity" for store in parts}
         lines = [f"{part}: {(folder / 'report.html').resolve()}" for folder, part in pages.items()]

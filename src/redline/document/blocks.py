@@ -423,11 +423,13 @@ class Section:
 class Head:
     """The head of the document, above all sections.
 
-    Only the page has `brand`, with the `trail` of links beside it, `about` and `footer`.
+    Only the page has `brand`, with the `trail` of links beside it, `about` and `footer`. It folds more than two
+    `servers`, the lines that say what the user's servers are.
     """
 
     title: str
     facts: tuple[str, ...] = ()
+    servers: tuple[Line, ...] = ()
     notices: tuple[Line, ...] = ()
     brand: str = "Redline"
     trail: Line = ()

@@ -37,18 +37,26 @@ class Outline(Generic[R]):
             return
         head, last = self.head(report), medium is Medium.MARKDOWN
         facts = Prose((line((" · ".join(head.facts), "dim")),) if head.facts else ())
-        yield Section(head.title, tuple(filled(None if last else facts, Prose(head.notices))), level=1)
+        yield Section(
+            head.title, tuple(filled(None if last else facts, Prose((*head.servers, *head.notices)))), level=1
+        )
         yield from self.sections(report, medium)
         if last and head.facts:
             yield Section("", (facts,))
+
+    def brief(self, report: R) -> Iterator[Section]:
+        """Return what leads the report, for a terminal: the answer and what to doubt of it, below title and notices."""
+        head = self.head(report)
+        yield Section(head.title, tuple(filled(Prose(head.notices))), level=1)
+        yield from self.sections(report, Medium.TERMINAL, brief=True)
 
     def page(self, report: R) -> Page:
         """Return the report as a page."""
         return Page(self.head(report), tuple(self.sections(report, Medium.PAGE)), self.figures(report))
 
-    def sections(self, report: R, medium: Medium) -> Iterator[Section]:
-        """Yield the sections that appear on a medium, in their order there."""
-        shown = [chapter for chapter in self.chapters if medium in chapter.on]
+    def sections(self, report: R, medium: Medium, *, brief: bool = False) -> Iterator[Section]:
+        """Yield the sections that appear on a medium, in their order there; `brief`: those that lead."""
+        shown = [chapter for chapter in self.chapters if medium in chapter.on and (chapter.leads or not brief)]
         leading, others = ([chapter for chapter in shown if chapter.leads is leads] for leads in (True, False))
         ordered = (*others, *reversed(leading)) if medium is Medium.TERMINAL else (*leading, *others)
         for chapter in ordered:

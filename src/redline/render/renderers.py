@@ -13,11 +13,23 @@ from redline.render.formats import FORMATS, Needs, ResultFormat
 from redline.report import run
 from redline.report.headline import headline
 from redline.report.outcomes import outcomes
+from redline.report.single import is_single
 
 
 def summary(report: AnyReport) -> Iterable[Section]:
     """The summary of a report for a terminal."""
     return _text(report, Medium.TERMINAL)
+
+
+def brief(report: AnyReport) -> Iterable[Section] | None:
+    """The answer and its caveats, for a terminal; None of what is brief as a whole, or has no answer."""
+    if (
+        isinstance(report, LimitReport)
+        or report.run.kind != "run"
+        or not any(cell.shows_numbers for cell in report.cells)
+    ):
+        return None
+    return None if is_single(report) else run.OUTLINE.brief(report)
 
 
 def page(report: AnyReport) -> Page:

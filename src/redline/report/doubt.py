@@ -164,11 +164,11 @@ def _grave_kinds(findings: Iterable[Finding]) -> dict[FindingKind, None]:
 
 
 def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:
-    """`cpu-steal in 5 cells`, the most frequent first."""
-    return [
-        f"{kind} in {'every cell' if number == cells > 1 else fmt.count(number, 'cell')}"
-        for kind, number in Counter(kinds).most_common()
-    ]
+    """`cpu-steal in 5 cells`, the most frequent first; of a single cell their names."""
+    counted = Counter(kinds).most_common()
+    if cells == 1:
+        return [kind for kind, _ in counted]
+    return [f"{kind} in {'every cell' if number == cells else fmt.count(number, 'cell')}" for kind, number in counted]
 
 
 def _cold_starts(report: Report) -> list[str]:

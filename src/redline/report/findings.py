@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from redline.document import format as fmt
-from redline.document.blocks import Fold, Item, Items, Medium, Prose, Section, filled, line
+from redline.document.blocks import Fold, Item, Items, Medium, Section, filled, line
 from redline.model import Grade, Report
 from redline.report.views import FindingGroup, finding_groups
 
 
 def findings_section(report: Report) -> Iterator[Section]:
-    """Yield the findings. The page folds notes, and text counts them."""
+    """Yield the findings, if there are any. The page folds notes, and text counts them."""
     groups, anchors = finding_groups(report), set[str]()
     items = [(group, _item(group, len(report.cells), anchors)) for group in groups]
     grave = Items(tuple(item for group, item in items if group.grade is not Grade.NOTE), folded=True)
@@ -24,8 +24,8 @@ def findings_section(report: Report) -> Iterator[Section]:
         instead=line((f"i {counted}", Grade.NOTE), f": {kinds}.", (where, "dim")),
         on=Medium.PAGE,
     )
-    none = Prose.of([] if items else ["No reason to doubt any of these numbers was found."], "dim", on=Medium.PAGE)
-    yield Section("Findings", tuple(filled(none, grave, fold if notes else None)), anchor="findings", count=len(items))
+    if items:
+        yield Section("Findings", tuple(filled(grave, fold if notes else None)), anchor="findings", count=len(items))
 
 
 def _item(group: FindingGroup, cells: int, anchors: set[str]) -> Item:

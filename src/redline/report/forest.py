@@ -51,7 +51,7 @@ def _row(found: _Found, cells: Mapping[str, CellReport], scale: Scale) -> tuple[
     low, high = known or (None, None)
     sign, rounds = fmt.VerdictSign.of(comparison), dots.ratios(cells, comparison)
     strip = Strip(scale, "point", ratio.value, low, high, sign, dots=rounds)
-    heading = f"{fmt.label(board.metric)}, {better(board.metric)}"
+    heading = ", ".join(filter(None, (fmt.label(board.metric), better(board.metric))))
     change = ChangeCell(fmt.change(ratio), "" if known else fmt.change_bounds(ratio), sign)
     return heading, _name(pair, workload, board), strip, change
 

@@ -425,9 +425,8 @@ def search_findings(report: LimitReport) -> Iterator[Section]:
         of = f" of {names[cell.slug]}" if len(report.cells) > 1 else ""
         rate = pace_text(cell.probes[worst.position or 0])
         items.append(_item(worst, f"{len(alike)} of {fmt.count(probes, 'probe')}, for example at {rate}{of}"))
-    none = Prose.of([] if items else ["No reason to doubt any of these numbers was found."], "dim", on=Medium.PAGE)
-    found = Items(tuple(items), folded=True) if items else None
-    yield Section("Findings", tuple(filled(none, found)), anchor="findings", count=len(items))
+    if items:
+        yield Section("Findings", (Items(tuple(items), folded=True),), anchor="findings", count=len(items))
 
 
 def server_names(report: LimitReport) -> Sequence[str]:

@@ -13,6 +13,7 @@ from redline.model import CellReport, Moment, Report
 from redline.report.curves import Distribution, distribution, four_digits, has_band, has_curves, ways_of
 from redline.report.distributions import distributions_fold, said_of
 from redline.report.overlays import Overlay, overlays, percentile_table, values
+from redline.report.single import is_single
 from redline.report.views import Group, colours, groups
 
 _MOST_INSTANTS = 300
@@ -81,25 +82,24 @@ def plots_section(report: Report) -> Iterator[Section]:
     text += _bands_text(report)
     if any(cell.memory and cell.memory.longest for cell in report.cells):
         text += " Rings are the longest pauses of a server, at their length."
-    folds = (
-        Fold(
-            group.heading(),
-            tuple(
-                filled(
-                    *(_overlay(next(places), overlay, laid) for overlay in overlays(group)),
-                    _plots(place, group, series),
-                    _undrawn(group),
-                    said_of(report, group),
-                )
-            ),
-            None if len(every) == 1 else False,
+    drawings = (
+        filled(
+            *(_overlay(next(places), overlay, laid) for overlay in overlays(group)),
+            _plots(place, group, series),
+            _undrawn(group),
+            said_of(report, group),
         )
         for place, group in enumerate(every)
     )
+    if is_single(report):  # its head says what was loaded
+        shown = [block for blocks in drawings for block in blocks]
+    else:
+        is_open = None if len(every) == 1 else False
+        shown = [Fold(group.heading(), tuple(blocks), is_open) for group, blocks in zip(every, drawings, strict=True)]
     name, title, times, first = _TIMES
     ways = _WAYS if any(ways_of(cell) for cell in report.cells) else ()
     choices = ((name, title, (*times, *ways), first), _SCALE, *((_OVER,) if timed else ()))
-    blocks = filled(*folds, distributions_fold(report), Prose.of([text], "dim"))
+    blocks = filled(*shown, distributions_fold(report), Prose.of([text], "dim"))
     yield Section("Plots", tuple(blocks), anchor="plots", aside=Choices(choices))
 
 
@@ -132,7 +132,7 @@ def _plots(place: int, group: Group, series: dict[str, int]) -> Plots | None:
     }
     kinds = {kind: title for kind, title in _TITLES.items() if known[kind]}
     plots = (Plot(kind, title, f"{title}, {label}") for kind, title in kinds.items())
-    return Plots(place, tuple(plots), tuple(legend), toggles=True) if cells else None
+    return Plots(place, tuple(plots), tuple(legend) if len(series) > 1 else (), toggles=True) if cells else None
 
 
 def _laid(report: Report) -> dict[str, int]:

@@ -118,8 +118,8 @@ def level_name(level: Level) -> str:
 
 
 def level_hint(level: Level) -> str:
-    """`more is better`."""
-    return f"{'more' if isinstance(level, Metric) and level.higher_is_better else 'less'} is better"
+    """`more is better`; empty where less is, as in most columns."""
+    return "more is better" if isinstance(level, Metric) and level.higher_is_better else ""
 
 
 def level_score(cell: CellReport, level: Level) -> ScoreCell:

@@ -25,7 +25,7 @@ from redline.report.plots import drawn_curves, payload, plots_section
 from redline.report.profiles import profile_sections, profiles_payload
 from redline.report.ratios import comparison_sections, effect_sections
 from redline.report.results import encoded_section, one_way_section, results_section
-from redline.report.single import of_several, of_single, tiles
+from redline.report.single import is_single, of_several, of_single, tiles
 from redline.report.streams import stream_sections
 from redline.report.table import table_section
 from redline.report.timelines import trial_items, trials_section
@@ -53,9 +53,9 @@ def _other_plots(report: Report) -> Iterator[Section]:
 
 _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(_answer, leads=True),
+    Chapter(caveats_section, leads=True),
     Chapter(of_single(_first_plots), on=Medium.PAGE, leads=True),
     Chapter(of_single(findings_section), on=Medium.PAGE, leads=True),
-    Chapter(caveats_section, leads=True),
     Chapter(of_single(_other_plots), on=Medium.PAGE),
     Chapter(table_section, on=Medium.PAGE),
     Chapter(explorer_section, on=Medium.PAGE),
@@ -88,17 +88,25 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
 
 def _head(report: Report) -> Head:
     run = report.run
-    servers = (line((f"{name}:", "strong"), f" {text}") for name, text in run.servers.items())
+    servers = tuple(line((f"{name}:", "strong"), f" {text}") for name, text in run.servers.items())
+    is_load = run.kind == "load" and is_single(report)
     precision = (line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()
     notice = tuple(_notices(report))
     return Head(
-        run.suite,
+        _loaded(report) if is_load else run.suite,
         page_facts(report.environment, run.started_unix_ns, done_text(run), run.seed),
-        (*servers, *precision, *notice),
-        about=run.about,
+        () if is_load else servers,
+        (*precision, *notice),
+        about=report.cells[0].load_text if is_load else run.about,
         footer="Response time runs from when a request was due; service time from when it was written. "
         "Intervals hold the true value with 95% confidence, given these trials on this machine.",
     )
+
+
+def _loaded(report: Report) -> str:
+    """The address or the command of the only server."""
+    cell = report.cells[0]
+    return report.run.servers.get(cell.server, cell.server)
 
 
 def _notices(report: Report) -> Iterator[Line]:

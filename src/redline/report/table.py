@@ -106,7 +106,8 @@ class _ResultRows:
         if not self._compared:
             return ()
         return key(
-            "Each cell has the level, with half of its 95% interval, and below it the change against the baseline."
+            "Each cell has the level, with half of its 95% interval, and below it the change against the baseline. "
+            "Less is better where a column says nothing else."
         )
 
     def table(self, made: tuple[Group, ...]) -> Table:

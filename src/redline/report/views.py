@@ -85,9 +85,10 @@ def load_line(load: str, cells: Iterable[CellReport]) -> Line:
 
 
 def better(metric: Metric) -> str:
-    """`response time, less is better`."""
-    what = "response time, " if metric.value.startswith("p") else ""
-    return f"{what}{'more' if metric.higher_is_better else 'less'} is better"
+    """`more is better`, or `response time`; empty where nothing else is to say: less is better."""
+    if metric.higher_is_better:
+        return "more is better"
+    return "response time" if metric.value.startswith("p") else ""
 
 
 def signs() -> Line:

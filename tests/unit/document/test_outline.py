@@ -47,3 +47,7 @@ def test_the_answer_is_first_on_the_page_and_last_on_the_terminal(report: AnyRep
     assert first.title == "The answer, in words"
     assert list(summary(report))[-1].blocks == tuple(on_medium(first.blocks, Medium.TERMINAL))
     assert RENDERERS["md"](report).decode().partition("\n### ")[2].startswith(first.title)
+
+
+def test_what_leads_is_all_of_a_brief_text() -> None:
+    assert [section.title for section in OUTLINE.brief("x")] == ["x", "caveats of x", "answer of x"]

@@ -6,7 +6,7 @@ import pytest
 
 from redline.model import Bound
 from redline.model.limits import SearchEnd
-from redline.render import RENDERERS
+from redline.render import RENDERERS, brief
 from redline.render.html.terms import explained
 from tests.fakes import limits, reports
 from tests.fakes.pages import Page, section
@@ -46,9 +46,9 @@ def test_a_search_that_did_not_come_to_its_end_says_so_first(end: SearchEnd, sai
     )
 
 
-def test_a_load_shows_its_distribution_first_and_each_finding_once() -> None:
+def test_a_load_shows_its_doubts_and_its_distribution_first_and_each_finding_once() -> None:
     html = RENDERERS["html"](reports.alone()).decode()
-    assert sections(html)[:2] == ["answer", "plots"]
+    assert sections(html)[:3] == ["answer", "caveats", "plots"]
 
 
 def test_without_numbers_what_was_recorded_over_time_leads_and_no_tile_says_not_known() -> None:
@@ -77,3 +77,34 @@ def test_a_term_is_explained_where_it_first_stands() -> None:
 )
 def test_names_commands_and_links_are_left_alone(kept: str) -> None:
     assert explained(kept) == kept
+
+
+@pytest.mark.parametrize(("servers", "folds"), [(1, False), (2, False), (3, True), (14, True)])
+def test_more_than_two_servers_are_folded(servers: int, folds: bool) -> None:
+    report = reports.healthy()
+    named = {f"s{n}": f"./serve-{n}" for n in range(servers)}
+    html = RENDERERS["html"](report.model_copy(update={"run": report.run.model_copy(update={"servers": named})}))
+    head = html.decode().split("<nav")[0].split("<h1>")[1]
+    assert ("<details" in head, f"<summary>{servers} servers</summary>" in head) == (folds, folds)
+    assert all(text in head for text in named.values())
+
+
+def test_which_direction_is_better_is_said_once_and_in_columns_that_differ() -> None:
+    html = RENDERERS["html"](reports.healthy()).decode()
+    assert html.lower().count("less is better") == 1
+    assert "more is better" in html
+
+
+def test_what_was_not_found_has_no_section() -> None:
+    assert "findings" not in sections(RENDERERS["html"](reports.healthy()).decode())
+
+
+def test_a_run_of_several_cells_ends_with_its_answer() -> None:
+    shown = brief(reports.healthy())
+    assert shown is not None
+    assert [section.title for section in shown] == ["quickstart", "Caveats", "The answer, in words"]
+    assert brief(limits.by_hand()) is None
+    one = reports.healthy().model_copy(update={"cells": reports.healthy().cells[:1], "comparisons": ()})
+    assert brief(one) is None
+    duel = reports.healthy()
+    assert brief(duel.model_copy(update={"run": duel.run.model_copy(update={"kind": "comparison"})})) is None

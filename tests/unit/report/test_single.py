@@ -30,14 +30,13 @@ def test_numbers_their_course_and_their_spread_come_first() -> None:
     assert list(seen) == ["requests", "failed", "throughput", "p50", "p99", "max", "CPU per request"]
     assert seen["requests"] == (f"{cell.counts.due:,}", "", False)
     assert seen["failed"] == ("0", "", False)
-    assert titles(report)[:2] == ["The answer, in words", "Plots"]
+    assert titles(report)[:3] == ["The answer, in words", "Caveats", "Plots"]
     several = titles(reports.healthy())
     assert several.index("Plots") > several.index("Results")
-    assert titles(report).index("Results") > titles(report).index("Findings")
     assert sorted(titles(report)) == sorted(set(titles(report))), "no section is there twice"
     content = RENDERERS["html"](report).decode()
     assert content.count('class="numbers"') == 1
-    assert content.index("<dt>requests</dt>") < content.index('id="findings"')
+    assert content.index("<dt>requests</dt>") < content.index('id="caveats"')
 
 
 def test_failures_stand_out_with_their_share() -> None:
@@ -60,3 +59,29 @@ def test_what_is_hidden_has_no_tile() -> None:
 def test_pages_of_several_servers_have_none() -> None:
     assert tiles(reports.healthy()) is None
     assert 'class="numbers"' not in RENDERERS["html"](reports.healthy()).decode()
+
+
+def as_load(report: Report) -> Report:
+    only_one = only(report)
+    server = only_one.cells[0].server
+    run = only_one.run.model_copy(update={"kind": "load", "suite": "load", "servers": {server: "./shop --port 80"}})
+    return only_one.model_copy(update={"run": run})
+
+
+def test_the_page_of_a_load_is_titled_by_what_was_loaded_and_how() -> None:
+    head = page(as_load(reports.healthy())).head
+    assert (head.title, head.about) == ("./shop --port 80", reports.healthy().cells[0].load_text)
+    assert head.servers == ()
+
+
+def test_a_single_server_needs_no_legend_and_no_heading_above_its_plots() -> None:
+    alone = RENDERERS["html"](as_load(reports.healthy())).decode()
+    several = RENDERERS["html"](reports.healthy()).decode()
+    assert ('aria-label="Servers shown"' in alone, "aria-label='Servers shown'" in alone) == (False, False)
+    assert "Servers shown" in several
+
+
+def test_doubts_of_a_single_cell_are_named_without_their_number() -> None:
+    report = only(reports.doubtful())
+    (caveats,) = [section for section in page(report).sections if section.anchor == "caveats"]
+    assert "in 1 cell" not in str(caveats)

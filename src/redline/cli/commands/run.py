@@ -88,4 +88,5 @@ def created_of(
 
 def _output(flags: RunFlags, meter: Meter | None) -> Output:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
-    return Output("run", "json" if flags.json else None, fail_on, flags.wait_quiet, meter=meter, opens=flags.open)
+    form, brief = "json" if flags.json else None, not flags.verbose
+    return Output("run", form, fail_on, flags.wait_quiet, meter=meter, opens=flags.open, is_brief=brief)
