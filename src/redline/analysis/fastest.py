@@ -20,8 +20,9 @@ class Lead:
     """The first server in a metric, of all servers of a scenario and load, and whether that is sure.
 
     `ratio` is the first over the second, with the ends of its interval. `same` are equivalent to the first, `unknown`
-    cannot be distinguished from it. If either is not empty, no server is fastest. `without` have no number. `judged`: a
-    verdict was asked for in the metric; otherwise it is only described, and `control` is the baseline over itself.
+    cannot be distinguished from it: if either is not empty, no server is fastest. `apart` are surely behind it,
+    `without` have no number. `judged`: a verdict was asked for in the metric; otherwise it is only described, and
+    `control` is the baseline over itself.
     """
 
     metric: Metric
@@ -31,6 +32,7 @@ class Lead:
     threshold: float
     same: tuple[CellReport, ...]
     unknown: tuple[CellReport, ...]
+    apart: tuple[CellReport, ...]
     without: tuple[CellReport, ...]
     judged: bool = True
     control: Estimate | None = None
@@ -82,6 +84,7 @@ def _lead(report: Report, cells: list[CellReport]) -> Lead | None:
         report.run.threshold,
         tuple(by_id[name] for name, how in apart.items() if how == "same"),
         tuple(by_id[name] for name, how in apart.items() if how == "unknown"),
+        tuple(by_id[name] for name, how in apart.items() if how == "apart"),
         tuple(cell for cell in cells if cell.cell_id not in places),
         judged=any(comparison.primary for comparison in against.values()),
         control=by_control.duet.control if by_control and by_control.duet else None,

@@ -53,6 +53,8 @@ def _said(lead: Lead) -> tuple[str, str]:
     if lead.same:
         alike = f"are the same within {percent(lead.threshold)} in {fmt.label(lead.metric)}"
         parts.append(f"{_names((lead.first, *lead.same))} {alike}")
+    if lead.apart:
+        parts.append(f"{_names(lead.apart)} {'is' if len(lead.apart) == 1 else 'are'} behind")
     said = "which server is fastest is not known" if lead.unknown else "no server is fastest"
     return said, f": {', and '.join(parts)} ({lead.first.load_text})"
 
@@ -89,6 +91,8 @@ def _control(lead: Lead) -> str:
 
 def _names(cells: Iterable[CellReport]) -> str:
     *others, last = [cell.server for cell in cells]
+    if len(others) >= _MOST:
+        return f"{others[0]} and {len(others)} others"
     return f"{', '.join(others)} and {last}" if others else last
 
 

@@ -54,14 +54,29 @@ def test_over_a_common_baseline_the_ends_of_both_intervals_add_up() -> None:
     [
         (
             (1.01, 0.05),
-            "which server is fastest is not known: rust and go cannot be distinguished in throughput",
+            (
+                "which server is fastest is not known: rust and go cannot be distinguished in throughput, "
+                "and python is behind"
+            ),
         ),
-        ((1.001, 0.005), "no server is fastest: rust and go are the same within 2% in throughput"),
+        (
+            (1.001, 0.005),
+            "no server is fastest: rust and go are the same within 2% in throughput, and python is behind",
+        ),
     ],
 )
 def test_nobody_is_fastest_of_what_is_not_told_apart(rust: tuple[float, float], answer: str) -> None:
     (text,) = said(field({"rust": rust, "python": (0.1, 0.02)}))
     assert text == f"{answer} ({LOAD})"
+
+
+def test_of_many_that_cannot_be_distinguished_only_the_first_is_named() -> None:
+    (text,) = said(field({f"server{n}": (1.0, 0.05) for n in range(1, 14)}))
+    assert text == (
+        f"which server is fastest is not known: go and 13 others cannot be distinguished in throughput ({LOAD})"
+    )
+    (five,) = said(field({f"server{n}": (1.0, 0.05) for n in range(1, 4)}))
+    assert "go, server1, server2 and server3 cannot" in five
 
 
 def test_two_that_are_only_compared_with_a_third_have_to_be_apart_by_their_intervals() -> None:
