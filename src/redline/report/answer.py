@@ -29,7 +29,7 @@ from redline.report.fastest import fastest_lines
 from redline.report.limit_ratios import ratio_lines
 from redline.report.main_effects import sentence
 from redline.report.objectives import mark, objective_line
-from redline.report.overall import headline_lines
+from redline.report.overall import headline_lines, study_lines
 from redline.report.views import comparisons_by_cell, groups, invalid_reason, tally
 from redline.search.times import FEW_ERRORS
 
@@ -246,8 +246,11 @@ def _compared(report: Report) -> Iterator[Line]:
         counts = ", ".join(f"{number:,} {verdict.words}" for verdict, number in verdicts.items())
         follow = "These differ:" if decided else "No difference is significant."
         follow = "The largest differences:" if len(decided) > _MOST else follow
+        over_all = () if any(True for _ in headline_lines(report)) else study_lines(report, _MOST)
+        follow = "Of each pair, over all its workloads:" if over_all else follow
         yield line(f"{fmt.count(sum(verdicts.values()), 'verdict')}: {counts}. {follow}")
-        decided, rest = sorted(decided, key=lambda sized: -sized[0])[:_MOST], []
+        yield from over_all
+        decided, rest = [] if over_all else sorted(decided, key=lambda sized: -sized[0])[:_MOST], []
     yield from (text for _, text in decided)
     yield from rest
 
@@ -459,7 +462,7 @@ def _levels(report: Report) -> list[Line]:
         lines += [line(where, _ranking(ranking, cells)) for ranking in rankings]
         for cell in group.cells:
             if cell.role == "subject" and not cell.shows_numbers:
-                lines.append(line(where, f"{cell.server} has no valid result: {invalid_reason(cell)}"))
+                lines.append(line(where, (f"{cell.server} has no valid result", "strong"), f": {invalid_reason(cell)}"))
             elif cell.role == "subject" and (not rankings or not cell.valid):
                 lines.append(line(where, level(cell)))
     if len(lines) > _MOST:

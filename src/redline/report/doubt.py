@@ -8,7 +8,7 @@ from redline.document import format as fmt
 from redline.document.blocks import Medium, Prose, Section, line
 from redline.findings import RULES, in_modes, machine
 from redline.findings.cell import RESOLUTION
-from redline.model import CellReport, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.report import dots
 from redline.report.parts import lost_name
@@ -30,7 +30,10 @@ def caveats_section(report: Report) -> Iterator[Section]:
         return
     all_of = fmt.count(sum(len(cell.trials) for cell in report.cells), "trial")
     all_of = all_of if run.alone else fmt.count(run.starts, "start")
-    yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report), all_of, report)
+    known = bool(report.comparisons) or any(cell.shows_numbers for cell in report.cells)
+    limits = _limits(report) if known else ""  # doubts of numbers that are not shown are none
+    biases = _ways(_grave(report), len(report.cells)) if known else ""
+    yield _section((limits, biases, _left_out(report)), all_of, report, _next(report))
 
 
 def limit_caveats(report: LimitReport) -> Iterator[Section]:
@@ -43,7 +46,7 @@ def limit_caveats(report: LimitReport) -> Iterator[Section]:
     precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
     precision += _kinds((kind for kind in kinds if RULES[kind].scatters), len(report.cells))
     probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
-    yield _section("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report), probes, report)
+    yield _section(("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report)), probes, report)
 
 
 def _spoilt(report: LimitReport) -> str:
@@ -58,13 +61,19 @@ def _spoilt(report: LimitReport) -> str:
     return "; ".join(parts)
 
 
-def _section(limits: str, biases: str, left_out: str, all_of: str, report: AnyReport) -> Section:
-    """Three lines, and others of damaged files and earlier versions; Markdown has also those that say nothing."""
+def _section(three: tuple[str, str, str], all_of: str, report: AnyReport, further: str = "") -> Section:
+    """Three lines, then what to do next, what is damaged, and what earlier versions lack.
+
+    Markdown has also those of the three that say nothing.
+    """
+    limits, biases, left_out = three
     texts = {
         "What limits precision": (limits, "nothing was found"),
         "What biases, and which way": (biases, "nothing was found"),
         "What was left out": (left_out, f"nothing: all of {all_of} count"),
     }
+    if further:
+        texts["What to do next"] = (further, "")
     if beside := _measured_beside(report):
         texts["What else measured"] = (beside, "")
     if report.unread:
@@ -119,11 +128,20 @@ def _modes(report: Report) -> Iterator[str]:
 
 
 def _undecided(report: Report) -> Iterator[str]:
-    """Count the comparisons that did not decide, and repeat the finding about the coarsest of them."""
-    judged = [comparison for comparison in report.comparisons if comparison.verdict]
-    undecided = [known for known in judged if known.verdict is Verdict.INCONCLUSIVE and known.resolution]
-    if not undecided:
-        return
+    """Count the comparisons that did not decide."""
+    if undecided := _inconclusive(report):
+        judged = sum(comparison.verdict is not None for comparison in report.comparisons)
+        yield f"{len(undecided):,} of {fmt.count(judged, 'comparison')} undecided"
+
+
+def _inconclusive(report: Report) -> list[Comparison]:
+    return [one for one in report.comparisons if one.verdict is Verdict.INCONCLUSIVE and one.resolution]
+
+
+def _next(report: Report) -> str:
+    """Repeat the finding about the coarsest comparison that did not decide: it says what would show more."""
+    if not (undecided := _inconclusive(report)):
+        return ""
     coarsest = max(undecided, key=lambda comparison: comparison.resolution or 0.0)
     said = (
         finding.message
@@ -131,7 +149,7 @@ def _undecided(report: Report) -> Iterator[str]:
         for finding in cell.findings
         if cell.cell_id == coarsest.cell_id and finding.kind == RESOLUTION.kind
     )
-    yield f"{len(undecided):,} of {fmt.count(len(judged), 'comparison')} undecided. {next(said, '')}".rstrip(" .")
+    return next(said, "")
 
 
 def scatter(cell: CellReport) -> float | None:

@@ -1,7 +1,7 @@
 """The picture beside the answer: all ratios behind the answer, on a scale for each metric."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from redline.document import format as fmt
@@ -26,7 +26,10 @@ def forest(report: Report) -> tuple[Table, ...]:
     """
     rows = _rows(report)
     every = sum(comparison.ratio is not None for comparison in _candidates(report))
-    title = f"The {len(rows)} largest of {every:,} differences" if every > len(rows) else "Change against the baseline"
+    title = (
+        f"The {len(rows)} largest of {every:,} differences" if every > len(rows) else f"Change against {_base(rows)}"
+    )
+    title += ": the ratio with its 95% interval, a dot per round, shaded what is too small to matter"
     cells = {cell.cell_id: cell for cell in report.cells}
     tables: list[Table] = []
     for metric, own in groupby(rows, key=lambda row: row[0].metric):
@@ -83,8 +86,13 @@ def _rows(report: Report) -> list[_Found]:
     if len(rows) <= _MOST:
         return rows
     largest = sorted(rows, key=lambda row: -abs(math.log(row[3].ratio.value)) if row[3].ratio else 0.0)[:_MOST]
-    kept = {id(comparison) for *_, comparison in largest}
-    return [row for row in rows if id(row[3]) in kept]
+    metrics = {metric: place for place, metric in enumerate(dict.fromkeys(row[3].metric for row in rows))}
+    return sorted(largest, key=lambda row: metrics[row[3].metric])
+
+
+def _base(rows: Sequence[_Found]) -> str:
+    names = {row[1].against for row in rows}
+    return names.pop() if len(names) == 1 else "the baseline"
 
 
 def _name(pair: ServerPair, workload: Workload, board: Board) -> TextCell:

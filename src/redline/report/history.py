@@ -186,7 +186,7 @@ def counted(history: History) -> str:
     parts = [f"{worse} changed for the worse", f"{better} for the better", f"{len(judged) - len(last)} did not change"]
     few = len(everything) - len(judged)
     parts += [f"{few} with too few runs to tell ({FEWEST_RUNS} of an era)"] if few else []
-    return f"{len(everything)} metrics followed: {', '.join(parts)}"
+    return f"{fmt.count(len(everything), 'metric')} followed: {', '.join(parts)}"
 
 
 def _of_last_era(cell: Followed, history: History) -> tuple[HistoryPoint, ...]:

@@ -1,12 +1,14 @@
 """The headline of a run: how two servers compare over all of its workloads, by its verdicts alone."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from redline.document import format as fmt
 from redline.document.blocks import Line, line
 from redline.model import Comparison, Metric, Report, Verdict
 from redline.quantities import significant
+from redline.report.boards import Workload, cost_boards
 from redline.report.views import comparisons_by_cell
 
 
@@ -42,7 +44,32 @@ def headline_lines(report: Report) -> Iterator[Line]:
             baseline = next(iter(known.values())).baseline_id
             pairs.setdefault((cell.server, names.get(baseline, baseline)), []).append(judged)
     several = {pair: workloads for pair, workloads in pairs.items() if len(workloads) > 1}
-    for (server, against), workloads in several.items() if len(several) <= _MOST_PAIRS else ():
+    if len(several) <= _MOST_PAIRS:
+        yield from _lines(several)
+
+
+def study_lines(report: Report, most: int) -> tuple[Line, ...]:
+    """A sentence for each of many pairs, over its workloads in all settings, in the report's order.
+
+    Of more pairs than `most`, those with the largest differences have one.
+    """
+    pairs: dict[tuple[str, str], dict[tuple[str, Workload], dict[Metric, Comparison]]] = {}
+    for board in cost_boards(report):
+        for (pair, workload), comparison in board.comparisons.items() if board.metric in _WORDS else ():
+            if comparison.verdict is not None:
+                of_pair = pairs.setdefault((pair.server, pair.against), {})
+                of_pair.setdefault((pair.setting, workload), {})[board.metric] = comparison
+    sizes = {pair: max(map(_size, workloads.values())) for pair, workloads in pairs.items()}
+    kept = {*sorted(sizes, key=lambda pair: -sizes[pair])[:most]}
+    return tuple(_lines({pair: [*workloads.values()] for pair, workloads in pairs.items() if pair in kept}))
+
+
+def _size(known: dict[Metric, Comparison]) -> float:
+    return max(abs(math.log(one.ratio.value)) if one.ratio else 0.0 for one in known.values())
+
+
+def _lines(pairs: Mapping[tuple[str, str], Sequence[dict[Metric, Comparison]]]) -> Iterator[Line]:
+    for (server, against), workloads in pairs.items():
         if texts := [text for metric in _WORDS for text in _over_all(metric, workloads, against)]:
             yield line(f"{server} ", (texts[0], "strong"), *(f", and {text}" for text in texts[1:]))
 

@@ -216,7 +216,7 @@ def test_markdown_shows_what_changed_first() -> None:
     assert len(rows) == 1
     assert "▼ slower" in rows[0]
     assert "since run 9 of 12, run-08" in rows[0]
-    assert "**1 metrics followed: 1 changed for the worse, 0 for the better, 0 did not change.**" in text
+    assert "**1 metric followed: 1 changed for the worse, 0 for the better, 0 did not change.**" in text
     assert "<b>" not in text
     assert "@someone" not in text
     assert r"runs/\*bad\*" in text

@@ -39,6 +39,7 @@ ROW = 22
 """The height of a row of a chart in pixels."""
 WIDTH = 1000
 """The width of a chart in units; a browser stretches it to the available width (`preserveAspectRatio`)."""
+_CODE = re.compile("`([^`\\n]+)`")
 _HALF_BAR = 6
 _HALF_CAP = 4
 _BELOW = 8
@@ -146,6 +147,7 @@ def _templates() -> Environment:
         states=fmt.STATE_MARKS,
         looks=STATE_LOOKS,
         breakable=_breakable,
+        coded=_coded,
         camel=_camel,
         bodies=_bodies,
         groups=_groups,
@@ -159,6 +161,13 @@ def _templates() -> Environment:
     made.filters["explained"] = explained
     made.filters["kind"] = lambda value: type(value).__name__
     return made
+
+
+@lru_cache(maxsize=4096)
+def _coded(text: str) -> Markup:
+    """A text with what stands between backticks as code."""
+    parts = (Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(_CODE.split(text)))
+    return Markup("").join(parts)
 
 
 @lru_cache(maxsize=4096)
