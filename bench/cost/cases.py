@@ -85,21 +85,27 @@ def tls(place: Place) -> Outcome:
 
 
 def http2(place: Place) -> Outcome:
-    """16 streams on each of 8 connections, with prior knowledge against nghttpd and over TLS 1.3 against nginx."""
-    found, load, streams = Outcome(), closed(HTTP2_CONNECTIONS, DEPTH), f"-m{DEPTH}"
+    """16 streams on each of 8 connections, against nghttpd with prior knowledge and over TLS 1.3, and against nginx."""
+    found = Outcome()
     with nghttpd(place.scratch, place.server_core) as port:
-        url = f"http://127.0.0.1:{port}{PATH}"
-        h2load = client("h2load", _load(place, url, HTTP2_CONNECTIONS, streams, http2=True))
-        subjects = _engines(place, Exchange(port, http="2"), load)
-        found.rows += compare("HTTP/2, 16 streams", place, subjects, [Against("h2load", h2load, 0.80)])[0]
+        found.rows += _on_streams(place, "HTTP/2, 16 streams", port)[0]
+    with nghttpd(place.scratch, place.server_core, tls=True) as port:
+        rows, samples = _on_streams(place, "HTTP/2 over TLS 1.3, nghttpd", port, "1.3")
+        found.rows += rows
+        found.below.append(f"HTTP/2 over TLS, nghttpd: {_agreed(samples)}.")
     with nginx(place.scratch, place.server_core) as ports:
-        url = f"https://127.0.0.1:{ports.http2}{PATH}"
-        h2load = client("h2load", _load(place, url, HTTP2_CONNECTIONS, streams, http2=True))
-        subjects = _engines(place, Exchange(ports.http2, http="2", tls=("1.3",)), load)
-        rows, samples = compare("HTTP/2 over TLS 1.3", place, subjects, [Against("h2load", h2load, 0.80)])
+        rows, samples = _on_streams(place, "HTTP/2 over TLS 1.3", ports.http2, "1.3")
         found.rows += rows
         found.below.append(f"HTTP/2 over TLS: {_agreed(samples)}.")
     return found
+
+
+def _on_streams(place: Place, case: str, port: int, *tls: str) -> tuple[list[Row], Samples]:
+    """The engine against h2load on that port, over these versions of TLS or none."""
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}{PATH}"
+    h2load = client("h2load", _load(place, url, HTTP2_CONNECTIONS, f"-m{DEPTH}", http2=True))
+    subjects = _engines(place, Exchange(port, http="2", tls=tls), closed(HTTP2_CONNECTIONS, DEPTH))
+    return compare(case, place, subjects, [Against("h2load", h2load, 0.80)])
 
 
 def upload(place: Place) -> Outcome:

@@ -1,5 +1,6 @@
 """The servers that peers and engine are compared on besides the oracle: nginx and nghttpd, with files of their own."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,15 @@ from redline.errors import LaunchError
 TLS13_CIPHER = "TLS_AES_128_GCM_SHA256"
 TLS12_CIPHER = "ECDHE-RSA-AES128-GCM-SHA256"
 _STARTS_WITHIN_S = 10.0
+_OPENSSL_CONFIG = f"""openssl_conf = all
+[all]
+ssl_conf = programs
+[programs]
+system_default = any
+[any]
+MinProtocol = TLSv1.3
+Ciphersuites = {TLS13_CIPHER}
+"""
 
 
 @dataclass(frozen=True)
@@ -45,13 +55,25 @@ def nginx(folder: Path, core: int) -> Iterator[TlsPorts]:
 
 
 @contextmanager
-def nghttpd(folder: Path, core: int) -> Iterator[int]:
-    """nghttpd with one thread on that core: HTTP/2 by prior knowledge, one small file. Raises LaunchError."""
+def nghttpd(folder: Path, core: int, *, tls: bool = False) -> Iterator[int]:
+    """nghttpd with one thread on that core, and one small file: HTTP/2 by prior knowledge or over TLS 1.3. Raises
+    LaunchError.
+    """
     root, port = folder / "www", free_port()
     root.mkdir(exist_ok=True)
     (root / PATH[1:]).write_text(PATH[1:])
-    command = [_needed("nghttpd"), "--no-tls", "-a", "127.0.0.1", "-n1", "-d", str(root), str(port)]
-    with _serving(command, core, port, folder / "nghttpd.log"):
+    command = [_needed("nghttpd"), "-a", "127.0.0.1", "-n1", "-d", str(root)]
+    env = dict(os.environ)
+    if tls:
+        certificate, key = _certificate(folder)
+        command += [str(port), str(key), str(certificate)]
+        # It has no flag for the ciphers of TLS 1.3.
+        config = folder / "openssl.cnf"
+        config.write_text(_OPENSSL_CONFIG)
+        env["OPENSSL_CONF"] = str(config)
+    else:
+        command += ["--no-tls", str(port)]
+    with _serving(command, core, port, folder / "nghttpd.log", env):
         yield port
 
 
@@ -63,9 +85,10 @@ def _needed(name: str) -> str:
 
 
 @contextmanager
-def _serving(command: list[str], core: int, port: int, log: Path) -> Iterator[None]:
+def _serving(command: list[str], core: int, port: int, log: Path, env: dict[str, str] | None = None) -> Iterator[None]:
     with (log.parent / f"{log.name}.out").open("w") as output:
-        process = subprocess.Popen(["taskset", "--cpu-list", str(core), *command], stdout=output, stderr=output)
+        pinned = ["taskset", "--cpu-list", str(core), *command]
+        process = subprocess.Popen(pinned, stdout=output, stderr=output, env=env)
     try:
         _wait(process, port, log)
         yield

@@ -1,19 +1,23 @@
 //! HTTP/2: several streams on a connection, against a server of another maker.
 
-use std::sync::Arc;
+use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use crate::support::http2::{
-    Act, GOAWAY, HEADERS, Http2Server, MAX_CONCURRENT_STREAMS, RST_STREAM, Received, SETTINGS, frame, go_away, greet,
-    next_stream, ok, read_frame, settings,
+    Act, GOAWAY, HEADERS, Http2Server, MAX_CONCURRENT_STREAMS, PREFACE_BYTES, RST_STREAM, Received, SETTINGS, frame,
+    go_away, greet, next_stream, ok, read_frame, settings,
 };
 use crate::support::server::{HELLO, HELLO_SHA256, Peer, Server};
+use crate::support::tls::certificates;
 use crate::support::{Engine, Outcome, complete, job, run, with};
 use h2::Reason;
 use h2::server::Builder;
+use rustls::version::TLS13;
+use rustls::{ServerConfig, ServerConnection};
 use serde_json::{Value, json};
 
 /// One user with this many streams, who compares whole answers.
@@ -45,6 +49,70 @@ fn sixteen_streams_share_a_connection() {
     let most = server.most_open.load(SeqCst);
     assert!((2..=16).contains(&most), "{most}");
     assert!(result.total() > 32);
+}
+
+/// A record has a price on both sides, whatever is in it: it is sealed, written, read and opened by itself.
+#[test]
+fn requests_that_are_ready_together_go_out_in_one_record() {
+    const STREAMS: usize = 16;
+    let certificates = certificates("127.0.0.1");
+    let config = Arc::new(certificates.config(&[&TLS13], &["h2"]));
+    let records = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&records);
+    let server = Server::start(move |peer, _| answer_together(peer, STREAMS, &config, &seen));
+    let job = counted(server.port, STREAMS as u32, 10 * STREAMS as u64);
+    complete(&with(job, "/target/tls", json!({"ca_pem": certificates.ca_pem}))).are_all("ok");
+    let records = records.lock().unwrap();
+    // The handshake and SETTINGS end in records of their own.
+    assert_eq!((records.len(), &records[2..]), (10, &[1; 8][..]));
+}
+
+/// Answer requests over TLS as soon as there are so many, in one write. Notes in how many records they came.
+fn answer_together(
+    mut peer: Peer,
+    streams: usize,
+    config: &Arc<ServerConfig>,
+    records: &Mutex<Vec<usize>>,
+) -> io::Result<()> {
+    let mut tls = ServerConnection::new(Arc::clone(config)).unwrap();
+    let (mut plain, mut answers, mut waiting, mut came, mut greeted) = (Vec::new(), Vec::new(), 0, 0, false);
+    loop {
+        let head = peer.bytes(5)?;
+        let body = peer.bytes(u16::from_be_bytes([head[3], head[4]]).into())?;
+        tls.read_tls(&mut &[head, body].concat()[..])?;
+        tls.process_new_packets().map_err(io::Error::other)?;
+        came += 1;
+        match tls.reader().read_to_end(&mut plain) {
+            Err(why) if why.kind() != ErrorKind::WouldBlock => return Err(why),
+            _ => {}
+        }
+        if !greeted && plain.len() >= PREFACE_BYTES {
+            plain.drain(..PREFACE_BYTES);
+            answers.extend(frame(SETTINGS, 0, 0, &[]));
+            greeted = true;
+        }
+        while let Some(&[a, b, c, kind, _, stream @ ..]) = plain.first_chunk::<9>() {
+            let end = 9 + u32::from_be_bytes([0, a, b, c]) as usize;
+            if !greeted || plain.len() < end {
+                break;
+            }
+            plain.drain(..end);
+            if kind == HEADERS {
+                waiting += 1;
+                answers.extend(ok(u32::from_be_bytes(stream)));
+            }
+        }
+        if waiting == streams {
+            tls.writer().write_all(&std::mem::take(&mut answers))?;
+            records.lock().unwrap().push(std::mem::take(&mut came));
+            waiting = 0;
+        }
+        let mut out = Vec::new();
+        while tls.wants_write() {
+            tls.write_tls(&mut out)?;
+        }
+        peer.say_bytes(&out)?;
+    }
 }
 
 /// A server's SETTINGS arrive as soon as a connection is open, while others are still being opened.

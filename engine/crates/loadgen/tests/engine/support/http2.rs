@@ -199,7 +199,7 @@ pub const SETTINGS: u8 = 4;
 pub const GOAWAY: u8 = 7;
 /// The flags of a HEADERS frame that is a complete answer.
 pub const END_HEADERS_AND_STREAM: u8 = 5;
-const PREFACE_BYTES: usize = 24;
+pub const PREFACE_BYTES: usize = 24;
 
 /// A setting (RFC 9113, section 6.5.2).
 pub const MAX_CONCURRENT_STREAMS: u16 = 3;
