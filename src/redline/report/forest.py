@@ -29,7 +29,7 @@ def forest(report: Report) -> tuple[Table, ...]:
     title = (
         f"The {len(rows)} largest of {every:,} differences" if every > len(rows) else f"Change against {_base(rows)}"
     )
-    title += ": the ratio with its 95% interval, a dot per round, shaded what is too small to matter"
+    title += ": ratios with 95% intervals, dots of single starts or rounds, shaded what is too small to matter"
     cells = {cell.cell_id: cell for cell in report.cells}
     tables: list[Table] = []
     for metric, own in groupby(rows, key=lambda row: row[0].metric):
