@@ -108,3 +108,9 @@ def test_a_run_of_several_cells_ends_with_its_answer() -> None:
     assert brief(one) is None
     duel = reports.healthy()
     assert brief(duel.model_copy(update={"run": duel.run.model_copy(update={"kind": "comparison"})})) is None
+
+
+def test_what_stands_between_backticks_is_set_as_code() -> None:
+    report = reports.doubtful()
+    html = RENDERERS["html"](report.model_copy(update={"unread": ("run `redline <x>` again",)})).decode()
+    assert "run <code>redline &lt;x&gt;</code> again" in html

@@ -233,11 +233,24 @@ def test_an_invalid_cell_has_no_level() -> None:
     assert said(alone)[:1] == ["rust.axum has no valid result: Sent 14,210/s of 20,000/s (71%)."]
 
 
-def test_a_large_report_is_counted_and_its_largest_differences_are_reported() -> None:
-    lines = said(studies.big())
-    assert len(lines) == 13
-    assert lines[0].startswith("3,177 verdicts: 122 faster, ")
-    assert lines[0].endswith(". The largest differences:")
+def test_a_study_is_counted_and_says_of_each_pair_how_it_compares_over_all_workloads() -> None:
+    first, *pairs = said(studies.big())
+    assert first.startswith("3,177 verdicts: 122 faster, ")
+    assert first.endswith(". Of each pair, over all its workloads:")
+    assert [text.partition(" ")[0] for text in pairs[:3]] == [
+        "http4s.tapir",
+        "http4s.blaze-tapir",
+        "netty.tapir-future",
+    ]
+    assert len(pairs) == len({text.partition(" ")[0] for text in pairs}) == 10
+    assert all("more CPU per request than" in text and " workloads" in text for text in pairs)
+
+
+def test_of_two_servers_under_many_workloads_the_largest_differences_are_reported() -> None:
+    costs = {f"r{number}": Cost(1.2 + number / 20) for number in range(13)}
+    lines = said(build_report(compared_run(costs)))
+    (at,) = [at for at, text in enumerate(lines) if text.endswith(". The largest differences:")]
+    assert [text.partition(":")[0] for text in lines[at + 1 :]] == [f"r{number}" for number in range(12, 0, -1)]
 
 
 @pytest.mark.parametrize(("factor", "says"), [(1.2, "These differ:"), (1.0, "No difference is significant.")])

@@ -49,8 +49,18 @@ def test_undecided_comparisons_are_counted_with_what_the_coarsest_could_show() -
         cell.model_copy(update={"findings": (finding("resolution", Grade.NOTE, "Shows 28%.", "", cell.cell_id),)})
         for cell in report.cells
     )
-    limits, _, _ = said(report.model_copy(update={"cells": cells, "comparisons": (open_,)}))
+    limits, _, _, further = said(report.model_copy(update={"cells": cells, "comparisons": (open_,)}))
     assert limits.endswith("; 1 of 1 comparison undecided")
+    assert further == "What to do next: Shows 28%."
+
+
+def test_numbers_that_are_not_shown_have_no_doubts() -> None:
+    report = reports.doubtful()
+    (bad,) = [cell for cell in report.cells if not cell.valid]
+    limits, biases, left_out = said(report.model_copy(update={"cells": (bad,), "comparisons": ()}))
+    assert limits.endswith(": nothing was found")
+    assert biases.endswith(": nothing was found")
+    assert "1 of 1 cell has no valid result" in left_out
 
 
 def test_a_trial_that_was_left_out_is_counted_with_its_reason() -> None:

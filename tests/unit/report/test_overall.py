@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from redline.model import Comparison, Metric, Report
-from redline.report.overall import headline_lines
-from tests.fakes import reports
+from redline.report.overall import headline_lines, study_lines
+from tests.fakes import reports, studies
 from tests.fakes.report_cells import comparison
 
 CPU, RATE = Metric.CPU_PER_REQUEST, Metric.THROUGHPUT
@@ -99,3 +99,20 @@ def headlines(servers: int) -> int:
         compared += [one.model_copy(update={"cell_id": f"{one.cell_id}{number}"}) for one in comparisons]
     made: Report = report.model_copy(update={"cells": tuple(cells), "comparisons": tuple(compared)})
     return len(list(headline_lines(made)))
+
+
+def of_study(most: int) -> list[str]:
+    return ["".join(span.text for span in text) for text in study_lines(studies.small(), most)]
+
+
+def test_a_pair_of_a_study_has_one_sentence_over_all_settings() -> None:
+    assert [text.split(" [")[0] for text in of_study(9)] == [
+        "http4s.tapir needs 12 to 20% more CPU per request than http4s.vanilla",
+        "vertx.tapir-future needs 2.9 to 6.4% more CPU per request than vertx.vanilla",
+    ]
+    assert "in all 4 workloads, and answers 10 to 17% fewer requests" in of_study(9)[0]
+
+
+def test_of_more_pairs_those_that_differ_most_have_a_sentence() -> None:
+    assert of_study(1) == of_study(9)[:1]
+    assert of_study(0) == []

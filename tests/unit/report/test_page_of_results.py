@@ -1,5 +1,6 @@
 """The page's picture and table: every fact once, nothing drawn of what is not known, rounds counted from 1."""
 
+import math
 import re
 
 import pytest
@@ -64,7 +65,11 @@ def test_of_many_it_has_the_largest() -> None:
     assert len(first.rows) + sum(len(table.rows) for table in others) == 24
     judged = [c for c in report.comparisons if c.primary and c.ratio]
     title = "".join(span.text for span in first.title)
-    assert title == f"The 24 largest of {len(judged):,} differences"
+    assert title.startswith(f"The 24 largest of {len(judged):,} differences: ratios with 95% intervals")
+    assert "".join(span.text for span in forest(reports.healthy())[0].title).startswith("Change against rust.hyper: ")
+    for table in (first, *others):
+        sizes = [abs(math.log(cell.value)) for row in table.rows for cell in row if isinstance(cell, Strip)]
+        assert sizes == sorted(sizes, reverse=True)
 
 
 def test_an_interval_that_says_nothing_has_no_whisker() -> None:
