@@ -419,12 +419,15 @@ class Section:
     tucked: bool = False
 
 
+_FEW_SERVERS = 2
+
+
 @dataclass(frozen=True)
 class Head:
     """The head of the document, above all sections.
 
-    Only the page has `brand`, with the `trail` of links beside it, `about` and `footer`. It folds more than two
-    `servers`, the lines that say what the user's servers are.
+    Only the page has `brand`, with the `trail` of links beside it, `about` and `footer`. `servers` are the lines that
+    say what the user's servers are: more than two are folded on the page, and left out where little is shown.
     """
 
     title: str
@@ -435,6 +438,11 @@ class Head:
     trail: Line = ()
     about: str = ""
     footer: str = ""
+
+    @property
+    def has_many_servers(self) -> bool:
+        """Whether the lines of servers would fill a first screen."""
+        return len(self.servers) > _FEW_SERVERS
 
 
 @dataclass(frozen=True)

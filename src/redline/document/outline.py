@@ -47,7 +47,8 @@ class Outline(Generic[R]):
     def brief(self, report: R) -> Iterator[Section]:
         """Return what leads the report, for a terminal: the answer and what to doubt of it, below title and notices."""
         head = self.head(report)
-        yield Section(head.title, tuple(filled(Prose(head.notices))), level=1)
+        lines = head.notices if head.has_many_servers else (*head.servers, *head.notices)
+        yield Section(head.title, tuple(filled(Prose(lines))), level=1)
         yield from self.sections(report, Medium.TERMINAL, brief=True)
 
     def page(self, report: R) -> Page:
