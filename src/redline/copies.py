@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 
 _PR_SET_PDEATHSIG = 1
 
@@ -38,9 +39,11 @@ def made_beside(make: Callable[[], bytes], *, copies: bool) -> Iterator[Callable
     if not (copies and may_copy()):
         yield make
         return
-    context = get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    copy = context.Process(target=_send, args=(make, theirs, os.getpid()))
+    try:
+        copy, ours = _begun(make)
+    except OSError:  # no more processes, memory or descriptors
+        yield make
+        return
 
     def made() -> bytes:
         try:
@@ -49,15 +52,25 @@ def made_beside(make: Callable[[], bytes], *, copies: bool) -> Iterator[Callable
             return make()
 
     try:
-        copy.start()
-        theirs.close()
         yield made
     finally:
         ours.close()
-        theirs.close()
-        if copy.pid is not None:
-            copy.kill()
-            copy.join()
+        copy.kill()
+        copy.join()
+
+
+def _begun(make: Callable[[], bytes]) -> tuple[ForkProcess, Connection]:
+    """A copy that makes it, and where it is received. Raises OSError."""
+    context = get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    copy = context.Process(target=_send, args=(make, theirs, os.getpid()))
+    with theirs:
+        try:
+            copy.start()
+        except OSError:
+            ours.close()
+            raise
+    return copy, ours
 
 
 def _send(make: Callable[[], bytes], to: Connection, parent: int) -> None:

@@ -55,6 +55,16 @@ def test_a_copy_that_is_killed_leaves_it_to_the_process() -> None:
 
 
 @pytest.mark.usefixtures("copied")
+def test_it_is_made_here_where_no_copy_can_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(os, "fork", refused)
+    with made_beside(pid, copies=True) as made:
+        assert made() == pid()
+
+
+@pytest.mark.usefixtures("copied")
 def test_an_error_in_the_copy_is_raised_here_and_printed_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
     def make() -> bytes:
         raise ZeroDivisionError("of the page")
