@@ -1,6 +1,7 @@
 """The built-in renderers by format name, and the summary on a terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 from redline.document.blocks import Medium, Page, Section
@@ -43,9 +44,9 @@ def _headline(report: AnyReport) -> Iterable[Section]:
     return () if isinstance(report, LimitReport) else headline(report)
 
 
-def as_html(report: AnyReport) -> bytes:
-    """The page, in one file."""
-    return html.render(page(report))
+def as_html(report: AnyReport, beside: html.Beside = nullcontext) -> bytes:
+    """The page, in one file. `beside` makes its data: it may share the work."""
+    return html.render(page(report), beside)
 
 
 def as_csv(report: AnyReport) -> bytes:
