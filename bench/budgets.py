@@ -34,8 +34,6 @@ from redline.storage.runs import RunStore
 BOUNDS = Path(__file__).with_name("budgets.toml")
 REDLINE = Path(sys.executable).with_name("redline")
 ROUNDS = 5
-COPIES = len(os.sched_getaffinity(0))
-"""The processes that judge at the same time."""
 MEASURED = (0, 1)
 """Exit codes of a load that was made; 1 if its numbers are doubted, as on a machine of two cores."""
 FEW, MANY = 2_000, 12_000
@@ -75,7 +73,7 @@ def _cost_of_a_load(url: str) -> tuple[float, float]:
 
 
 def judging() -> Figures:
-    """CPU and memory of judging synthetic runs, and bytes of their pages."""
+    """CPU of judging synthetic runs, the memory of the largest process, and bytes of the pages."""
     for cells, size in {
         15: Size(servers=5, scenarios=3, trials=5, loads=1),
         100: Size(servers=10, scenarios=5, trials=5),
@@ -87,8 +85,7 @@ def judging() -> Figures:
             costs = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         if cells > 15:
             yield f"{cells} cells x 5, CPU", costs["total"]
-            # A copy shares pages with the process that it was made of, so this is at most what all take together.
-            yield f"{cells} cells x 5, memory", costs["peak_mb"] + COPIES * costs["copies_mb"]
+            yield f"{cells} cells x 5, memory", max(costs["peak_mb"], costs["copies_mb"])
         if cells != 100:
             yield f"page of {cells} cells", costs["page_bytes"] / (1e3 if cells == 15 else 1e6)
 

@@ -1,4 +1,4 @@
-"""What it costs to judge a run: to read its recordings, to judge them, and to render the report.
+"""What it costs to judge a run: to read its recordings, to judge them, and to write its views.
 
 `python -m bench.judging` makes synthetic runs of several sizes, as `redline run` stores them, and prints a section for
 results.md. Each size is judged by a process of its own, so that its peak of memory is its own, and then again by
@@ -25,7 +25,6 @@ from redline.model import Manifest
 from redline.storage.runs import RunStore, stored_json
 
 SEED = 20_260_901
-FORMATS = ("html", "csv", "json", "md")
 VARIETY = 12
 """Different recordings of each load. The trials of a run are drawn from these, under the names of their own cells."""
 
@@ -95,10 +94,10 @@ def _variety(manifest: Manifest, load: str, drawn: np.random.Generator) -> Itera
 
 
 def judge(folder: Path) -> dict[str, float]:
-    """Judge the run and render its report. CPU seconds by stage, those of copies of the process included.
+    """Judge the run and write its views. CPU seconds by stage, those of copies of the process included.
 
     `page_bytes` are of the page, `total` is the CPU time of the process, `clock` the time since it began to judge,
-    and `peak_mb` and `copies_mb` are the most memory of the process and of one of its copies.
+    and `peak_mb` and `copies_mb` are the most memory of the process and of one of its copies, which shares most of it.
     """
     spent = {}
     began = _cpu_s()
@@ -109,19 +108,16 @@ def judge(folder: Path) -> dict[str, float]:
         spent[stage], began = now - began, now
 
     gc.disable()
-    from redline.render import RENDERERS  # noqa: PLC0415 - what imports cost is a part of it
-    from redline.running.views import run_report  # noqa: PLC0415
+    from redline.running.views import run_report, write_views  # noqa: PLC0415 - what imports cost is a part of it
 
     done("import")
     collect_garbage()  # as commands do
-    at = time.perf_counter()
-    report = run_report(RunStore(folder))
+    at, store = time.perf_counter(), RunStore(folder)
+    report = run_report(store)
     done("judge")
-    for name in FORMATS:
-        size = len(RENDERERS[name](report))
-        done(name)
-        if name == "html":
-            spent["page_bytes"] = size
+    write_views(store, report)
+    done("write")
+    spent["page_bytes"] = (folder / "report.html").stat().st_size
     spent["total"] = _cpu_s()
     spent["clock"] = time.perf_counter() - at
     spent["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -144,7 +140,7 @@ def main() -> None:
         print(json.dumps(judge(given.judge)))
         return
     print("## Judging a run\n")
-    columns = ["import", "judge", *FORMATS, "total", "clock"]
+    columns = ["import", "judge", "write", "total", "clock"]
     heads = ["cells x trials", "trials", "stored MB", *(f"{name} s" for name in columns), "peak MB", "of a copy MB"]
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for name in given.sizes or SIZES:

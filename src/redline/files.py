@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
@@ -34,11 +34,16 @@ def user_cache() -> Path:
 
 def write_atomically(file: Path, content: bytes) -> None:
     """Replace a file atomically: readers see either the old or the new content. Raises OSError."""
+    write_pieces_atomically(file, (content,))
+
+
+def write_pieces_atomically(file: Path, pieces: Iterable[bytes]) -> None:
+    """The same with pieces that are made one by one, and never in memory together."""
     scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         scratch.unlink(missing_ok=True)
         with scratch.open("xb") as out:  # never through a link that somebody else created
-            out.write(content)
+            out.writelines(pieces)
             out.flush()
             os.fsync(out.fileno())
         scratch.replace(file)

@@ -18,6 +18,9 @@ _SIZES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")
 _BYTE_RATES = tuple((scale, f"{name}/s") for scale, name in _SIZES)
 _SCALES = {"ns": _DURATIONS, "1/s": _RATES, "B": _SIZES, "B/s": _BYTE_RATES}
 
+_SURELY_LESS = 0.99
+"""What is no more than this is less than 1 in three digits too."""
+
 NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _QUANTITY = re.compile(rf"({NUMBER})(?![0-9.])\s*([A-Za-zµμ]*)\s*")
 
@@ -49,9 +52,9 @@ def significant(value: float, digits: int = 3) -> str:
     """A value with `digits` significant digits, without an exponent: `1.24`, `12.4`, `124`, `0.00124`."""
     if value == 0:
         return "0"
-    rounded = float(f"{value:.{digits - 1}e}")
-    places = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{rounded:.{places}f}"
+    rounded = f"{value:.{digits - 1}e}"
+    places = max(0, digits - 1 - int(rounded.partition("e")[2]))
+    return f"{float(rounded):.{places}f}"
 
 
 def duration(ns: float) -> str:
@@ -107,7 +110,11 @@ def integer(number: int) -> str:
 def scale_of(value: float, unit: str) -> tuple[float, str]:
     """The largest unit in which the rounded value is at least 1."""
     scales = _SCALES.get(unit, ((1.0, unit),))
-    return next((entry for entry in scales if abs(float(f"{value / entry[0]:.2e}")) >= 1), scales[-1])
+    for entry in scales:
+        scaled = abs(value / entry[0])
+        if scaled >= 1 or (scaled > _SURELY_LESS and float(f"{scaled:.2e}") >= 1):
+            return entry
+    return scales[-1]
 
 
 def _plain(value: float, *, whole: bool) -> str:

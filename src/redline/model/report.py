@@ -1,6 +1,6 @@
 """The view of a run, which all renderers show: the published format of `--json`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -397,6 +397,10 @@ class Ranking(Frozen):
     without: dict[str, str] = omitted_if_default({}, "why other cells are not ranked, by their ids")
 
 
+_LONG = ("cells", "shares")
+"""The fields of a report that grow with its cells and have most of its text, in their order."""
+
+
 class Report(Frozen):
     """The report of a run."""
 
@@ -428,6 +432,18 @@ class Report(Frozen):
     duet_timelines: SkipJsonSchema[tuple[DuetTimeline, ...]] = Field(default=(), exclude=True)  # for pages alone
     unrecorded: tuple[str, ...] = omitted_if_default((), "what a version before 0.1.0 did not record of it")
     unread: tuple[str, ...] = omitted_if_default((), "stored files that cannot be read, or not be used, and why")
+
+    def json_pieces(self) -> Iterator[bytes]:
+        """Yield `json_bytes(indent=2)` in pieces, of which each has one cell or less: a long report is never whole."""
+        long = {name: rows for name in _LONG if len(rows := getattr(self, name)) > 1}
+        rest = self.model_copy(update={name: rows[:1] for name, rows in long.items()}).json_bytes(indent=2)
+        for name, rows in long.items():
+            end = rest.index(b"\n  ]", rest.index(f'\n  "{name}": ['.encode()))
+            yield rest[:end]
+            for row in rows[1:]:
+                yield b",\n    " + row.json_bytes(indent=2).replace(b"\n", b"\n    ")
+            rest = rest[end:]
+        yield rest
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:

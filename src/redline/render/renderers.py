@@ -1,10 +1,12 @@
 """The built-in renderers by format name, and the summary on a terminal."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 from redline.document.blocks import Medium, Page, Section
 from redline.document.outline import Outline
+from redline.model import Report
 from redline.model.history import History
 from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
@@ -54,9 +56,9 @@ def _headline(report: AnyReport) -> Iterable[Section]:
     return () if isinstance(report, LimitReport) else headline(report)
 
 
-def as_html(report: AnyReport) -> bytes:
-    """The page, in one file."""
-    return html.render(page(report))
+def as_html(report: AnyReport, beside: html.Beside = nullcontext) -> bytes:
+    """The page, in one file. `beside` makes its data: it may share the work."""
+    return html.render(page(report), beside)
 
 
 def as_csv(report: AnyReport) -> bytes:
@@ -77,7 +79,13 @@ def as_junit(report: AnyReport) -> bytes:
 
 def as_json(report: AnyReport) -> bytes:
     """The report itself, indented by two, with a final newline. `visible` leaves the data unchanged."""
-    return report.json_bytes(indent=2) + b"\n"
+    return b"".join(json_pieces(report))
+
+
+def json_pieces(report: AnyReport) -> Iterator[bytes]:
+    """Yield the same in pieces, which need not be in memory together."""
+    yield from report.json_pieces() if isinstance(report, Report) else (report.json_bytes(indent=2),)
+    yield b"\n"
 
 
 def as_annotations(report: AnyReport) -> bytes:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NotRequired, TypedDict
 
-from redline.quantities import significant
-
 Unit = Literal["rate", "ns", "cores", "bytes", "ratio"]
 
 
@@ -134,7 +132,7 @@ def ats(seconds: Iterable[float]) -> list[float]:
 
 def rounded(values: Iterable[float | None]) -> list[float | None]:
     """Values to four significant digits, so that a page stays small."""
-    return [None if value is None else whole(float(significant(value, 4))) if value else 0 for value in values]
+    return [None if value is None else whole(float(f"{value:.3e}")) if value else 0 for value in values]
 
 
 def whole(value: float) -> float:

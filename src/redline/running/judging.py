@@ -1,10 +1,6 @@
 """Judge the cells of a stored run: what was judged before is read, and many cells are judged by several processes."""
 
-import ctypes
-import gc
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -24,6 +20,7 @@ from redline.analysis.judging import (
 )
 from redline.analysis.results import rate_per_s
 from redline.analysis.stored_cell import EncodedCell, decoded, encoded
+from redline.copies import begin_copy, may_copy
 from redline.errors import StoreError
 from redline.model import Cell, Plan, Recording, Run
 from redline.storage.judged import JudgedStore, key_of
@@ -35,7 +32,6 @@ KEPT_FROM = 20
 SHARED_FROM = 100
 """Trials from which on several processes judge them: fewer take hardly longer than to start these."""
 _MOST_PROCESSES = 8
-_PR_SET_PDEATHSIG = 1
 
 
 def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
@@ -47,9 +43,7 @@ def judging_of(store: RunStore, *, keeps: bool = True) -> Judging:
             return judge_in_turn(run, tasks)
         work = _Work(tasks, store, store.recording_files(), keeps=keeps)
         processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-        # A lock that another thread holds would stay locked in a copy of this process.
-        is_shared = trials >= SHARED_FROM and processes > 1 and threading.active_count() == 1
-        return work.shared(processes) if is_shared else map(work.judged, tasks)
+        return work.shared(processes) if trials >= SHARED_FROM and may_copy() else map(work.judged, tasks)
 
     return judging
 
@@ -186,16 +180,9 @@ _work: _Work
 
 
 def _begin(work: _Work, parent: int) -> None:
-    """Begin a copy: it ends with the process that it is a copy of, which alone hears a Ctrl-C."""
     global _work  # noqa: PLW0603 - a pool hands nothing else to its processes
     _work = work
-    gc.freeze()  # what is shared stays so: a collection would write to it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
+    begin_copy(parent)
 
 
 def _content(at: int) -> bytes | None:

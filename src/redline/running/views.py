@@ -1,11 +1,17 @@
 """The report of a stored session, and its views: made from the recordings, and made again by later rules."""
 
+from functools import partial
+
 from redline.analysis import build_report
+from redline.copies import made_beside
 from redline.model import Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.render.formats import FORMATS
 from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
+
+COPIED_FROM = 50
+"""Cells from which on a copy of the process makes the page: that of fewer is made in less than half a second."""
 
 
 def run_report(store: RunStore, *, keeps: bool = True) -> Report:
@@ -37,7 +43,14 @@ def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
 
 
 def write_views(store: RunStore, report: AnyReport) -> None:
-    """Write every view of a report. Raises StoreError."""
-    for form in FORMATS.values():
-        if form.view:
-            store.write(form.view, form.load()(report))
+    """Write every view of a report, of which copies of the process make the page if it is long. Raises StoreError."""
+    from redline.render.renderers import as_html, json_pieces  # noqa: PLC0415 - templates are for who writes
+
+    is_long = isinstance(report, Report) and len(report.cells) >= COPIED_FROM
+    beside = partial(made_beside, copies=is_long)
+    with beside(lambda: as_html(report, beside)) as html:
+        for form in FORMATS.values():
+            if form.view and form.name not in ("html", "json"):
+                store.write(form.view, form.load()(report))
+        store.write_pieces(FORMATS["json"].view, json_pieces(report))
+        store.write(FORMATS["html"].view, html())

@@ -25,7 +25,7 @@ import glob
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
@@ -33,7 +33,7 @@ from typing import ClassVar, TypeVar
 from pydantic import ValidationError
 
 from redline.errors import NotStoredError, StoreError, UsageError
-from redline.files import as_store_error, open_lock, open_within, write_atomically
+from redline.files import as_store_error, open_lock, open_within, write_pieces_atomically
 from redline.model import (
     Calibration,
     Cell,
@@ -152,9 +152,13 @@ class RunStore:
 
     def write(self, name: str, content: bytes) -> Path:
         """Write a file atomically. Raises StoreError; a file of that name stays as it was."""
+        return self.write_pieces(name, (content,))
+
+    def write_pieces(self, name: str, pieces: Iterable[bytes]) -> Path:
+        """The same with pieces that are made one by one."""
         file = self.folder / name
         with as_store_error(file, begun=self.exists):
-            write_atomically(file, content)
+            write_pieces_atomically(file, pieces)
         return file
 
     def duets(self) -> tuple[DuetRecording, ...]:

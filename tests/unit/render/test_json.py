@@ -56,3 +56,20 @@ def test_an_unknown_key_is_refused_by_the_schema() -> None:
     document["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema())
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_its_pieces_are_the_whole(make: Callable[[], Report]) -> None:
+    report = make()
+    assert b"".join(report.json_pieces()) == report.json_bytes(indent=2)
+
+
+def test_a_piece_has_no_more_than_one_cell() -> None:
+    report = reports.healthy()
+    pieces = [piece.count(b'\n      "cell_id": ') for piece in report.json_pieces()]
+    assert len(report.cells) > 2
+    whole = report.json_bytes(indent=2)
+    cells = whole[whole.index(b'\n  "cells": [') : whole.index(b'\n  "comparisons": [')]
+    assert cells.count(b'\n      "cell_id": ') == len(report.cells)
+    assert pieces[0] == 1
+    assert pieces[1 : len(report.cells)] == [1] * (len(report.cells) - 1)

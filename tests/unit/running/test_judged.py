@@ -7,18 +7,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from redline import copies
 from redline.analysis import build_report
 from redline.analysis.judging import CellTask, JudgedCell, judge_task
 from redline.analysis.stored_cell import is_as_fine
 from redline.model import Recording, Report, Run
-from redline.render import RENDERERS
-from redline.running import judging
-from redline.running.views import run_report
+from redline.render import RENDERERS, renderers
+from redline.render.html import Beside
+from redline.running import judging, views
+from redline.running.views import run_report, write_run_views
 from redline.storage import judged
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
@@ -219,7 +222,7 @@ def test_few_trials_leave_nothing_behind(tmp_path: Path) -> None:
 @pytest.fixture
 def several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "SHARED_FROM", 1)
-    monkeypatch.setattr(judging.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(copies.threading, "active_count", lambda: 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
 
 
@@ -255,6 +258,33 @@ def test_an_error_in_another_process_is_raised_here(store: RunStore, monkeypatch
     monkeypatch.setattr(judging, "judge_task", fails)
     with pytest.raises(ZeroDivisionError, match="of this cell"):
         run_report(store)
+
+
+@pytest.mark.usefixtures("several")
+@pytest.mark.parametrize("copied_from", [1, 10_000])
+def test_views_are_the_same_whether_a_copy_makes_the_page_or_not(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, copied_from: int
+) -> None:
+    by = []
+    make = renderers.as_html
+
+    def page(report: Report, beside: Beside = nullcontext) -> bytes:
+        by.append(os.getpid())  # a copy's list is its own
+        return make(report, beside)
+
+    monkeypatch.setattr(renderers, "as_html", page)
+    monkeypatch.setattr(views, "COPIED_FROM", copied_from)
+    wanted = write_run_views(store)
+    assert by == ([] if copied_from == 1 else [os.getpid()])
+    for form, name in {"html": "report.html", "csv": "results.csv", "json": "results.json"}.items():
+        assert (store.folder / name).read_bytes() == RENDERERS[form](wanted), form
+
+
+def test_the_pieces_of_a_report_with_curves_are_the_whole(store: RunStore) -> None:
+    made = alone(store)
+    report = made.model_copy(update={"shares": made.shares * 3})
+    assert len(report.shares) > 2
+    assert b"".join(report.json_pieces()) == report.json_bytes(indent=2)
 
 
 REPORT = """

@@ -10,12 +10,13 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
@@ -49,9 +50,15 @@ _CURVE = 44
 """The height of the curve above a heat map."""
 
 
-def render(page: Page) -> bytes:
-    """Render the whole page; the same page gives the same bytes."""
-    return render_served(page).content
+Beside: TypeAlias = Callable[[Callable[[], bytes]], AbstractContextManager[Callable[[], bytes]]]
+"""Makes something while a block runs, which calls what it gets to take it."""
+_DATA = '<script type="application/json" id="data">'
+"""What stands before the data of a page, and nowhere else in it: all text is escaped."""
+
+
+def render(page: Page, beside: Beside = nullcontext) -> bytes:
+    """Render the whole page; the same page gives the same bytes. `beside` makes its data: it may share the work."""
+    return render_served(page, beside).content
 
 
 class ServedPage(NamedTuple):
@@ -61,27 +68,33 @@ class ServedPage(NamedTuple):
     policy: str
 
 
-def render_served(page: Page) -> ServedPage:
+def render_served(page: Page, beside: Beside = nullcontext) -> ServedPage:
     """Render the whole page as `render`, for a server. A page with a `watch` may ask the server that it comes from."""
     style = Markup("\n").join(_asset(name) for name in ("vendor/uPlot.min.css", "page.css", *page.figures.styles))
     watching = ("watch.js",) if page.watch else ()
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts, *watching)]
     policy = _policy(style, *scripts, asks=page.watch is not None)
     later = LaterTables(page)
+    with beside(lambda: _data(page, later)) as data:
+        made = _templates().get_template("page.html.j2")
+        text = made.render(
+            page=page,
+            style=style,
+            scripts=scripts,
+            policy=policy,
+            later=later.place,
+            large=bool(later.data),
+        )
+        before, begin, after = (visible(part).encode() for part in text.partition(_DATA))
+        return ServedPage(b"".join((before, begin, data(), after)), policy)
+
+
+def _data(page: Page, later: LaterTables) -> bytes:
+    """The data of a page."""
     data = packed({**page.figures.data, **({"tables": later.data} if later.data else {})})
     for character in "<>&":  # so that no text can end the script element
         data = data.replace(character, f"\\u{ord(character):04x}")
-    made = _templates().get_template("page.html.j2")
-    text = made.render(
-        page=page,
-        style=style,
-        scripts=scripts,
-        policy=policy,
-        data=Markup(data),  # noqa: S704
-        later=later.place,
-        large=bool(later.data),
-    )
-    return ServedPage(visible(text).encode(), policy)
+    return visible(data).encode()
 
 
 @cache
