@@ -159,7 +159,7 @@ def test_a_suite_is_searched_on_fresh_servers(redline: Redline, suite: Path) -> 
 
 
 def test_a_search_that_is_interrupted_is_resumed(redline: Redline, suite: Path) -> None:
-    flags = ("-o", "found", "--probes", "2", "--no-beyond")
+    flags = ("-o", "found", "--probes", "2", "--trials", "2", "--no-beyond")
     with redline.start("limit", suite, *flags) as process:
         assert process.stderr is not None
         for line in process.stderr:
