@@ -238,7 +238,10 @@ def test_a_run_of_two_pairs_gives_each_round_of_a_load_another_pair(lab: Lab, tm
         assert len(each.traffic.targets) == 2
     report = json.loads((lab.folder / "run/results.json").read_text())
     assert {pair["host"] for pair in report["pairs"]} == {"server-0", "server-0-of-1"}
-    assert all(pair["ratio"]["low"] < pair["ratio"]["high"] for pair in report["pairs"])
+    # A busy machine may make starts invalid, and the report says of how many pairs.
+    assert all(
+        pair["ratio"]["low"] < pair["ratio"]["high"] if pair["ratio"] else pair["failed"] for pair in report["pairs"]
+    )
 
 
 def test_what_a_lost_host_ends_is_made_again_on_another_pair(lab: Lab, tmp_path: Path) -> None:
