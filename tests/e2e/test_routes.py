@@ -294,7 +294,7 @@ def test_every_leg_of_nginx(lab: Lab) -> None:
     [
         ("https", EXPIRED, EXPIRES),
         ("h2", ELSEWHERE, MISMATCHES),
-        ("inner", EXPIRED, EXPIRES),
+        pytest.param("inner", EXPIRED, EXPIRES, marks=pytest.mark.long),
         pytest.param("https", ELSEWHERE, MISMATCHES, marks=pytest.mark.long),
         pytest.param("h2", EXPIRED, EXPIRES, marks=pytest.mark.long),
         pytest.param("inner", ELSEWHERE, MISMATCHES, marks=pytest.mark.long),
