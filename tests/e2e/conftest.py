@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from redline.driving.engine_process import ORACLE, find_engine
+from redline.running.cell_search import WAITS_S
 from tests.e2e.preloaded import Preloaded
 from tests.e2e.skipped_truth import SkippedTruth
 from tests.e2e.workshop import CHECKOUT, workshop
 
 __all__ = ["CHECKOUT", "workshop"]
 REDLINE = Path(sys.executable).with_name("redline")
-LIMIT_S = 420
-"""A search waits for up to 255 s in total while the host takes CPU time."""
+LIMIT_S = 2 * sum(WAITS_S) + 180
+"""The searches of a test have two cells at most, and each waits this long in total while the host takes CPU time."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -17,17 +17,20 @@ timeout: 500ms
 trials: {trials}
 """
 
-ON_HOSTS = """\
+_ON_HOSTS = """\
 servers: [good.one]
 scenarios: [SimpleGet]
 loads:
-  saturate: {closed: {users: 8}, for: 500ms}
-  steady: {open: {rate: 1000, arrivals: poisson, connections: 9}, for: 500ms}
-warmup: 100ms
+%swarmup: 100ms
 trials: 2
 hosts: {load: 2}
 """
+_SATURATE = "  saturate: {closed: {users: 8}, for: 500ms}\n"
+_STEADY = "  steady: {open: {rate: 1000, arrivals: poisson, connections: 9}, for: 500ms}\n"
+ON_HOSTS = _ON_HOSTS % (_SATURATE + _STEADY)
 """A suite for a server's host and two load hosts."""
+SATURATE_ON_HOSTS, STEADY_ON_HOSTS = _ON_HOSTS % _SATURATE, _ON_HOSTS % _STEADY
+"""The same with one of both loads, where the other shows nothing more."""
 
 SCENARIOS = """\
 scenarios:

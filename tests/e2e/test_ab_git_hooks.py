@@ -108,8 +108,21 @@ SITUATIONS: dict[str, tuple[str, str, Callable[[Work], object]]] = {
 }
 
 
-@pytest.mark.parametrize("linked", [False, True], ids=["main", "linked"])
-@pytest.mark.parametrize("situation", SITUATIONS)
+SITUATIONS_OF_LINKED = ("one file", "rebase")
+"""The situations in which git's variables name the most; the others of a linked worktree are long tests."""
+IN_WORKTREES = [
+    pytest.param(
+        name,
+        linked,
+        id=f"{name}-{'linked' if linked else 'main'}",
+        marks=[pytest.mark.long] if linked and name not in SITUATIONS_OF_LINKED else [],
+    )
+    for name in SITUATIONS
+    for linked in (False, True)
+]
+
+
+@pytest.mark.parametrize(("situation", "linked"), IN_WORKTREES)
 def test_a_hook_changes_nothing_that_git_does(tmp_path: Path, situation: str, linked: bool) -> None:
     name, revisions, act = SITUATIONS[situation]
     with_hook, without = (made(tmp_path / each, linked=linked) for each in ("with", "without"))

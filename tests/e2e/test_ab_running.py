@@ -12,7 +12,7 @@ from tests.fakes.servers.owned import free_port, owned
 
 pytestmark = pytest.mark.e2e
 
-SHORT = ("--for", "9s", "--load", "closed:2", "-o", "kept")
+SHORT = ("--for", "5s", "--load", "closed:2", "-o", "kept")
 
 
 def command(oracle: Path) -> str:
@@ -63,7 +63,7 @@ def test_without_the_cpu_time_of_the_running_one_throughput_is_compared(
 
 def test_a_suite_compares_them_as_well(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     port = free_port("127.0.0.1")
-    suite = ("--write-suite", "mixed.yaml", "--load", "closed:2", "--for", "9s")
+    suite = ("--write-suite", "mixed.yaml", "--load", "closed:2", "--for", "5s")
     assert redline("ab", command(oracle), f"http://127.0.0.1:{port}/x", *suite).code == 0
     with owned("alone", "127.0.0.1", port):
         done = redline("run", "mixed.yaml", "-o", "kept")

@@ -59,15 +59,22 @@ def bash(script: str, *args: str | Path, folder: Path, **variables: str) -> Done
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.fixture
-def remote(tmp_path: Path, oracle: Path) -> Path:
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     """A bare repository: `main` is v1, `change` merges v2 into it, `broken` does not build."""
-    project = Project(tmp_path / "project", oracle)
+    folder = tmp_path_factory.mktemp("bare")
+    project = Project(folder / "project", oracle)
     project.git("checkout", "--quiet", "-B", "main", "v1")
     project.git("checkout", "--quiet", "-B", "change", "v2")
-    bare = tmp_path / "remote.git"
+    bare = folder / "remote.git"
     project.git("clone", "--quiet", "--bare", str(project.folder), str(bare))
     return bare
+
+
+@pytest.fixture
+def remote(tmp_path: Path, bare: Path) -> Path:
+    """A copy of the repository."""
+    return shutil.copytree(bare, tmp_path / "remote.git")
 
 
 def cloned(remote: Path, branch: str, *flags: str) -> Path:
@@ -224,13 +231,25 @@ def kept_on(remote: Path) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
+def add_to_branch(remote: Path, *folders: Path) -> None:
+    """Put runs beside those of the branch, as so many jobs before would have."""
+    shutil.rmtree(remote.parent / "clone")
+    clone = cloned(remote, "kept")
+    for folder in folders:
+        shutil.copytree(folder, clone / "runs" / f"earlier-{folder.name}")
+    for words in (("add", "--all"), ("commit", "--quiet", "--amend", "--no-edit"), ("push", "--quiet", "--force")):
+        named = ("-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
+        subprocess.run(["git", *named, *words], cwd=clone, check=True)
+
+
 def test_a_branch_keeps_the_runs_and_a_page_marks_a_change(remote: Path, tmp_path: Path) -> None:
-    results, summary = tmp_path / "results", tmp_path / "summary"
+    results, summary, stored = tmp_path / "results", tmp_path / "summary", tmp_path / "stored"
     for place in range(6):
-        run = comparison(place, 1.0 if place < 3 else 1.2)
-        kept(tmp_path / "stored" / str(place), run)
-        done = push(remote, tmp_path / "stored" / str(place), results, GITHUB_STEP_SUMMARY=str(summary))
-        assert done.code == 0, done.err
+        kept(stored / str(place), comparison(place, 1.0 if place < 3 else 1.2))
+    assert push(remote, stored / "0", results).code == 0
+    add_to_branch(remote, *(stored / str(place) for place in range(1, 5)))
+    done = push(remote, stored / "5", results, GITHUB_STEP_SUMMARY=str(summary))
+    assert done.code == 0, done.err
     runs = {file.split("/")[1] for file in kept_on(remote) if file.startswith("runs/")}
     assert len(runs) == 6
     assert "index.html" in kept_on(remote)
@@ -241,7 +260,7 @@ def test_a_branch_keeps_the_runs_and_a_page_marks_a_change(remote: Path, tmp_pat
     assert "slower" in (results / "history.md").read_text()
     assert "## History" in summary.read_text()
     assert not list((remote.parent / "clone").glob("runs"))
-    failing = push(remote, tmp_path / "stored" / "5", results, REDLINE_FAIL_ON="slower, regression", REDLINE_KEEP="5")
+    failing = push(remote, stored / "5", results, REDLINE_FAIL_ON="slower, regression", REDLINE_KEEP="5")
     assert failing.code == 3, failing.err
     assert "regression: B.home.load against A: " in failing.err
     assert len({file.split("/")[1] for file in kept_on(remote) if file.startswith("runs/")}) == 5
@@ -279,9 +298,8 @@ def test_a_remote_that_refuses_pushes_is_one_message(remote: Path, tmp_path: Pat
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     kept(tmp_path / "stored", comparison(0))
-    done = push(
-        remote, tmp_path / "stored", tmp_path / "results", PATH=f"{without_sleep(tmp_path)}:{os.environ['PATH']}"
-    )
+    path = f"{without_sleep(tmp_path)}:{os.environ['PATH']}"
+    done = push(remote, tmp_path / "stored", tmp_path / "results", PATH=path, REDLINE="true")  # whose page is empty
     assert done.code == 1
     assert "redline: the branch kept could not be pushed\n  hint: " in done.err
 

@@ -54,6 +54,7 @@ def test_the_dearer_of_two_that_grow_is_not_called_cheaper(redline: Redline, tmp
     assert slices[0] + slices[2] == slices[1]
 
 
+@pytest.mark.long
 def test_a_mix_that_adds_rows_is_said_to_change_its_server(redline: Redline, tmp_path: Path) -> None:
     requests = tmp_path / "requests.yaml"
     requests.write_text("- {name: list, get: /rows, weight: 3}\n- {name: add, post: /rows}\n")

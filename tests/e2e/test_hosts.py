@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.suite import load_catalogue, load_suite, to_search
-from tests.e2e.lab import ON_HOSTS, Lab
+from tests.e2e.lab import ON_HOSTS, SATURATE_ON_HOSTS, STEADY_ON_HOSTS, Lab
 from tests.e2e.test_routes import FRONT
 from tests.fakes.hosts import NearHost, end, near_pair
 from tests.fakes.targets import unused_port
@@ -59,6 +60,26 @@ def run(text: str, lab: Lab, *pairs: Pair) -> tuple[Recording, ...]:
     return RunStore(folder).recordings()
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A run of a server on a host and of two load hosts, whose servers and agents have ended."""
+
+    folder: Path
+    pair: Pair
+    recordings: tuple[Recording, ...]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Measured:
+    """One run of the whole suite, for all tests that only read it."""
+    folder = tmp_path_factory.mktemp("measured")
+    lab, pair = Lab(folder / "lab", oracle), near_pair(folder / "hosts", 2)
+    try:
+        return Measured(lab.folder / "run", pair, run(ON_HOSTS, lab, pair))
+    finally:
+        end(pair)
+
+
 @contextmanager
 def two_pairs(folder: Path) -> Iterator[tuple[Pair, ...]]:
     """Two pairs, with a shorter calibration than users have."""
@@ -74,8 +95,8 @@ def two_pairs(folder: Path) -> Iterator[tuple[Pair, ...]]:
             end(pair)
 
 
-def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
-    recordings = run(ON_HOSTS, lab, pair)
+def test_two_hosts_load_a_third_with_one_load(measured: Measured) -> None:
+    recordings = measured.recordings
     assert len(recordings) == 4
     for recording in recordings:
         assert recording.failure is None, recording.failure
@@ -103,12 +124,12 @@ def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
     assert sorted(recording.traffic.connections for recording in recordings if recording.traffic) == [8, 8, 9, 9]
 
 
-def test_hosts_are_left_alone_while_they_measure(lab: Lab, pair: Pair) -> None:
-    run(ON_HOSTS.replace("trials: 2", "trials: 1"), lab, pair)
-    load = pair.loads[0]
+def test_hosts_are_left_alone_while_they_measure(measured: Measured) -> None:
+    load = measured.pair.loads[0]
     assert isinstance(load, NearHost)
     after_start = "".join(f"{name} " for name in load.calls).split("order ")[1:]
     # Once the schedule is set, the only call is the wait for its end.
+    assert len(after_start) == 4
     assert all(calls.startswith("finish ") for calls in after_start), load.calls
 
 
@@ -116,10 +137,11 @@ def test_two_hosts_load_a_server_behind_a_url(lab: Lab, pair: Pair, oracle: Path
     port = unused_port()
     with subprocess.Popen([oracle, "null", "--host", "127.0.0.1", "--port", str(port)]) as server:
         try:
-            recordings = run(ON_HOSTS.replace("good.one", f"{{url: 'http://127.0.0.1:{port}'}}"), lab, pair)
+            text = ON_HOSTS.replace("good.one", f"{{url: 'http://127.0.0.1:{port}'}}").replace("trials: 2", "trials: 1")
+            recordings = run(text, lab, pair)
         finally:
             server.kill()
-    assert len(recordings) == 4
+    assert len(recordings) == 2
     for recording in recordings:
         assert recording.failure is None, recording.failure
         assert recording.traffic is not None
@@ -128,7 +150,7 @@ def test_two_hosts_load_a_server_behind_a_url(lab: Lab, pair: Pair, oracle: Path
 
 
 def test_an_open_load_is_the_same_from_one_host_and_from_two(lab: Lab, pair: Pair, tmp_path: Path) -> None:
-    text = ON_HOSTS.replace("arrivals: poisson", "arrivals: uniform").replace("trials: 2", "trials: 1")
+    text = STEADY_ON_HOSTS.replace("arrivals: poisson", "arrivals: uniform").replace("trials: 2", "trials: 1")
     both = {each.cell_id: each for each in run(text, lab, pair)}
     alone = near_pair(tmp_path / "alone")
     try:
@@ -136,10 +158,8 @@ def test_an_open_load_is_the_same_from_one_host_and_from_two(lab: Lab, pair: Pai
         one = {each.cell_id: each for each in run(text.replace("hosts: {load: 2}", ""), lab, alone)}
     finally:
         end(alone)
-    due = [{id_: each.traffic.counts.due for id_, each in of.items() if each.traffic} for of in (both, one)]
     assert both.keys() == one.keys()
-    steady = [min(of.values()) for of in due]
-    assert steady == [500, 500]
+    assert [[each.traffic.counts.due for each in of.values() if each.traffic] for of in (both, one)] == [[500], [500]]
 
 
 def test_proxies_run_on_a_host_of_their_own(lab: Lab, tmp_path: Path) -> None:
@@ -147,7 +167,7 @@ def test_proxies_run_on_a_host_of_their_own(lab: Lab, tmp_path: Path) -> None:
     (lab.folder / "catalogue/front/server.yaml").write_text(FRONT)
     servers = "routes: {relay: [h1, front.relay, h1]}\nservers: [{use: good.one, route: [direct, relay]}]"
     text = (
-        ON_HOSTS.replace("servers: [good.one]", servers)
+        SATURATE_ON_HOSTS.replace("servers: [good.one]", servers)
         .replace("{load: 2}", "{load: 1}")
         .replace("trials: 2", "trials: 1")
     )
@@ -156,9 +176,9 @@ def test_proxies_run_on_a_host_of_their_own(lab: Lab, tmp_path: Path) -> None:
         recordings = run(text, lab, pair)
     finally:
         end(pair)
-    assert len(recordings) == 4
+    assert len(recordings) == 2
     routed = [each for each in recordings if each.server and each.server.hops]
-    assert len(routed) == 2
+    assert len(routed) == 1
     for recording in recordings:
         assert recording.failure is None, recording.failure
         assert [host.role for host in recording.hosts] == ["server", "load", "proxy"]
@@ -172,8 +192,8 @@ def test_proxies_run_on_a_host_of_their_own(lab: Lab, tmp_path: Path) -> None:
     server, proxy = pair.server, pair.proxy
     assert isinstance(server, NearHost)
     assert isinstance(proxy, NearHost)
-    assert (server.calls.count("start"), server.calls.count("start_hops")) == (4, 0)
-    assert (proxy.calls.count("start"), proxy.calls.count("start_hops")) == (0, 2)
+    assert (server.calls.count("start"), server.calls.count("start_hops")) == (2, 0)
+    assert (proxy.calls.count("start"), proxy.calls.count("start_hops")) == (0, 1)
     logs = {file.name for file in (lab.folder / "run/logs").rglob("*")}
     assert "server-hop-1.log" in logs
 
@@ -183,7 +203,9 @@ def test_a_load_host_that_is_lost_fails_the_trial_and_nothing_else(lab: Lab, pai
     assert isinstance(lost, NearHost)
     assert lost.report.name == "load-1"
     lost.is_lost = True
-    for recording in run(ON_HOSTS, lab, pair):
+    recordings = run(ON_HOSTS.replace("trials: 2", "trials: 1"), lab, pair)
+    assert len(recordings) == 2
+    for recording in recordings:
         assert recording.traffic is None
         assert recording.failure is not None
         assert "load-1 is lost" in recording.failure.message
@@ -193,8 +215,10 @@ def test_a_load_host_that_is_lost_fails_the_trial_and_nothing_else(lab: Lab, pai
 
 
 def test_a_server_that_cannot_be_reached_is_a_failure_of_its_trial(lab: Lab, pair: Pair) -> None:
-    text = ON_HOSTS.replace("good.one", "bad.exits")
-    for recording in run(text, lab, pair):
+    text = ON_HOSTS.replace("good.one", "bad.exits").replace("trials: 2", "trials: 1")
+    recordings = run(text, lab, pair)
+    assert len(recordings) == 2
+    for recording in recordings:
         assert recording.failure is not None
         assert recording.failure.stage == "launch"
 
@@ -214,7 +238,10 @@ def test_a_run_of_two_pairs_gives_each_round_of_a_load_another_pair(lab: Lab, tm
         assert len(each.traffic.targets) == 2
     report = json.loads((lab.folder / "run/results.json").read_text())
     assert {pair["host"] for pair in report["pairs"]} == {"server-0", "server-0-of-1"}
-    assert all(pair["ratio"]["low"] < pair["ratio"]["high"] for pair in report["pairs"])
+    # A busy machine may make starts invalid, and the report says of how many pairs.
+    assert all(
+        pair["ratio"]["low"] < pair["ratio"]["high"] if pair["ratio"] else pair["failed"] for pair in report["pairs"]
+    )
 
 
 def test_what_a_lost_host_ends_is_made_again_on_another_pair(lab: Lab, tmp_path: Path) -> None:
@@ -223,13 +250,16 @@ def test_what_a_lost_host_ends_is_made_again_on_another_pair(lab: Lab, tmp_path:
         assert isinstance(lost, NearHost)
         assert lost.report.name == "load-0-of-1"
         lost.is_lost = True
-        recordings = run(ON_HOSTS.replace("{load: 2}", "{load: 1, retries: 1}"), lab, *pairs)
-    assert [each.failure for each in recordings] == [None] * 4
+        recordings = run(SATURATE_ON_HOSTS.replace("{load: 2}", "{load: 1, retries: 1}"), lab, *pairs)
+    assert [each.failure for each in recordings] == [None] * 2
     assert {each.host for each in recordings} == {"server-0"}
     (kept,) = [json.loads(file.read_text()) for file in (lab.folder / "run/lost").iterdir()]
     assert "load-0-of-1 is lost" in kept["failure"]["message"]
     report = build_report(RunStore(lab.folder / "run").run())
-    assert {pair.host: pair.failed for pair in report.pairs} == {"server-0": 0, "server-0-of-1": 3}
+    failed = {pair.host: pair.failed for pair in report.pairs}
+    assert failed.keys() == {"server-0", "server-0-of-1"}
+    # A busy machine may make some of the other pair's starts invalid.
+    assert failed["server-0"] < failed["server-0-of-1"] == 3
     assert report.run.trials_moved == 1
 
 
@@ -240,7 +270,9 @@ def test_a_clock_that_is_set_in_the_middle_makes_the_trial_invalid(lab: Lab, tmp
     read = iter(range(100))
     load.agent.clock = lambda: (None, 60_000_000_000 * next(read))  # type: ignore[method-assign]
     try:
-        (recording,) = run(ON_HOSTS.replace("trials: 2", "trials: 1").replace("{load: 2}", "{load: 1}"), lab, pair)[:1]
+        (recording,) = run(
+            SATURATE_ON_HOSTS.replace("trials: 2", "trials: 1").replace("{load: 2}", "{load: 1}"), lab, pair
+        )
     finally:
         end(pair)
     assert [host.clock_step_ns for host in recording.hosts] == [0, 60_000_000_000]
@@ -321,27 +353,27 @@ def test_a_search_that_is_interrupted_on_pairs_is_resumed_there(
     assert made < sum(1 for _ in (lab.folder / "search/probes").glob("*/*.json"))
 
 
-def test_what_hosts_saw_is_stored(lab: Lab, pair: Pair) -> None:
-    run(ON_HOSTS.replace("trials: 2", "trials: 1"), lab, pair)
-    manifest = json.loads((lab.folder / "run/run.json").read_text())
+def test_what_hosts_saw_is_stored(measured: Measured) -> None:
+    manifest = json.loads((measured.folder / "run.json").read_text())
     assert [(host["name"], host["role"]) for host in manifest["hosts"]] == [
         ("server-0", "server"),
         ("load-0", "load"),
         ("load-1", "load"),
     ]
-    logs = {file.name for file in (lab.folder / "run/logs").rglob("*")}
+    logs = {file.name for file in (measured.folder / "logs").rglob("*")}
     assert "server.log" in logs
 
 
 def test_a_duet_reads_the_clocks_of_both_servers_on_their_host(lab: Lab, tmp_path: Path) -> None:
-    text = ON_HOSTS.replace("[good.one]", "[good.one, good.two]").replace("hosts: {load: 2}", "baseline: good.one")
+    servers = SATURATE_ON_HOSTS.replace("[good.one]", "[good.one, good.two]")
+    text = servers.replace("hosts: {load: 2}", "baseline: good.one")
     pair = near_pair(tmp_path / "hosts")
     try:
         run(f"{text}design: duet\n".replace("trials: 2", "trials: 1"), lab, pair)
     finally:
         end(pair)
     duets = RunStore(lab.folder / "run").duets()
-    assert len(duets) == 2
+    assert len(duets) == 1
     for duet in duets:
         assert duet.failure is None
         assert duet.traffic is not None

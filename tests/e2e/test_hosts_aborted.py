@@ -63,7 +63,7 @@ def seconds_of(traffic: Traffic) -> float:
     ("mode", "rule", "load", "http"),
     [
         ("null --reset-share 0.3 --seed 3", "errors > 5% for 1s", CLOSED, "1.1"),
-        ("null --reset-share 0.3 --seed 3", "errors > 5% for 1s", OPEN, "2"),
+        pytest.param("null --reset-share 0.3 --seed 3", "errors > 5% for 1s", OPEN, "2", marks=pytest.mark.long),
         ("fixed --delay 30ms", "p90 > 20ms for 1s", OPEN, "1.1"),
     ],
 )

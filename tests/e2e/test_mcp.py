@@ -20,7 +20,7 @@ def test_an_assistant_loads_compares_searches_and_explains(tmp_path: Path, oracl
         calls: list[tuple[str, dict[str, Any]]] = [
             ("load", {"server": url, "users": 2, "duration": "1s", "keep": "kept"}),
             ("explain", {"result": "kept"}),
-            ("ab", {"a": quick, "b": slow, "users": 4, "metric": "p50", "budget": "8s"}),
+            ("ab", {"a": quick, "b": slow, "users": 4, "metric": "p50", "budget": "4s"}),
             ("limit", {"targets": [quick], "objective": ["p99 < 15ms"], "budget": "25s"}),
         ]
 

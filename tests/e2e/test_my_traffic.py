@@ -48,7 +48,15 @@ def write_files(folder: Path) -> None:
     (folder / "shop.yaml").write_text("- {name: items, get: /items}\n- {name: b, get: /b, weight: 2}\n")
 
 
-@pytest.mark.parametrize("command", TRAFFIC)
+def takes_long(command: str) -> bool:
+    """Whether it takes two servers. Two comparisons stand for all: the others differ in their file or speed."""
+    quick = command.startswith("ab ") and command.endswith(("--replay access.log", "--requests access.log"))
+    return "./new" in command and not quick
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=[pytest.mark.long] if takes_long(each) else []) for each in TRAFFIC]
+)
 def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Path, tmp_path: Path) -> None:
     args = shlex.split(command)
     write_files(tmp_path)

@@ -23,7 +23,7 @@ def test_the_slower_route_is_found_among_three(redline: Redline, tmp_path: Path)
         "scenarios": [{"name": name, "get": f"/{name}"} for name in ("items", "users", "orders")],
         "loads": {"load": {"closed": {"users": 2}, "for": "300ms"}},
         "warmup": "500ms",
-        "budget": "10s",
+        "budget": "5s",
     }
     (tmp_path / "mine.yaml").write_text(json.dumps(suite))
     done = redline("run", tmp_path / "mine.yaml", "-o", tmp_path / "run", "--json")

@@ -16,6 +16,8 @@ from tests.fakes.proxies import proxy
 
 pytestmark = pytest.mark.e2e
 
+SHORT_SEARCH = ("--objective", "p99 < 1us", "-d", "1s", "--warmup", "100ms", "--start", "100", "--probes", "1")
+"""No rate meets it."""
 USER, PASSWORD = "me", "pa:ss w/ord"
 WRITTEN = "http://me:pa%3Ass%20w%2Ford@"
 
@@ -60,7 +62,7 @@ def test_a_comparison_goes_through_the_proxy_and_no_file_has_its_password(redlin
         in_environment = f"http://me:${{SHOP_PROXY}}@127.0.0.1:{between.port}"
         redline.environment["SHOP_PROXY"] = PASSWORD
         named = redline("load", a, "-x", in_environment, *SHORT, "-o", "named")
-        limit = redline("limit", a, "-x", in_environment, "--objective", "p99 < 1us", "--for", "40s", "-o", "limit")
+        limit = redline("limit", a, "-x", in_environment, *SHORT_SEARCH, "-o", "limit")
     report = Report.model_validate(done.json)
     assert all(cell.valid for cell in report.cells), done.err
     assert report.comparisons

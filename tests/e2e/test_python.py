@@ -34,8 +34,20 @@ def takes_long(code: str) -> bool:
     return re.search(r"(?<!asyncio\.)\b(ab|limit|run)\(", code) is not None
 
 
+def needs_p99(code: str) -> bool:
+    """Whether a block reads p99, which takes many requests, and which other tests at the same time change."""
+    return re.search(r"\.p99\b", code) is not None
+
+
 def taking(code: str) -> object:
-    return pytest.param(code, marks=[pytest.mark.long] if takes_long(code) else [])
+    """A block as a parameter. A shorter one stands for the block that asserts the p99 of 500 requests per second."""
+    long = [pytest.mark.long] if takes_long(code) or "rate=500" in code else []
+    return pytest.param(code, marks=[*long, *([pytest.mark.alone] if needs_p99(code) else [])])
+
+
+def shortened(code: str) -> str:
+    """The same loads, but for a second where nothing reads their p99."""
+    return code if needs_p99(code) else re.sub(r'duration="\d+s"', 'duration="1s"', code)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +73,7 @@ def test_a_load_whose_p99_is_used_has_requests_enough_for_it(code: str) -> None:
 def test_the_code_of_the_guide_to_the_functions_works(code: str, tmp_path: Path) -> None:
     with serve("./shop --port {port}", path="/items") as server:
         file = tmp_path / "code.py"
-        file.write_text(code.replace("http://127.0.0.1:8080/items", server.url))
+        file.write_text(shortened(code).replace("http://127.0.0.1:8080/items", server.url))
         done = subprocess.run(
             [sys.executable, file], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
         )

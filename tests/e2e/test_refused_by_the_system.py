@@ -3,7 +3,7 @@
 import os
 import resource
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -45,7 +45,12 @@ def is_clear(done: "subprocess.CompletedProcess[str]", named: str) -> None:
         assert named in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("megabytes", [60, 150, 200, 250, 258, 280, 400, 2000])
+def mostly_long(values: Sequence[int], quick: Collection[int]) -> list[object]:
+    """Limits as parameters, all but some among the long tests: each starts an interpreter."""
+    return [pytest.param(value, marks=[] if value in quick else [pytest.mark.long]) for value in values]
+
+
+@pytest.mark.parametrize("megabytes", mostly_long([60, 150, 200, 250, 258, 280, 400, 2000], (60, 250, 258, 2000)))
 def test_a_limit_of_the_address_space(megabytes: int, tmp_path: Path) -> None:
     with targets.target(targets.healthy) as url:
         done = run(tmp_path, resource.RLIMIT_AS, megabytes * MB, REDLINE, "load", url, *QUICK)
@@ -53,14 +58,14 @@ def test_a_limit_of_the_address_space(megabytes: int, tmp_path: Path) -> None:
     assert done.returncode == (COULD_NOT_RUN if megabytes < 256 else DONE) or 256 <= megabytes < 1000, done.stderr
 
 
-@pytest.mark.parametrize("megabytes", [30, 127, 500])
+@pytest.mark.parametrize("megabytes", mostly_long([30, 127, 500], (30, 500)))
 def test_a_limit_of_data(megabytes: int, tmp_path: Path) -> None:
     with targets.target(targets.healthy) as url:
         done = run(tmp_path, resource.RLIMIT_DATA, megabytes * MB, REDLINE, "load", url, *QUICK)
     is_clear(done, f"limited to {megabytes:,} MB (`ulimit -d`)")
 
 
-@pytest.mark.parametrize("files", [8, 10, 24])
+@pytest.mark.parametrize("files", mostly_long([8, 10, 24], (8, 24)))
 def test_a_limit_of_open_files(files: int, tmp_path: Path) -> None:
     with targets.target(targets.healthy) as url:
         done = run(tmp_path, resource.RLIMIT_NOFILE, files, REDLINE, "load", url, *QUICK)

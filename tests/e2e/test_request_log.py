@@ -33,8 +33,10 @@ def test_the_rows_are_the_requests_of_the_result(redline: Redline, tmp_path: Pat
         for row in rows:
             assert row["due_unix_ns"] <= row["written_unix_ns"] < row["first_byte_unix_ns"] <= row["end_unix_ns"]
             assert row["end_unix_ns"] - row["written_unix_ns"] >= 5_000_000
-        largest = max(percentile["ns"] for percentile in done.json["response"])
-        assert max(row["end_unix_ns"] - row["due_unix_ns"] for row in rows) == pytest.approx(largest, rel=0.002)
+        times = [percentile["ns"] for percentile in done.json["response"]]
+        assert times or done.json.get("bounds"), "a busy machine leaves times open, and says so"
+        longest = max(row["end_unix_ns"] - row["due_unix_ns"] for row in rows)
+        assert not times or longest == pytest.approx(max(times), rel=0.002)
 
 
 def test_of_very_many_requests_a_sample_is_kept(

@@ -150,7 +150,7 @@ def nights(redline: Redline) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.long)])
 @pytest.mark.usefixtures("nights")
 @IN_BROWSER[0]
 @IN_BROWSER[1]

@@ -76,7 +76,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-@pytest.mark.parametrize("backend", ["epoll", "io_uring"])
+@pytest.mark.parametrize("backend", [pytest.param("epoll", marks=pytest.mark.long), "io_uring"])
 def test_a_unix_socket_is_loaded(redline: Redline, tmp_path: Path, backend: str) -> None:
     with haproxy(tmp_path, f"unix@{tmp_path}/app.sock"):
         url = f"http+unix://{str(tmp_path).replace('/', '%2F')}%2Fapp.sock/items"
@@ -225,7 +225,7 @@ def test_no_keepalive_is_a_connection_for_each_request(redline: Redline) -> None
         assert len(requests) > result.counts.outcomes.ok
     asked.clear()
     with targets.target(closes) as url, targets.target(closes) as other:
-        redline("ab", url, other, "--no-keepalive", "--for", "10s", "--load", "closed:2")
+        redline("ab", url, other, "--no-keepalive", "--for", "4s", "--load", "closed:2")
     requests = [request for request in asked if request]
     assert len(requests) > 100
     assert all(b"\r\nConnection: close\r\n" in request for request in requests)

@@ -83,6 +83,19 @@ def test_what_a_lost_pair_leaves_is_done_by_the_others() -> None:
     assert [shares.take(1) for _ in range(4)] == [*starts(1, 0, 2), None]
 
 
+def test_a_pair_without_work_waits_for_what_another_has_not_begun() -> None:
+    """Its thread may be the first, and the other pair may be lost in what it begins later."""
+    shares, taken = Shares([starts(), starts(0)], retries=1), list[object]()
+    waiting = threading.Thread(target=lambda: taken.append(shares.take(0)))
+    waiting.start()
+    waiting.join(0.1)
+    lost = shares.take(1)
+    assert lost is not None
+    assert shares.leave(1, lost)
+    waiting.join(5)
+    assert taken == starts(0)
+
+
 @pytest.mark.parametrize("retries", [0, 1])
 def test_nothing_is_left_to_nobody(retries: int) -> None:
     shares = Shares([starts(0), starts(1)], retries)

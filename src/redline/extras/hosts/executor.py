@@ -41,7 +41,7 @@ class Shares:
                 if left := self._left[pair] or self._for_all:
                     self._busy.add(pair)
                     return left.popleft()
-                if not self._busy:
+                if not self._busy and not any(self._left):
                     return None
                 self._changed.wait()
             return None
