@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
-from urllib.parse import quote
+from urllib.parse import quote_plus
 
 from redline.errors import UsageError
 from redline.extras.importing import curl_connection, curl_form
@@ -247,13 +247,13 @@ def _body(values: argparse.Namespace) -> str | None:
 
 
 def _encoded(text: str) -> str:
-    """Encode `text`, `=text` or `name=text` as --data-urlencode does."""
+    """Encode `text`, `=text` or `name=text` as --data-urlencode does: a space is a plus."""
     match = re.fullmatch(r"(?:([^=@]*)([=@]))?(.*)", text, re.DOTALL)
     assert match is not None, "the last part takes any text"
     before, sign, after = match.groups("")
     if sign == "@":
         raise UsageError(f"curl --data-urlencode {clip(text)}: files are not encoded", hint="give the text itself")
-    return f"{before}{'=' if before else ''}{quote(after, safe='', errors='surrogateescape')}"
+    return f"{before}{'=' if before else ''}{quote_plus(after, errors='surrogateescape')}"
 
 
 def _is_sent(header: str) -> bool:

@@ -29,7 +29,7 @@ URL = "http://h:1/x"
             f"{URL} -d a=1 --data-urlencode 'b=c d&e' --data-urlencode '=f g' --data-raw h",
             None,
             [FORM],
-            "a=1&b=c%20d%26e&f%20g&h",
+            "a=1&b=c+d%26e&f+g&h",
         ),
         (f"{URL} -k --proto '=https' -fsSL --max-redirs 3 -c jar.txt", None, [], None),
         (f"{URL} -u user:pass", None, ["Authorization: Basic dXNlcjpwYXNz"], None),
@@ -49,7 +49,7 @@ def test_a_command_of_curl_is_a_request(text: str, method: str | None, headers: 
 @pytest.mark.parametrize(
     ("text", "url"),
     [
-        (f"-G {URL} -d a=1 --data-urlencode 'b=c d'", f"{URL}?a=1&b=c%20d"),
+        (f"-G {URL} -d a=1 --data-urlencode 'b=c d'", f"{URL}?a=1&b=c+d"),
         (f"-G '{URL}?z=0' -d a=1", f"{URL}?z=0&a=1"),
         (f"-G '{URL}#part' -d a=1", f"{URL}?a=1"),
         (f"-g '{URL}/[1-3]'", f"{URL}/[1-3]"),

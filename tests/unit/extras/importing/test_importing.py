@@ -340,7 +340,7 @@ def test_commands_of_curl_are_read_as_bash_reads_them() -> None:
         ("curl http://h/a |\n  jq .\n", "/a"),
         ("# a comment: it's\n\n$ curl http://h/a ; # more\n", "/a"),
         ("/usr/bin/curl -fsSL --retry-delay 2 'http://h/a?b=c d'\n", "/a?b=c%20d"),
-        ("curl -G http://h/a --data-urlencode 'b=c d' && curl http://other/\ncurl http://h/a?b=c%20d", "/a?b=c%20d"),
+        ("curl -G http://h/a --data-urlencode 'b=c d' && curl http://other/\ncurl http://h/a?b=c+d", "/a?b=c+d"),
         ("curl -sk http://h/a --http2\n", "/a"),
         ("curl http://h/a \\\r\n  -L\r\n", "/a"),
     ],
