@@ -92,7 +92,7 @@ EXAMPLES = {
     "--stage 10": ("--stage 1000:10s", "stages='1000:10s'"),
     "--names a": ("--names 'main,this pull request'", "names='main,this pull request'"),
 }
-"""Of mistakes whose advice has one: as a flag, and as an argument."""
+"""The examples that advice has: as a flag, and as an argument."""
 PLACES = {
     "-d 10x": "suite.yaml:6:35: loads.some.for",
     "-c 0": "suite.yaml:6:26: loads.some.closed.users",
