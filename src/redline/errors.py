@@ -7,37 +7,37 @@ from typing import Any, Literal, Self
 
 
 @dataclass(frozen=True)
-class Part:
+class NamedPart:
     """A part of what is asked for, by its name in `redline.asking.asks`, and its value, if one is meant."""
 
     name: str
     value: object = None
 
 
-class Text(str):  # noqa: SLOT000 - it keeps its parts
+class WordedText(str):  # noqa: SLOT000 - it keeps its parts
     """A text, which keeps the parts that it names: of `part("rate", 0) + " is not possible"` it is `rate` with 0."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[NamedPart, ...]
 
-    def __new__(cls, text: str, *parts: Part) -> Self:
+    def __new__(cls, text: str, *parts: NamedPart) -> Self:
         """A text about these parts."""
         made = super().__new__(cls, text)
         made.parts = parts
         return made
 
-    def __add__(self, other: str) -> "Text":
-        return Text(f"{self}{other}", *self.parts, *parts_of(other))
+    def __add__(self, other: str) -> "WordedText":
+        return WordedText(f"{self}{other}", *self.parts, *parts_of(other))
 
-    def __radd__(self, other: str) -> "Text":
-        return Text(f"{other}{self}", *parts_of(other), *self.parts)
+    def __radd__(self, other: str) -> "WordedText":
+        return WordedText(f"{other}{self}", *parts_of(other), *self.parts)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), *self.parts
 
 
-def parts_of(text: str) -> tuple[Part, ...]:
+def parts_of(text: str) -> tuple[NamedPart, ...]:
     """The parts that a text names and keeps."""
-    return text.parts if isinstance(text, Text) else ()
+    return text.parts if isinstance(text, WordedText) else ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Problem:
     place: Location | None = None
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[NamedPart, ...]:
         """The parts that the message names, in its order; empty where it is about none."""
         return parts_of(self.message)
 

@@ -15,7 +15,7 @@ from numbers import Number
 from pathlib import PurePath
 from typing import Protocol
 
-from redline.errors import Part, Text
+from redline.errors import NamedPart, WordedText
 
 FLAGS = {
     "budget": "--for",
@@ -153,9 +153,9 @@ def medium_of(environment: Mapping[str, str]) -> Asker:
     return StepOfCi(has_inputs=asks == "inputs") if asks in ("inputs", "variables") else _COMMAND_LINE
 
 
-def part(name: str, value: object = _NO_VALUE) -> Text:
+def part(name: str, value: object = _NO_VALUE) -> WordedText:
     """A part of what is asked for, alone or with a value, as whoever asks writes it; it keeps both."""
     medium = _MEDIUM.get(_COMMAND_LINE)
     if value is _NO_VALUE:
-        return Text(medium.name(name), Part(name))
-    return Text(medium.said(name, value), Part(name, value))
+        return WordedText(medium.name(name), NamedPart(name))
+    return WordedText(medium.said(name, value), NamedPart(name, value))

@@ -195,7 +195,7 @@ def scenarios(ask: RequestAsk, path: Given | None, placed: Placed) -> list[objec
 
 def check_is_not_described(ask: RequestAsk, path: Given | None = None) -> None:
     """Raise UsageError where requests are listed, and one is described too."""
-    described = [*ask.given(OF_REQUEST), *([path.source] if path is not None and path.value != "/" else [])]
+    described = [*ask.given(OF_REQUEST), *([path.source_text] if path is not None and path.value != "/" else [])]
     if described:
         message = described[0] + ": " + part("requests") + " says what is requested"
         raise UsageError(message, hint=f"leave out {described[0]} or {part('requests')}")

@@ -24,6 +24,11 @@ class Given:
     source: str | Location
     value: object
 
+    @property
+    def source_text(self) -> str:
+        """The source as messages write it."""
+        return _text(self.source)
+
 
 def plain(written: object) -> Any:
     """Return the document without sources: mappings, lists, texts and numbers."""
@@ -61,8 +66,12 @@ def _named(message: str, hint: str, sources: Sequence[str | Location]) -> Proble
     """A problem of what these sources asked for; that of a single place in a file is at that place."""
     if len(sources) == 1 and isinstance(place := sources[0], Location):
         return Problem(message, hint, place)
-    texts = [str(source) if isinstance(source, Location) else source for source in sources]
+    texts = [*map(_text, sources)]
     return Problem(joined(" and ", texts) + ": " + message if texts else message, hint)
+
+
+def _text(source: str | Location) -> str:
+    return str(source) if isinstance(source, Location) else source
 
 
 def _source_of(problem: Problem, sources: Mapping[str, str | Location]) -> list[str | Location]:

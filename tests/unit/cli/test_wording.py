@@ -13,7 +13,7 @@ from redline.asking.asks import ComparisonAsk, LoadAsk, SearchAsk, SuiteAsk
 from redline.cli.asks import FIELDS
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RunFlags
 from redline.cli.declaring import Flags
-from redline.errors import Part, UsageError
+from redline.errors import NamedPart, UsageError
 from redline.wording import FLAGS, Call, advice, advising, asked_by, medium_of, part
 
 SOURCE = Path(__file__).parents[3] / "src" / "redline"
@@ -153,6 +153,6 @@ def test_a_message_keeps_the_parts_that_it_names() -> None:
     message = part("rate", 5) + " and " + part("users") + f" are {2} loads"
     error = pickle.loads(pickle.dumps(UsageError("here: " + message, hint="leave out one")))
     assert error.message == "here: -R 5 and -u are 2 loads"
-    assert error.problems[0].parts == (Part("rate", 5), Part("users"))
+    assert error.problems[0].parts == (NamedPart("rate", 5), NamedPart("users"))
     assert (error.problems[0].part, error.problems[0].value) == ("rate", 5)
     assert UsageError("nothing of it", hint="").problems[0].part is None
