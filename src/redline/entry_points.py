@@ -88,7 +88,7 @@ def extra(name: str, asked: str) -> Any:
     except ModuleNotFoundError as error:
         raise missing_package(asked, error.name or name, name) from None
     if loaded is None:
-        raise UsageError(f"{asked}: this installation of Redline has no `{name}`", hint="install all of Redline again")
+        raise UsageError(asked + f": this installation of Redline has no `{name}`", hint="install all of Redline again")
     return loaded
 
 
@@ -107,7 +107,7 @@ def extra_if_installed(name: str) -> Any:
 
 def missing_package(asked: str, module: str, dependencies: str) -> UsageError:
     """The refusal of what needs a module that only these optional dependencies of Redline bring."""
-    message = f"{asked} needs the package {module.partition('.')[0]}, which is not installed"
+    message = asked + f" needs the package {module.partition('.')[0]}, which is not installed"
     hint = f"pip install 'redline[{dependencies}]'; in a checkout: uv sync --extra {dependencies}"
     return UsageError(message, hint=hint)
 

@@ -1,7 +1,43 @@
 """All errors that Redline raises on purpose. Only the command line turns them into exit codes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal, Self
+
+
+@dataclass(frozen=True)
+class NamedPart:
+    """A part of what is asked for, by its name in `redline.asking.asks`, and its value, if one is meant."""
+
+    name: str
+    value: object = None
+
+
+class WordedText(str):  # noqa: SLOT000 - it keeps its parts
+    """A text, which keeps the parts that it names: of `part("rate", 0) + " is not possible"` it is `rate` with 0."""
+
+    parts: tuple[NamedPart, ...]
+
+    def __new__(cls, text: str, *parts: NamedPart) -> Self:
+        """A text about these parts."""
+        made = super().__new__(cls, text)
+        made.parts = parts
+        return made
+
+    def __add__(self, other: str) -> "WordedText":
+        return WordedText(f"{self}{other}", *self.parts, *parts_of(other))
+
+    def __radd__(self, other: str) -> "WordedText":
+        return WordedText(f"{other}{self}", *parts_of(other), *self.parts)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), *self.parts
+
+
+def parts_of(text: str) -> tuple[NamedPart, ...]:
+    """The parts that a text names and keeps."""
+    return text.parts if isinstance(text, WordedText) else ()
 
 
 @dataclass(frozen=True)
@@ -18,13 +54,37 @@ class Location:
         return f"{spot}: {self.field}" if self.field else spot
 
 
+def joined(between: str, texts: Sequence[str]) -> str:
+    """Texts with `between` among them, which keep their parts."""
+    return reduce(lambda text, more: text + between + more, texts)
+
+
 @dataclass(frozen=True)
 class Problem:
-    """A problem, its place, and what to do about it."""
+    """A problem, its place, and what to do about it.
+
+    `message` and `hint` are in the words of whoever asks; `parts` says which parts of what is asked for the message is
+    about, as data, and `part` and `value` are the first of them.
+    """
 
     message: str
     hint: str
     place: Location | None = None
+
+    @property
+    def parts(self) -> tuple[NamedPart, ...]:
+        """The parts that the message names, in its order; empty where it is about none."""
+        return parts_of(self.message)
+
+    @property
+    def part(self) -> str | None:
+        """The name of the first part; None where the message names none."""
+        return self.parts[0].name if self.parts else None
+
+    @property
+    def value(self) -> object:
+        """The value of the first part; None where it has none."""
+        return self.parts[0].value if self.parts else None
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""

@@ -1,7 +1,8 @@
 """How people write the parts of what they ask for: as flags of a command, or as parameters of a call. Pure.
 
 Whatever names a part in a message says `part("budget", "10x")`. That is `--for 10x` to whom gave flags, and
-`budget='10x'` to a caller in Python. Nothing else puts such names into words. Advice that only some can follow is
+`budget='10x'` to a caller in Python. Nothing else puts such names into words. A message about a part adds it,
+`part("budget", "10x") + " adds nothing"`, and so keeps its name and value as data. Advice that only some can follow is
 said as `advice("longer", "raise `ready.within`")`, and a place with other means says what they are (`advising`).
 """
 
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from numbers import Number
 from pathlib import PurePath
 from typing import Protocol
+
+from redline.errors import NamedPart, WordedText
 
 FLAGS = {
     "budget": "--for",
@@ -150,7 +153,9 @@ def medium_of(environment: Mapping[str, str]) -> Asker:
     return StepOfCi(has_inputs=asks == "inputs") if asks in ("inputs", "variables") else _COMMAND_LINE
 
 
-def part(name: str, value: object = _NO_VALUE) -> str:
-    """A part of what is asked for, alone or with a value, as whoever asks writes it."""
+def part(name: str, value: object = _NO_VALUE) -> WordedText:
+    """A part of what is asked for, alone or with a value, as whoever asks writes it; it keeps both."""
     medium = _MEDIUM.get(_COMMAND_LINE)
-    return medium.name(name) if value is _NO_VALUE else medium.said(name, value)
+    if value is _NO_VALUE:
+        return WordedText(medium.name(name), NamedPart(name))
+    return WordedText(medium.said(name, value), NamedPart(name, value))

@@ -1,12 +1,13 @@
 """`load`, `ab`, `limit` and `run`: the arguments become what is asked for, and the rest is the command's way."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from datetime import timedelta
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from redline import defaults
 from redline.analysis.compare import not_compared
@@ -42,8 +43,7 @@ Requests = str | Path | Sequence[Mapping[str, object]]
 """A file of requests, or a list of them as such a file has it: `[{"name": "items", "get": "/items"}]`."""
 Time = str | timedelta
 DuetMetric = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
-_FILES = ("cacert", "cert", "key", "unix_socket")
-_LISTS = ("connect_to", "resolve", "sources", "target_is_mine")
+A = TypeVar("A", LoadAsk, ComparisonAsk, SearchAsk, SuiteAsk)
 
 
 class RequestOptions(TypedDict, total=False):
@@ -125,7 +125,8 @@ def load(  # noqa: PLR0913 - all but the first are named
     `keep` is a folder for the recording and its report. Ctrl-C raises MeasurementInterrupted, with what was measured.
     Raises RedlineError.
     """
-    called = checked_call(load, locals())
+    given = locals()
+    called = checked_call(load, given)
     is_open = rate is not None or replay is not None
     if not is_open and connections is not None:
         raise UsageError("connections are of a load with a rate", hint="give users=…, or a rate")
@@ -133,28 +134,11 @@ def load(  # noqa: PLR0913 - all but the first are named
         raise UsageError("users are of a load without a rate", hint="give connections=…, or leave out the rate")
     chosen = users if connections is None else connections
     with _measuring({} if is_open else {"connections": "users"}) as stack:
-        ask, _ = opened(
-            LoadAsk(
-                server=server,
-                path=path,
-                rate=_number(rate),
-                connections=defaults.LOAD_CONNECTIONS if chosen is None else chosen,
-                duration=None if duration == defaults.LOAD_LENGTH else _text(duration),
-                warmup=_text(warmup),
-                objective=_listed(objective),
-                abort_when=_listed(abort_when),
-                replay=_path(replay),
-                speed=_number(speed),
-                arrivals=arrivals,
-                think=_text(think),
-                stages=_listed(stages),
-                depth=depth,
-                count=count,
-                threads=threads,
-                seed=seed,
-                **_asked(load.__name__, request),
-            )
-        )
+        own = {
+            "connections": defaults.LOAD_CONNECTIONS if chosen is None else chosen,
+            "duration": None if duration == defaults.LOAD_LENGTH else _text(duration),
+        }
+        ask, _ = opened(_ask(LoadAsk, load, given, **own))
         shown = console(progress=progress)
         turn = turn_of("redline.load", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
@@ -202,30 +186,10 @@ def ab(  # noqa: PLR0913 - all but two are named
     `names` stand for A and B.
     Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    called = checked_call(ab, locals())
+    given = locals()
+    called = checked_call(ab, given)
     with _measuring() as stack:
-        ask, _ = opened(
-            ComparisonAsk(
-                a=a,
-                b=b,
-                git=git,
-                path=path,
-                route=route,
-                names=None if names is None else tuple(names),
-                budget=_text(budget),
-                users=users,
-                rate=_number(rate),
-                replay=_path(replay),
-                speed=_number(speed),
-                metric=metric,
-                abort_when=_listed(abort_when),
-                threshold=threshold,
-                same_answers=same_answers,
-                parallel=parallel,
-                seed=seed,
-                **_asked(ab.__name__, request),
-            )
-        )
+        ask, _ = opened(_ask(ComparisonAsk, ab, given, names=None if names is None else tuple(names)))
         shown = console(progress=progress)
         turn = turn_of("redline.ab", shown, _text(wait), alone=alone)
         workplace = Workplace(None, stack, places.of_suite, turn=turn)
@@ -270,32 +234,10 @@ def limit(  # noqa: PLR0913 - all but the servers are named
     The search of a suite is kept in `runs`, as by the command, where `keep` names no folder. Ctrl-C raises
     MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    called = checked_call(limit, locals())
+    given = locals()
+    called = checked_call(limit, given)
     with _measuring() as stack:
-        ask, _ = opened(
-            SearchAsk(
-                targets=targets,
-                objective=_listed(objective),
-                abort_when=_listed(abort_when),
-                git=git,
-                path=path,
-                budget=_text(budget),
-                duration=_text(duration),
-                warmup=_text(warmup),
-                start=_number(start),
-                probes=probes,
-                precision=precision,
-                trials=trials,
-                no_beyond=no_beyond,
-                arrivals=arrivals,
-                replay=_path(replay),
-                connections=connections,
-                threads=threads,
-                threshold=threshold,
-                seed=seed,
-                **_asked(limit.__name__, request),
-            )
-        )
+        ask, _ = opened(_ask(SearchAsk, limit, given))
         shown = console(progress=progress)
         view = SessionView(shown)
         turn = turn_of("redline.limit", shown, _text(wait), alone=alone)
@@ -338,33 +280,20 @@ def run(  # noqa: PLR0913 - all but the suite are named
     What is named besides the suite selects parts of it, and changes it. `keep` is a folder for all recordings and the
     report. Ctrl-C raises MeasurementInterrupted, with what was measured. Raises RedlineError.
     """
-    called = checked_call(run, locals())
-    given = None if suite is None else suite if isinstance(suite, WrittenSuite) else WrittenSuite.read(suite)
+    given = locals()
+    called = checked_call(run, given)
+    written = WrittenSuite.read(suite) if isinstance(suite, str | Path) else suite
     with _measuring() as stack:
-        ask = SuiteAsk(
-            servers=split(_listed(servers)),
-            scenarios=split(_listed(scenarios)),
-            loads=split(_listed(loads)),
-            options=tuple((name, _option(value)) for name, value in (options or {}).items()),
-            users=users,
-            duration=_text(duration),
-            warmup=_text(warmup),
-            trials=trials,
-            seed=seed,
-            quick=quick,
-            profile=split(_listed(profile)),
-            scale=scale,
-            screen=screen,
-        )
+        ask = _ask(SuiteAsk, run, given, options=_options(options))
         shown, folder, command = console(progress=progress), folder_for(keep, stack), partial(masked_call, called)
         turn = turn_of("redline.run", shown, _text(wait), alone=alone, on=on)
         view, workplace = SessionView(shown), Workplace(on, stack, places.of_suite, turn=turn)
-        if given is None or given.file is not None:
-            file = suite_or_project(None) if given is None or given.file is None else given.file
+        if written is None or written.file is not None:
+            file = suite_or_project(None) if written is None or written.file is None else written.file
             session = run_command.created(file, ask, command, folder, workplace, view, shown)
         else:
-            resolved, text = given.resolved(ask)
-            source, near = Source(command(), text=text), given.folder / "suite.yaml"
+            resolved, text = written.resolved(ask)
+            source, near = Source(command(), text=text), written.folder / "suite.yaml"
             session = run_command.created_of(resolved, source, near, folder, workplace, view, shown)
         if wait_quiet:
             wait_until_quiet(shown)
@@ -398,11 +327,12 @@ def _ended(end: SessionEnd, keep: str | Path | None) -> RunResult:
     return result
 
 
-def _asked(function: str, request: RequestOptions) -> dict[str, Any]:
-    """The fields of what is asked about a request, of the arguments about it. Raises TypeError and UsageError."""
+def _ask(kind: type[A], function: Callable[..., object], given: Mapping[str, Any], **own: object) -> A:
+    """What arguments ask for, `own` fields as they are. Raises TypeError and UsageError."""
+    request: Mapping[str, Any] = given.get("request", {})
     if unknown := sorted(set(request) - set(RequestOptions.__annotations__)):
-        raise TypeError(f"there is no argument {unknown[0]!r}: see help(redline.{function})")
-    asked: dict[str, Any] = dict(request)
+        raise TypeError(f"there is no argument {unknown[0]!r}: see help(redline.{function.__name__})")
+    asked = {field.name: given[field.name] for field in fields(kind) if field.name in given} | dict(request)
     requests = asked.pop("requests", None)
     if isinstance(requests, (str, Path)):
         asked["requests"] = Path(requests)
@@ -410,12 +340,12 @@ def _asked(function: str, request: RequestOptions) -> dict[str, Any]:
         data = plain_data(list(requests), "the list of requests")
         asked["listed"] = Listed(UnwrittenDocument("requests", data))
     headers: Mapping[str, str | Sequence[str]] = asked.pop("headers", {})
-    asked["headers"] = tuple((name, value) for name, values in headers.items() for value in _listed(values))
-    asked |= {name: Path(asked[name]) for name in _FILES if name in asked}
-    asked |= {name: _listed(asked[name]) for name in _LISTS if name in asked}
-    asked["scenarios"] = split(_listed(asked.pop("scenarios", ())))
-    asked["timeout"] = _text(asked.get("timeout"))
-    return asked
+    if headers:
+        asked["headers"] = tuple((name, value) for name, values in headers.items() for value in _listed(values))
+    for names, read in _READ.items():
+        asked |= {name: read(asked[name]) for name in names if name in asked}
+    made: A = kind(**asked | own)
+    return made
 
 
 def _text(value: Time | None) -> str | None:
@@ -434,10 +364,27 @@ def _listed(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
-def _option(value: object) -> str:
-    """An option of a server as a suite has it: on and off are texts there."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+def _split(given: str | Sequence[str]) -> tuple[str, ...]:
+    return split(_listed(given))
+
+
+def _options(options: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
+    """Options of a server as a suite has them: on and off are texts there."""
+    texts = {True: "on", False: "off"}
+    return tuple(
+        (name, texts[value] if isinstance(value, bool) else str(value)) for name, value in (options or {}).items()
+    )
 
 
 def _path(keep: str | Path | None) -> Path | None:
     return None if keep is None else Path(keep)
+
+
+_READ: Mapping[tuple[str, ...], Callable[[Any], object]] = {
+    ("duration", "warmup", "think", "budget", "timeout"): _text,
+    ("rate", "speed", "start"): _number,
+    ("replay", "cacert", "cert", "key", "unix_socket"): _path,
+    ("objective", "abort_when", "stages", "connect_to", "resolve", "sources", "target_is_mine"): _listed,
+    ("servers", "scenarios", "loads", "profile"): _split,
+}
+"""How arguments of these names are read, whichever function has them; others are what is asked for."""

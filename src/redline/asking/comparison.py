@@ -40,7 +40,7 @@ def comparison_document(
     """
     loads: dict[str, object] = {"load": _load(ask, placed)}
     if ask.names is not None and (project is not None or ask.route is not None):
-        raise UsageError(f"{part('names')}: these servers have names of their own", hint="leave it out")
+        raise UsageError(part("names") + ": these servers have names of their own", hint="leave it out")
     if project is None and ask.route is not None:
         document = compared({"A": _one_target(ask, ask.route)}, ask, placed)
     elif project is None:
@@ -75,11 +75,11 @@ def _names(written: tuple[str, ...] | None) -> tuple[str, ...]:
     names = tuple(name.strip().replace("/", "-") for name in written)
     if len(names) != 2 or names[0] == names[1]:
         hint = f"such as {part('names', 'main,this pull request')}"
-        raise UsageError(f"{part('names', ','.join(written))} are not two names", hint=hint)
+        raise UsageError(part("names", ",".join(written)) + " are not two names", hint=hint)
     wrong = next((name for name in names if not re.fullmatch(OWN_NAME, name)), None)
     if wrong is not None:
         hint = "use letters, digits, . _ ~ and -, and single spaces between words"
-        raise UsageError(f"{part('names')}: {wrong!r} is no name", hint=hint)
+        raise UsageError(part("names") + f": {wrong!r} is no name", hint=hint)
     return names
 
 
@@ -97,7 +97,7 @@ def _one_target(ask: ComparisonAsk, route: str) -> str:
     """Return the only server, which is reached directly and through a proxy. Raises UsageError."""
     given = ask.targets_named
     if ask.git is not None or len(given) != 1:
-        message = f"{part('route', route)} compares a server with itself behind a proxy"
+        message = part("route", route) + " compares a server with itself behind a proxy"
         raise UsageError(message, hint=f"give one command, URL or revision, and no {part('git')}")
     check_targets_are_whole(given)
     return given[0]
@@ -108,9 +108,9 @@ def _check_direct(project: Project, route: str) -> None:
     file, named = project.document.file, len(project.written.servers or [0])
     if named > 1:
         hint = f"write `route: [direct, {route}]` of a server there; or give one command or URL"
-        raise UsageError(f"{file} names {named} servers, and {part('route')} takes a single server", hint=hint)
+        raise UsageError(f"{file} names {named} servers, and " + part("route") + " takes a single server", hint=hint)
     if project.written.servers and project.written.servers[0].route != [DIRECT]:
-        message = f"{file} says how its server is reached, and so does {part('route')}"
+        message = f"{file} says how its server is reached, and so does " + part("route")
         raise UsageError(message, hint=f"leave out {part('route')}")
 
 
@@ -128,7 +128,7 @@ def _targets(ask: ComparisonAsk, ends: Ends) -> tuple[str, str]:
     check_targets_are_whole(given)
     if ask.git is not None:
         if given:
-            message = f"{part('git')} names both sides, and so does {given[0]}"
+            message = part("git") + " names both sides, and so does " + given[0]
             raise UsageError(message, hint=f"leave out {part('git')}, or A and B")
         return ends(ask.git)
     if len(given) == 2:
@@ -144,11 +144,12 @@ def _targets(ask: ComparisonAsk, ends: Ends) -> tuple[str, str]:
 def _load(ask: ComparisonAsk, placed: Placed) -> dict[str, object]:
     if ask.users is not None and ask.rate is not None:
         raise UsageError("a load has users or a rate", hint="leave out one of the two")
-    users = Given(part("load", f"closed:{ask.users}"), AB_USERS if ask.users is None else ask.users)
-    source = part("load", f"open:{ask.rate}") if ask.rate is not None else users.source
+    source = part("load", f"closed:{ask.users}" if ask.rate is None else f"open:{ask.rate}")
     if ask.replay is not None:
         if ask.users is not None or ask.rate is not None:
-            message = f"{source}: {part('replay')} says when requests are due"
+            message = source + ": " + part("replay") + " says when requests are due"
             raise UsageError(message, hint=f"leave it out, or {part('replay')}")
         return {"open": {"arrivals": replayed(ask, placed)}}
-    return {"closed": {"users": users}} if ask.rate is None else {"open": {"rate": Given(source, ask.rate)}}
+    if ask.rate is not None:
+        return {"open": {"rate": Given(source, ask.rate)}}
+    return {"closed": {"users": Given(source, AB_USERS if ask.users is None else ask.users)}}

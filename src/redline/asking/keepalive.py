@@ -16,14 +16,14 @@ def kept_alive_or_not(document: Mapping[str, object], ask: RequestAsk) -> dict[s
         return {**document}
     if ask.http2:
         raise UsageError(
-            f"{part(_NAME)}: HTTP/2 has no `Connection: close`", hint=f"leave out {part('http2')} or {part(_NAME)}"
+            part(_NAME) + ": HTTP/2 has no `Connection: close`", hint=f"leave out {part('http2')} or {part(_NAME)}"
         )
     for key in ("depth", "requests_per_connection"):
         if (getattr(ask, key, None) or 0) > 1:
-            message = f"{part(_NAME)}: {part(key)} puts several requests on a connection"
+            message = part(_NAME) + ": " + part(key) + " puts several requests on a connection"
             raise UsageError(message, hint=f"leave out {part(key)} or {part(_NAME)}")
     if "scenarios" not in document:
-        message = f"{part(_NAME)}: the redline.yaml of a revision says what is requested"
+        message = part(_NAME) + ": the redline.yaml of a revision says what is requested"
         raise UsageError(message, hint=f"give {part('path')} or {part('requests')} too")
     return {
         **document,

@@ -48,7 +48,7 @@ def load_suite(ask: LoadAsk, project: Project | None = None, *, with_text: bool 
         )
     closed = isinstance(suite.loads[0].shape, Closed)
     if closed and any(objective.metric == "achieved" for objective in suite.objectives):
-        message = f"{part('objective')}: `achieved` is a share of a rate, and this load has none"
+        message = part("objective") + ": `achieved` is a share of a rate, and this load has none"
         raise UsageError(message, hint=f"give {part('rate')}")
     return suite, text
 
@@ -60,7 +60,7 @@ def load_document(ask: LoadAsk, placed: Placed, project: Project | None = None) 
     """
     asked = _asked(ask, placed) if project is None else _asked_of(project, ask, placed)
     if ask.warmup == DETECTED and (ask.stages or ask.replay):
-        message = f"{part('warmup', DETECTED)} needs a load that does not change by design"
+        message = part("warmup", DETECTED) + " needs a load that does not change by design"
         raise UsageError(message, hint=f"give a time, such as {part('warmup', '10s')}")
     # A load of so many requests sends no others, unless it is asked to.
     warmup = ask.warmup or (NO_WARM_UP if ask.count is not None else LOAD_WARM_UP)
@@ -85,13 +85,13 @@ def _asked(ask: LoadAsk, placed: Placed) -> dict[str, object]:
         raise UsageError("no server is named", hint=_NO_SERVER)
     if names_command(ask):
         if ask.path is not None and ask.listed is not None:
-            message = f"{part('path', ask.path)}: requests say what is requested"
+            message = part("path", ask.path) + ": requests say what is requested"
             raise UsageError(message, hint="leave out one of the two")
         path = path_of({}, "/" if ask.path is None else ask.path)
         *_, asked = scenarios(ask, path, placed)
         return {"servers": servers({"server": ask.server}, ask, placed), "scenarios": [asked]}
     if ask.path is not None:
-        raise UsageError(f"{part('path', ask.path)} is for a command", hint="write it into the URL")
+        raise UsageError(part("path", ask.path) + " is for a command", hint="write it into the URL")
     check_is_no_file(ask.server)
     *_, asked = scenarios(ask, path_of({"server": ask.server}, None), placed)
     return {"servers": servers({"server": base_of(ask.server)}, ask, placed), "scenarios": [asked]}
@@ -119,7 +119,7 @@ def _asked_of(project: Project, ask: LoadAsk, placed: Placed) -> dict[str, objec
     assert isinstance(asked, list), "both are lists"
     if not asked:
         names = ", ".join(request.name for request in project.written.requests or ())
-        message = f"{part('scenarios', ','.join(ask.scenarios))}: there is no such request"
+        message = part("scenarios", ",".join(ask.scenarios)) + ": there is no such request"
         raise UsageError(message, hint=f"{project.document.file} has: {names}")
     return document | {"scenarios": asked[-1:]}
 
@@ -156,23 +156,23 @@ def _stage(text: str, *, in_users: bool) -> dict[str, object]:
     to, colon, over = text.rpartition(":")
     if not colon or not to or (in_users and not to.isdecimal()):
         hint = f"write {'users' if in_users else 'requests per second'} and how long: {part('stages', '1000:10s')}"
-        raise UsageError(f"{part('stages', text)} is not a stage", hint=hint)
+        raise UsageError(part("stages", text) + " is not a stage", hint=hint)
     return {"to": int(to) if in_users else to, "over": over}
 
 
 def _check_combination(ask: LoadAsk) -> None:
     """Raise UsageError if something of closed loads is asked of an open load, or the other way round."""
     if ask.arrivals is not None and ask.replay is not None:
-        message = f"{part('arrivals', ask.arrivals)}: {part('replay')} says when requests are due"
+        message = part("arrivals", ask.arrivals) + ": " + part("replay") + " says when requests are due"
         raise UsageError(message, hint=f"leave out {part('arrivals')} or {part('replay')}")
     add = f"add a rate, such as {part('rate', 5000)}, or leave"
     if ask.arrivals is not None and ask.rate is None:
-        message = f"{part('arrivals', ask.arrivals)}: in a closed load, requests follow the answers"
+        message = part("arrivals", ask.arrivals) + ": in a closed load, requests follow the answers"
         raise UsageError(message, hint=f"{add} out {part('arrivals')}")
     if ask.connections_at_start is not None and not ask.is_open:
         asked = part("connections_at_start", ask.connections_at_start)
-        raise UsageError(f"{asked}: a closed load opens a connection for each user", hint=f"{add} it out")
+        raise UsageError(asked + ": a closed load opens a connection for each user", hint=f"{add} it out")
     for name in ask.differing({"think", "pace"}) if ask.is_open else ():
-        message = f"{part(name, getattr(ask, name))}: only users of a closed load have that"
+        message = part(name, getattr(ask, name)) + ": only users of a closed load have that"
         opens = part("replay" if ask.rate is None else "rate")
         raise UsageError(message, hint=f"leave out {opens} or {part(name)}")

@@ -27,7 +27,7 @@ def opened(ask: A) -> tuple[A, list[str]]:
     """Return what is asked for with what its files hold, and what there is to say of them. Raises UsageError."""
     speed = None if isinstance(ask, SearchAsk) else ask.speed
     if speed is not None and ask.replay is None:
-        message = f"{part('speed', speed)}: only a recording has a speed"
+        message = part("speed", speed) + ": only a recording has a speed"
         raise UsageError(message, hint=f"add {part('replay', 'FILE')}")
     said: list[str]
     replayed, said = _with_recording(ask)
@@ -64,9 +64,9 @@ def _with_recording(ask: A) -> tuple[A, list[str]]:
     if ask.requests is not None or ask.listed is not None:
         command = f"redline import {ask.replay} -o LIST --times FILE"
         hint = f"leave out {part('requests')}; or take its times alone: {command}"
-        raise UsageError(f"{source}: it has its own requests", hint=hint)
+        raise UsageError(source + ": it has its own requests", hint=hint)
     if ask.scenarios:
-        message = f"{part('scenarios', ','.join(ask.scenarios))}: a replay sends all of its requests"
+        message = part("scenarios", ",".join(ask.scenarios)) + ": a replay sends all of its requests"
         raise UsageError(message, hint=f"leave out {part('scenarios')}")
     recorded = times_of(made)
     said: list[str] = [summary(made, ask.replay, ask.targets_named), times_summary(made)]

@@ -117,7 +117,7 @@ def of_project(project: Project, ask: LoadAsk | ComparisonAsk | SearchAsk, place
     written, path = project.written.servers or (), ask.path
     described = ask.given(OF_REQUEST)
     if described and path is None and ask.listed is None:
-        message = f"{described[0]}: {project.document.file} says what is requested"
+        message = described[0] + f": {project.document.file} says what is requested"
         raise UsageError(message, hint=f"write it there, or give {part('path')}")
     check_way_values(ask)
     urls = [server.url or "" for server in written] or [""]
@@ -189,15 +189,15 @@ def scenarios(ask: RequestAsk, path: Given | None, placed: Placed) -> list[objec
         hint = f"leave it out: it selects requests of {part('requests')} or redline.yaml"
         if method:
             hint = f"the method is {part('method', method)}"
-        raise UsageError(f"{asked}: there is a single request, without a name", hint=hint)
+        raise UsageError(asked + ": there is a single request, without a name", hint=hint)
     return [_request(ask, path or Given("/", "/"), placed)]
 
 
 def check_is_not_described(ask: RequestAsk, path: Given | None = None) -> None:
     """Raise UsageError where requests are listed, and one is described too."""
-    described = [*ask.given(OF_REQUEST), *([path.source] if path is not None and path.value != "/" else [])]
+    described = [*ask.given(OF_REQUEST), *([path.source_text] if path is not None and path.value != "/" else [])]
     if described:
-        message = f"{described[0]}: {part('requests')} says what is requested"
+        message = described[0] + ": " + part("requests") + " says what is requested"
         raise UsageError(message, hint=f"leave out {described[0]} or {part('requests')}")
 
 
@@ -218,7 +218,7 @@ def _selected(document: Document, globs: Sequence[str]) -> list[object]:
     if has_journey(document):
         if wrong := next((glob for glob in globs if not fnmatch.fnmatchcase(JOURNEY, glob)), None):
             hint = f"leave out {part('scenarios')}: {document.file} has a journey"
-            raise UsageError(f"{part('scenarios', wrong)}: there is no such request", hint=hint)
+            raise UsageError(part("scenarios", wrong) + ": there is no such request", hint=hint)
         return [journey_at(document)]
     if not isinstance(document.value, list) or not all(isinstance(request, dict) for request in document.value):
         raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
@@ -230,7 +230,7 @@ def _selected(document: Document, globs: Sequence[str]) -> list[object]:
     for glob in globs:
         if not fnmatch.filter(names, glob):
             hint = suggest(glob, names, f"{document.file} has")
-            raise UsageError(f"{part('scenarios', glob)}: there is no such request", hint=hint)
+            raise UsageError(part("scenarios", glob) + ": there is no such request", hint=hint)
     paths: list[Steps] = [
         (index,)
         for index in range(len(document.value))
@@ -284,16 +284,16 @@ def _stream(text: str) -> Given:
 def _method(ask: RequestAsk) -> str:
     if ask.head:
         if other := ask.given({"method", "body"}):
-            message = f"{part('head')} is the method HEAD, and {other[0]} asks for another"
+            message = part("head") + " is the method HEAD, and " + other[0] + " asks for another"
             raise UsageError(message, hint="give either")
         return "HEAD"
     text = ("GET" if ask.body is None else "POST") if ask.method is None else ask.method
     method = text.upper()
     if not re.fullmatch(r"[A-Z]+", method):
         hint = f"write letters alone, such as {part('method', 'PUT')}"
-        raise UsageError(f"{part('method', text)}: is not a method", hint=hint)
+        raise UsageError(part("method", text) + ": is not a method", hint=hint)
     if method == "CONNECT":
-        message = f"{part('method', text)}: CONNECT opens a tunnel, which the engine does not do"
+        message = part("method", text) + ": CONNECT opens a tunnel, which the engine does not do"
         raise UsageError(message, hint="use another, such as GET or POST")
     return method
 
@@ -320,12 +320,12 @@ def _named_headers(ask: RequestAsk) -> dict[str, Given]:
         if not value:
             continue
         if name.lower() in written:
-            message = f"{part(field)} and {part('headers', f'{name}: …')} are the same header"
+            message = part(field) + " and " + part("headers", f"{name}: …") + " are the same header"
             raise UsageError(message, hint="leave one of them out")
         values = [value] if isinstance(value, str) else value
         if field == "cookie" and (files := [text for text in values if "=" not in text]):
             hint = f"write {part('cookie', 'NAME=VALUE')}; a journey keeps the cookies of each user"
-            raise UsageError(f"{part('cookie', files[0])}: a file of cookies is not read", hint=hint)
+            raise UsageError(part("cookie", files[0]) + ": a file of cookies is not read", hint=hint)
         read[name] = Given(part(field, value), "; ".join(values))
     return read
 
@@ -336,9 +336,9 @@ def _sign_in(ask: RequestAsk) -> dict[str, Given]:
         return {}
     if ask.oauth2_bearer is not None and (ask.user is not None or ask.aws_sigv4 is not None):
         other = part("user" if ask.aws_sigv4 is None else "aws_sigv4")
-        raise UsageError(f"{other} and {part('oauth2_bearer')} are two sign-ins", hint="give either")
+        raise UsageError(other + " and " + part("oauth2_bearer") + " are two sign-ins", hint="give either")
     if any(name.lower() == "authorization" for name, _ in ask.headers):
-        message = f"{part('headers', 'Authorization: …')} is a sign-in of its own"
+        message = part("headers", "Authorization: …") + " is a sign-in of its own"
         raise UsageError(message, hint=f"leave it out, or {part('user' if ask.user else 'oauth2_bearer')}")
     if ask.oauth2_bearer is not None:
         return {"Authorization": _bearer(ask.oauth2_bearer)}
@@ -347,7 +347,7 @@ def _sign_in(ask: RequestAsk) -> dict[str, Given]:
     name, colon, password = (ask.user or "").partition(":")
     if not colon:
         hint = f"write it like {part('user', 'ann:${PASSWORD}')}, or 'ann:' for none"
-        raise UsageError(f"{part('user')} has no password", hint=hint)
+        raise UsageError(part("user") + " has no password", hint=hint)
     secrets.hide(ask.user or "", f"{name}:***")
     pair = secrets.with_secrets(f"{name}:{password}", part("user")).encode(errors="surrogateescape")
     reference = secrets.hold("REDLINE_BASIC", base64.b64encode(pair).decode())
@@ -357,7 +357,7 @@ def _sign_in(ask: RequestAsk) -> dict[str, Given]:
 def _bearer(token: str) -> Given:
     if not token.strip():
         hint = "give the token, or '${NAME}' for a variable with it"
-        raise UsageError(f"{part('oauth2_bearer')} has no token", hint=hint)
+        raise UsageError(part("oauth2_bearer") + " has no token", hint=hint)
     if not passed_names(token):
         secrets.hide(token, "***")
         token = secrets.hold("REDLINE_TOKEN", token)
@@ -370,12 +370,12 @@ def _signature(ask: RequestAsk, text: str) -> Given:
     scope = _SCOPE.fullmatch(text)
     if scope is None:
         hint = f"write it like {part('aws_sigv4', 'aws:amz:eu-central-1:execute-api')}"
-        raise UsageError(f"{source} does not name AWS, a region and a service", hint=hint)
+        raise UsageError(source + " does not name AWS, a region and a service", hint=hint)
     key, colon, secret = (ask.user or "").partition(":")
     if not key or not colon or not secret:
         example = part("user", "${AWS_ACCESS_KEY_ID}:${AWS_SECRET_ACCESS_KEY}")
         hint = f"add {part('user', 'KEY:SECRET')}, such as {example}"
-        raise UsageError(f"{source}: the key and its secret are missing", hint=hint)
+        raise UsageError(source + ": the key and its secret are missing", hint=hint)
     if not passed_names(secret):
         secrets.hide(ask.user or "", f"{key}:***")
         secret = secrets.hold("REDLINE_AWS_SECRET", secret)
@@ -399,7 +399,7 @@ def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
     """
     paths = {name: read_url(url)[1] for name, url in urls.items()}
     if written is not None and urls:
-        raise UsageError(f"{part('path', written)}: the URLs name their paths", hint=f"leave out {part('path')}")
+        raise UsageError(part("path", written) + ": the URLs name their paths", hint=f"leave out {part('path')}")
     if written is not None:
         return Given(part("path", written), written)
     (first, path), *others = paths.items() if paths else [("", "")]

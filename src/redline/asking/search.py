@@ -60,10 +60,10 @@ def _due(ask: SearchAsk, placed: Placed) -> dict[str, object]:
         rate = FIRST_PER_S if ask.start is None else Given(start, ask.start)
         return {"rate": rate, **settings(ask, "arrivals")}
     if ask.arrivals is not None:
-        message = f"{part('arrivals', ask.arrivals)}: {part('replay')} says when requests are due"
+        message = part("arrivals", ask.arrivals) + ": " + part("replay") + " says when requests are due"
         raise UsageError(message, hint=f"leave out {part('arrivals')} or {part('replay')}")
     if ask.budget is not None:
-        message = f"{part('budget', ask.budget)}: how long a probe of a recording takes depends on its speed"
+        message = part("budget", ask.budget) + ": how long a probe of a recording takes depends on its speed"
         raise UsageError(message, hint=f"give {part('duration')}, which is how long it takes at the first speed")
     if ask.start is None:
         return {"arrivals": given}
@@ -75,7 +75,7 @@ def _due(ask: SearchAsk, placed: Placed) -> dict[str, object]:
 def _targets(ask: SearchAsk, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:
     """Return commands, URLs and revisions. Raises UsageError."""
     if ask.git is not None and ask.targets:
-        message = f"{part('git')} names the servers, and so does {ask.targets[0]}"
+        message = part("git") + f" names the servers, and so does {ask.targets[0]}"
         raise UsageError(message, hint="leave out either")
     targets = ends(ask.git) if ask.git is not None else ask.targets
     if len(targets) > len(string.ascii_uppercase):
@@ -95,7 +95,7 @@ def _lengths(ask: SearchAsk, servers: int, *, starts: bool) -> tuple[object, obj
     lasts: object = Given(part("duration", length), length)
     if ask.budget is not None:
         if ask.duration is not None:
-            message = f"{part('budget')} sets the length of a probe, and so does {part('duration')}"
+            message = part("budget") + " sets the length of a probe, and so does " + part("duration")
             raise UsageError(message, hint="leave out either")
         budget = part("budget", ask.budget)
         with naming(budget):
@@ -104,8 +104,8 @@ def _lengths(ask: SearchAsk, servers: int, *, starts: bool) -> tuple[object, obj
         times = probe_times(lasts_ns, servers, ask.probes, trials)
         if times.probe_ns < SHORTEST_PROBE_NS:
             least = f"{ceil(least_ns(servers, trials) / 1e9)}s"
-            message = f"{budget} is too short: this search takes {least} at least, with the shortest probes"
-            raise UsageError(message, hint=f"give {part('budget', least)} or more, or leave it out")
+            too_short = budget + f" is too short: this search takes {least} at least, with the shortest probes"
+            raise UsageError(too_short, hint=f"give {part('budget', least)} or more, or leave it out")
         lasts = Given(budget, _exact(times.probe_ns))
         longest = Given(budget, _exact(times.warmup_ns))
         warmup = {"detect": {"at_most": longest}} if times.detects else longest

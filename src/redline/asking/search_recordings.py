@@ -15,7 +15,7 @@ _LONGER = "take a longer recording"
 def check_is_speed(start: str | float) -> None:
     """Raise UsageError for a first speed of a recording that is written as a rate."""
     if not str(start).strip().endswith("x"):
-        message = f"{part('start', start)}: a recording is sent at a speed, not at a rate"
+        message = part("start", start) + ": a recording is sent at a speed, not at a rate"
         raise UsageError(
             message, hint=f"write how many times faster than recorded it is sent first: {part('start', '2x')}"
         )
@@ -28,7 +28,7 @@ def at_first_speed(suite: Suite, ask: SearchAsk) -> Suite:
         return suite
     if rated := [load.name for load in suite.loads if isinstance(load.shape, Open) and load not in replays]:
         asked = part("start", ask.start)
-        message = f"{asked}: `{replays[0].name}` is a recording with a speed, and `{rated[0]}` has a rate"
+        message = asked + f": `{replays[0].name}` is a recording with a speed, and `{rated[0]}` has a rate"
         raise UsageError(message, hint=f"search them one after the other, with {part('loads')}")
     check_is_speed(ask.start)
     with naming(part("start", ask.start)):

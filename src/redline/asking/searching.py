@@ -211,7 +211,7 @@ def read_sets(texts: Sequence[str], known: Selectable | None = None) -> dict[str
             parsed = parse_objectives(conditions, known or Selectable())
         if name in sets:
             raise UsageError(
-                f"{part('objective')}: `{name}` is given twice", hint="write both in one objective, with a comma"
+                part("objective") + f": `{name}` is given twice", hint="write both in one objective, with a comma"
             )
         sets[name] = parsed
     return _with_few_errors(sets, {} if known is None else known.requests)
@@ -238,7 +238,7 @@ def _named(text: str, known: Selectable) -> tuple[str, str]:
     labels = {label for labels in known.requests.values() for label in labels}
     if hint := did_you_mean(name, tuple(labels)):
         hint = f"{hint} Or give the objective a name that is like no request's"
-        raise UsageError(f"{part('objective', text)}: there is no request `{name}`", hint=hint)
+        raise UsageError(part("objective", text) + f": there is no request `{name}`", hint=hint)
     return name, conditions
 
 
@@ -346,7 +346,7 @@ def _refuse_what_cannot_be(sets: Sets, suite: Suite) -> None:
 def _trials(given: int | None) -> int:
     trials = TRIALS if given is None else at_least_one("trials", given)
     if trials < 2:
-        message = f"{part('trials', trials)} says nothing of how starts differ"
+        message = part("trials", trials) + " says nothing of how starts differ"
         raise UsageError(message, hint=f"give {part('trials', 2)} or more, or leave it out")
     return trials
 

@@ -156,7 +156,7 @@ def read_suite_file(file: Path, ask: SuiteAsk) -> tuple[Suite, str]:
             hint = (
                 f"give {part('duration')} and {part('trials')}; servers are compared for less with a shorter `budget`"
             )
-            raise UsageError(f"{part('quick')}: {file.name} does not say what is quick", hint=hint)
+            raise UsageError(part("quick") + f": {file.name} does not say what is quick", hint=hint)
         document = run_document(project, ask.servers, ask.scenarios, ask.loads)
         origins, files = FromRepository(Path.cwd()).origins(), referenced_files(file)
         known = proxies_of(document, folder)
@@ -182,5 +182,5 @@ def _factor(text: str) -> float:
         factor = 0.0
     if not 0 < factor < float("inf"):
         hint = f"write it like {part('scale', 0.2)}, or {part('scale', '20%')}"
-        raise UsageError(f"{part('scale', text)} is not a factor", hint=hint)
+        raise UsageError(part("scale", text) + " is not a factor", hint=hint)
     return factor

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from redline.asking.asks import RequestAsk, split
 from redline.asking.written import Given
 from redline.driving import secrets
-from redline.errors import UsageError
+from redline.errors import UsageError, joined
 from redline.model.catalogue import passed_names
 from redline.schema.places import split_proxy
 from redline.suite.urls import is_secure, read_url
@@ -46,12 +46,12 @@ def check_way_values(ask: RequestAsk) -> None:
         given = value if isinstance(value, tuple) else () if value is None else (value,)
         # The path of an empty text is the current folder.
         if any(not str(text).strip() or text == Path() for text in given):
-            raise UsageError(f"{part(name)} has no value", hint=f"write {part(name, form)}, or leave it out")
+            raise UsageError(part(name) + " has no value", hint=f"write {part(name, form)}, or leave it out")
     socket = ask.unix_socket
     if socket is not None and socket.exists() and not socket.is_socket():
         kind = "folder" if socket.is_dir() else "file"
         hint = "name the socket that the server listens on: `ss -xl` lists them"
-        raise UsageError(f"{part('unix_socket', socket)} is a {kind}, not a socket", hint=hint)
+        raise UsageError(part("unix_socket", socket) + f" is a {kind}, not a socket", hint=hint)
 
 
 def check_without_url(ask: RequestAsk) -> None:
@@ -68,14 +68,14 @@ def check_ways_are_used(urls: Sequence[str], ask: RequestAsk) -> None:
     moved = [_moved(host, port, ask) for host, port in places]
     for text in ask.connect_to:
         if not any(_fits(host, port, *_read_connect_to(text)[:2]) for host, port in places):
-            raise UsageError(f"{part('connect_to', text)} fits no server here", hint=_have(places))
+            raise UsageError(part("connect_to", text) + " fits no server here", hint=_have(places))
     for text in ask.resolve:
         host, port, _ = _read_resolve(text)
         if not any((host.lower(), port) == (at.lower(), of) for at, of in moved):
-            raise UsageError(f"{part('resolve', text)} fits no server here", hint=_have(moved))
+            raise UsageError(part("resolve", text) + " fits no server here", hint=_have(moved))
     if ask.unix_socket is not None and len(urls) > 1:
         hint = "give URLs such as http+unix://%2Frun%2Fa.sock/ and http+unix://%2Frun%2Fb.sock/"
-        raise UsageError(f"{part('unix_socket', ask.unix_socket)}: all servers would be the same", hint=hint)
+        raise UsageError(part("unix_socket", ask.unix_socket) + ": all servers would be the same", hint=hint)
 
 
 def way_to(url: str, ask: RequestAsk) -> dict[str, object]:
@@ -98,9 +98,11 @@ def tls_of(url: str, ask: RequestAsk, placed: Placed) -> dict[str, object]:
     if asked and not is_secure(url):
         raise UsageError(f"{asked[0]} means nothing without TLS", hint=f"leave it out, or use https:// in {url}")
     if ask.insecure and ask.cacert is not None:
-        raise UsageError(f"{part('cacert')} checks a certificate and {part('insecure')} takes any", hint="give either")
+        raise UsageError(
+            part("cacert") + " checks a certificate and " + part("insecure") + " takes any", hint="give either"
+        )
     if ask.cert is None and ask.key is not None:
-        raise UsageError(f"{part('key', ask.key)}: a key without its certificate", hint=f"add {part('cert', 'FILE')}")
+        raise UsageError(part("key", ask.key) + ": a key without its certificate", hint=f"add {part('cert', 'FILE')}")
     named = {"ca": ("cacert", ask.cacert), "cert": ("cert", ask.cert), "key": ("key", ask.key)}
     tls: dict[str, object] = {
         key: Given(part(name, file), placed(str(file))) for key, (name, file) in named.items() if file is not None
@@ -133,11 +135,11 @@ def _versions(ask: RequestAsk) -> Given | None:
     if ask.tls_min is None and ask.tls_max is None:
         return None
     sources = {"tls_min": ask.tls_min, "tls_max": ask.tls_max}
-    source = " ".join(part(name, version) for name, version in sources.items() if version is not None)
+    source = joined(" ", [part(name, version) for name, version in sources.items() if version is not None])
     least, most = ask.tls_min or _VERSIONS[0], ask.tls_max or _VERSIONS[-1]
     versions = [version for version in _VERSIONS if least <= version <= most]
     if not versions:
-        raise UsageError(f"{source}: no version is left", hint="give the same version for one version alone")
+        raise UsageError(source + ": no version is left", hint="give the same version for one version alone")
     return Given(source, versions)
 
 
@@ -147,7 +149,7 @@ def _connect(url: str, ask: RequestAsk) -> Given | None:
         source = part("unix_socket", ask.unix_socket)
         if other := ask.given({"connect_to", "resolve"}):
             raise UsageError(
-                f"{source}: connections go to the socket, and {other[0]} names another place",
+                source + ": connections go to the socket, and " + other[0] + " names another place",
                 hint=f"leave out {other[0]}",
             )
         return Given(source, f"unix:{ask.unix_socket.absolute()}")
@@ -159,7 +161,7 @@ def _connect(url: str, ask: RequestAsk) -> Given | None:
         named, at, addresses = _read_resolve(text)
         if (named.lower(), at) == (host.lower(), port):
             places = [_joined(address, port) for address in addresses]
-            return Given(" ".join([*sources, part("resolve", text)]), places)
+            return Given(joined(" ", [*sources, part("resolve", text)]), places)
     return Given(" ".join(sources), _joined(host, port)) if sources else None
 
 
@@ -180,7 +182,7 @@ def _read_connect_to(text: str) -> tuple[str, int | None, str, int | None]:
     parts = _CONNECT_TO.fullmatch(text)
     if parts is None:
         hint = "write HOST1:PORT1:HOST2:PORT2, such as app.example:443:127.0.0.1:8443; an empty part stays as it is"
-        raise UsageError(f"{part('connect_to', text)} does not say where connections go", hint=hint)
+        raise UsageError(part("connect_to", text) + " does not say where connections go", hint=hint)
     from_host, from_port, to_host, to_port = parts.groups()
     source = part("connect_to", text)
     return _bare(from_host), _port(source, from_port), _bare(to_host), _port(source, to_port)
@@ -190,13 +192,13 @@ def _read_resolve(text: str) -> tuple[str, int, list[str]]:
     parts = _RESOLVE.fullmatch(text)
     if parts is None or not parts[1]:
         hint = "write HOST:PORT:ADDRESS, such as app.example:443:127.0.0.1"
-        raise UsageError(f"{part('resolve', text)} does not name a host, a port and an address", hint=hint)
+        raise UsageError(part("resolve", text) + " does not name a host, a port and an address", hint=hint)
     return _bare(parts[1]), _port(part("resolve", text), parts[2]) or 0, [_bare(part) for part in parts[3].split(",")]
 
 
 def _port(source: str, text: str) -> int | None:
     if text and not 1 <= int(text[:6]) <= 65535:
-        raise UsageError(f"{source}: there is no port {text}", hint="a port is a number from 1 to 65535")
+        raise UsageError(source + f": there is no port {text}", hint="a port is a number from 1 to 65535")
     return int(text) if text else None
 
 

@@ -1,11 +1,11 @@
 """The suite that is asked for, as values that remember what asked for each; and its text. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from redline.errors import Problem, UsageError
+from redline.errors import Location, Problem, UsageError, joined
 from redline.model import Suite
 from redline.schema.document import Document, Path, document_of, dotted
 from redline.suite import Catalogue, suite_of
@@ -21,8 +21,13 @@ NO_CATALOGUE = Catalogue()
 class Given:
     """A value of the suite, and its source: the part that asked for it, with its value, or a place in a file."""
 
-    source: str
+    source: str | Location
     value: object
+
+    @property
+    def source_text(self) -> str:
+        """The source as messages write it."""
+        return _text(self.source)
 
 
 def plain(written: object) -> Any:
@@ -39,7 +44,7 @@ def plain(written: object) -> Any:
 def of_file(document: Document, path: Path) -> object:
     """Return a part of a file, with the place of each value."""
     value = document.at(path)
-    source = str(document.place(path))
+    source = document.place(path)
     if isinstance(value, dict):
         return Given(source, {key: of_file(document, (*path, key)) for key in value})
     if isinstance(value, list):
@@ -50,19 +55,26 @@ def of_file(document: Document, path: Path) -> object:
 def named_by_sources(error: UsageError, written: object) -> UsageError:
     """Name what asked for fields in an error; the same problem of several values is reported once."""
     sources = dict(_sources(written))
-    of_problems: dict[tuple[str, str], list[str]] = {}
+    of_problems: dict[tuple[str, str], list[str | Location]] = {}
     for problem in error.problems:
         named = of_problems.setdefault((problem.message, problem.hint), [])
         named += [source for source in _source_of(problem, sources) if source not in named]
-    return UsageError.of_problems(
-        tuple(
-            Problem(f"{' and '.join(named)}: {message}" if named else message, hint)
-            for (message, hint), named in of_problems.items()
-        )
-    )
+    return UsageError.of_problems(tuple(_named(*told, named) for told, named in of_problems.items()))
 
 
-def _source_of(problem: Problem, sources: Mapping[str, str]) -> list[str]:
+def _named(message: str, hint: str, sources: Sequence[str | Location]) -> Problem:
+    """A problem of what these sources asked for; that of a single place in a file is at that place."""
+    if len(sources) == 1 and isinstance(place := sources[0], Location):
+        return Problem(message, hint, place)
+    texts = [*map(_text, sources)]
+    return Problem(joined(" and ", texts) + ": " + message if texts else message, hint)
+
+
+def _text(source: str | Location) -> str:
+    return str(source) if isinstance(source, Location) else source
+
+
+def _source_of(problem: Problem, sources: Mapping[str, str | Location]) -> list[str | Location]:
     """Return what asked for the field of a problem, or the field if nothing did; empty if it has no field."""
     field = problem.place.field if problem.place else None
     if field is None:
@@ -71,7 +83,7 @@ def _source_of(problem: Problem, sources: Mapping[str, str]) -> list[str]:
     return [sources[max(behind, key=len)] if behind else field]
 
 
-def _sources(written: object, path: Path = ()) -> Iterator[tuple[str, str]]:
+def _sources(written: object, path: Path = ()) -> Iterator[tuple[str, str | Location]]:
     """Yield the source of every field that has one, by its name in errors."""
     if isinstance(written, Given):
         yield dotted(path), written.source

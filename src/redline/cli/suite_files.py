@@ -48,7 +48,7 @@ def write_suite(
     """
     if ask.recorded is not None:
         hint = f"write its list and times first: redline import {ask.replay} -o requests.yaml --times times.txt"
-        raise UsageError(f"{part('replay', ask.replay)}: a suite names files of due times", hint=hint)
+        raise UsageError(part("replay", ask.replay) + ": a suite names files of due times", hint=hint)
     if file.exists():
         raise UsageError(f"{file} exists already", hint="give another name, or remove it")
     placed, folder = partial(os.path.relpath, start=file.parent), file.parent.resolve()

@@ -29,7 +29,7 @@ def turn_of(
         return partial(in_turn, command, console, TurnOptions(wait_s, alone))
     if wait_s is not None or alone:
         asked = part("alone" if alone else "wait")
-        message = f"{asked} is about this machine, and {part('on')} measures on others"
+        message = asked + " is about this machine, and " + part("on") + " measures on others"
         raise UsageError(message, hint="leave out one of the two")
     return nullcontext
 

@@ -299,6 +299,6 @@ def resume(
         return RunSession.resume(folder, bench_for, listener, trials, budget_ns)
     asked = "trials" if trials is not None else "budget" if budget_ns is not None else ""
     if asked:
-        message = f"{folder} holds a search, which takes no {part(asked)}"
+        message = f"{folder} holds a search, which takes no " + part(asked)
         raise UsageError(message, hint=f"leave out {part(asked)}")
     return SearchSession.resume(folder, bench_for, listener)

@@ -295,7 +295,8 @@ def extend(store: RunStore, trials: int) -> None:
             )
         if trials <= plan.suite.trials:
             raise UsageError(
-                f"{part('trials', trials)} adds nothing: {store.folder} already plans that many or more for every cell",
+                part("trials", trials)
+                + f" adds nothing: {store.folder} already plans that many or more for every cell",
                 hint=f"give more, such as {part('trials', 2 * plan.suite.trials)}",
             )
         store.extend(with_rounds(plan, trials))
@@ -307,14 +308,14 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
         plan = store.manifest().plan
         auto, asked = plan.suite.auto, part("budget")
         if auto is None or auto.budget_ns is None or auto.precision is not None:
-            raise UsageError(f"{asked}: {store.folder} has no time to fill", hint=f"add rounds with {part('trials')}")
+            raise UsageError(asked + f": {store.folder} has no time to fill", hint=f"add rounds with {part('trials')}")
         if len({step.round for step in plan.steps}) == 1 == auto.at_least:
             hint = f"leave out {asked}, or compare them anew"
-            raise UsageError(f"{asked}: servers behind URLs have one start, whose length is planned", hint=hint)
+            raise UsageError(asked + ": servers behind URLs have one start, whose length is planned", hint=hint)
         if budget_ns <= auto.budget_ns:
             began = duration(auto.budget_ns)
             given = part("budget", duration(budget_ns))
-            message = f"{given} adds nothing to the {began} that {store.folder} began with"
+            message = given + f" adds nothing to the {began} that {store.folder} began with"
             more = part("budget", f"{2 * auto.budget_ns // 10**9}s")
             raise UsageError(message, hint=f"leave out {asked}, or give more: {more}")
         store.forget_enough()

@@ -78,7 +78,7 @@ def _check_matters_not(turn: TurnOptions) -> None:
     """Raise UsageError if others matter, which are not known."""
     if turn.part:
         raise UsageError(
-            f"{part(turn.part)}: it is not known what else measures on this machine, whose users share no directory",
+            part(turn.part) + ": it is not known what else measures on this machine, whose users share no directory",
             hint="make /run/lock or /tmp writable for all, with the sticky bit; or leave out the flag",
         )
 
@@ -97,7 +97,7 @@ def _begin(
     others = tuple(it for it in known.others(than=entry) if not it.is_waiting)
     if turn == TurnOptions(alone=True) and (before := [it for it in others if it.turn < entry.turn]):
         hint = f"wait for that with {part('wait')}; or leave out {part('alone')}: each then names the other"
-        raise UsageError(f"{part('alone')}: {listed(before)} measures on this machine", hint=hint)
+        raise UsageError(part("alone") + f": {listed(before)} measures on this machine", hint=hint)
     if others:
         beside(others)
 
@@ -112,7 +112,7 @@ def _wait(
         waited_s = now_s() - began_s
         if waited_s >= at_most_s:
             does = "waits before this one" if others[0].is_waiting else "still measures"
-            message = f"{part('wait')}: after {duration(at_most_s * 1e9)}, {listed(others)} {does}"
+            message = part("wait") + f": after {duration(at_most_s * 1e9)}, {listed(others)} {does}"
             hint = f"give it more time, such as {part('wait', '2h')}; or leave it out, to measure at the same time"
             raise UsageError(message, hint=hint)
         waiting(Waiting(others, waited_s, at_most_s))

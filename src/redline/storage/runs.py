@@ -99,9 +99,9 @@ class RunStore:
     def check_free(self) -> None:
         """Raise StoreError unless a new run can be kept here, UsageError for a file's name. Leaves nothing behind."""
         if self.folder.suffix.lower() in FILE_ENDINGS and not self.folder.is_dir():
-            message = f"{part('keep', str(self.folder))}: results are kept in a directory, and this is a file's name"
+            place = part("keep", str(self.folder))
             hint = f"keep them in one, then write the file: redline report DIR -o {shlex.quote(str(self.folder))}"
-            raise UsageError(message, hint=hint)
+            raise UsageError(place + ": results are kept in a directory, and this is a file's name", hint=hint)
         if self.exists:
             kind, other = self.kind, f"choose another with {part('keep', 'DIR')}"
             hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"

@@ -277,21 +277,17 @@ def test_a_load_that_is_given_goes_before_those_of_the_file(
 
 
 def test_arguments_are_what_is_asked_for() -> None:
-    asked = calls._asked(
-        "load",
-        {
-            "headers": {"Accept": "text/plain", "X-Id": ["1", "2"]},
-            "body": Path("item.json"),
-            "timeout": timedelta(milliseconds=250),
-            "target_is_mine": "shop.example",
-            "cacert": "ca.pem",
-        },
-    )
-    ask = LoadAsk(server=URL, **asked)
+    request = {
+        "headers": {"Accept": "text/plain", "X-Id": ["1", "2"]},
+        "body": Path("item.json"),
+        "timeout": timedelta(milliseconds=250),
+        "target_is_mine": "shop.example",
+        "cacert": "ca.pem",
+    }
+    ask = calls._ask(LoadAsk, redline.load, {"server": URL, "duration": None, "request": request})
     assert ask.headers == (("Accept", "text/plain"), ("X-Id", "1"), ("X-Id", "2"))
     assert (ask.body, ask.timeout, ask.target_is_mine) == (Path("item.json"), "250000us", ("shop.example",))
-    assert ask.cacert == Path("ca.pem")
-    assert ask.duration is None
+    assert (ask.server, ask.cacert, ask.duration) == (URL, Path("ca.pem"), None)
 
 
 @pytest.mark.parametrize("body", ["@file", "@", b"@file", b"\xff\x00{seq}"])

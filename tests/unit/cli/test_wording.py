@@ -1,6 +1,7 @@
 """Parts of what is asked for: as flags, as parameters, and nowhere written by hand."""
 
 import ast
+import pickle
 import re
 from collections.abc import Iterator
 from dataclasses import fields
@@ -12,6 +13,7 @@ from redline.asking.asks import ComparisonAsk, LoadAsk, SearchAsk, SuiteAsk
 from redline.cli.asks import FIELDS
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RunFlags
 from redline.cli.declaring import Flags
+from redline.errors import NamedPart, UsageError
 from redline.wording import FLAGS, Call, advice, advising, asked_by, medium_of, part
 
 SOURCE = Path(__file__).parents[3] / "src" / "redline"
@@ -145,3 +147,12 @@ def test_advice_is_the_usual_unless_a_place_has_other_means() -> None:
             assert (advice("longer", ""), advice("mend", "")) == ("start it yourself", "build it")
         assert advice("mend", "fix it") == "fix it"
     assert advice("longer", "raise `within`") == "raise `within`"
+
+
+def test_a_message_keeps_the_parts_that_it_names() -> None:
+    message = part("rate", 5) + " and " + part("users") + f" are {2} loads"
+    error = pickle.loads(pickle.dumps(UsageError("here: " + message, hint="leave out one")))
+    assert error.message == "here: -R 5 and -u are 2 loads"
+    assert error.problems[0].parts == (NamedPart("rate", 5), NamedPart("users"))
+    assert (error.problems[0].part, error.problems[0].value) == ("rate", 5)
+    assert UsageError("nothing of it", hint="").problems[0].part is None

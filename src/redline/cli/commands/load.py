@@ -202,7 +202,7 @@ class RequestLog:
     def at(cls, file: Path) -> "RequestLog":
         """Raises UsageError before anything is measured: for another ending, a missing folder, or a missing package."""
         if not file.resolve().parent.is_dir():
-            raise UsageError(f"{part('log')} {file}: there is no folder {file.parent}", hint="make it first")
+            raise UsageError(part("log") + f" {file}: there is no folder {file.parent}", hint="make it first")
         return cls(file, extra("exports", part("log")).request_writer(file))
 
     def write(self, raw: Path, recording: Recording, cell: Cell, console: Console) -> None:

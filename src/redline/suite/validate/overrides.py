@@ -58,7 +58,7 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     problems: Problems = []
     has_budget = suite.auto is not None and suite.auto.precision is None
     if overrides.trials and has_budget:
-        message = f"{part('trials')} sets the number of starts, and this suite has as many as its budget allows"
+        message = part("trials") + " sets the number of starts, and this suite has as many as its budget allows"
         problems.append(Problem(message, "leave it out, or change `budget`"))
     variants = _select_variants(suite, overrides.servers, catalogue, problems)
     variants = _select_options(suite, variants, overrides.options, problems)
@@ -179,10 +179,10 @@ def _scaled(loads: tuple[Load, ...], factor: float, problems: Problems) -> tuple
     """The loads with scaled rates; a share of a capacity already fits the machine."""
     changed = tuple(scaled(load, factor) for load in loads)
     if factor != 1 and changed == loads:
-        message = f"{part('scale')} is given, but no load of this suite has a rate of its own"
+        message = part("scale") + " is given, but no load of this suite has a rate of its own"
         problems.append(Problem(message, "leave it out; a share of a capacity already fits the machine"))
     problems += [
-        Problem(f"{part('scale')} makes the rate of `{load.name}` more than {HIGHEST_RATE_PER_S:,.0f}/s", "lower it")
+        Problem(part("scale") + f" makes the rate of `{load.name}` more than {HIGHEST_RATE_PER_S:,.0f}/s", "lower it")
         for load in changed
         if not isinstance(load.shape, Closed) and load.shape.most_per_s > HIGHEST_RATE_PER_S
     ]
@@ -199,7 +199,7 @@ def _range_problems(overrides: Overrides) -> Problems:
         ("warmup", overrides.warmup_ns, 0, LONGEST_DURATION_NS, "0s to 24h"),
     )
     return [
-        Problem(f"{part(name)} must be {text or f'{low} to {high}, not {value}'}", length if text else number)
+        Problem(part(name) + f" must be {text or f'{low} to {high}, not {value}'}", length if text else number)
         for name, value, low, high, text in ranges
         if value is not None and not low <= value <= high
     ]
