@@ -169,6 +169,12 @@ def test_chance_of_a_line_is_least_at_its_middle() -> None:
     assert LINE.chance_at(20.0) == LINE.chance_at(0.0) == pytest.approx(sqrt(3 + 4.5))
 
 
+def test_equal_rates_show_no_slope() -> None:
+    rates, values = np.full(3, 5.0), np.array([1.0, 2.0, 6.0])
+    assert replace(LINE, x=rates).chance_at(20.0) == pytest.approx(sqrt(3))
+    assert _weighted_line(rates, values, np.full(3, 1 / 3)) == pytest.approx((0.0, 3.0))
+
+
 def test_chance_of_the_tail_is_that_of_its_excursions() -> None:
     at = replace(LINE, x=np.array([500.0, 500.0]))
     points = [queue(500.0, seconds=100.0)]
