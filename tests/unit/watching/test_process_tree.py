@@ -314,3 +314,32 @@ def test_neighbours_are_the_three_that_used_most_and_two_percent_of_a_core(monke
     assert found == {"most": (0, 2_000), "big": (0, 1_000), "third": (0, 201)}
     later = processes(big=1_500, most=2_000, third=201, fourth=300)
     assert [one.name.partition(":")[2] for one in neighbours.series({1000})] == ["most", "big", "fourth"]
+
+
+def test_without_a_quota_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "quotas", lambda _pid: {})
+    assert MachineShare.of(os.getpid()).quota_millicores == 0
+
+
+def test_half_closed_connections_are_given_a_quarter_of_a_second_to_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor, now_s, looks = ProcessTreeMonitor(), [0.0], list[float]()
+    monkeypatch.setattr(
+        process_tree,
+        "time",
+        SimpleNamespace(monotonic=lambda: now_s[0], sleep=lambda seconds: now_s.__setitem__(0, now_s[0] + seconds)),
+    )
+    monkeypatch.setattr(monitor, "_keep_half_closed", lambda: looks.append(now_s[0]))
+    monitor._let_close()
+    assert looks == [], "none waits"
+    monitor._kept["server", "close_wait"] = KeptSamples("gauge", array("q", [1]), array("d", [1.0]))
+    monitor._let_close()
+    assert looks[-1] == pytest.approx(0.25, abs=0.03)
+    assert len(looks) in (10, 11)
+
+
+def test_only_a_server_has_a_runtime(worker: Worker) -> None:
+    monitor = ProcessTreeMonitor(period_s=60)
+    assert monitor.runtime((0, 1), None) is None
+    monitor.follow("server", worker.pid)
+    assert monitor.runtime((0, 1), None) is None
+    monitor.finish()
