@@ -19,7 +19,7 @@ from redline.report.outcomes import outcomes
 from redline.report.render import RENDERERS, summary
 from redline.report.render.terminal import render
 from tests.fakes.compared import Cost, compared_run
-from tests.unit.running.test_duets_in_runs import run_with_duets
+from tests.unit.running.test_duet import run_with_duets
 
 MS = 1_000_000
 REFUSED = Failure(

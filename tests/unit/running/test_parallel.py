@@ -20,7 +20,7 @@ from redline.running.record import Tools
 from redline.suite import draw_places, expected_length_ns, with_rounds
 from redline.watching.machine import place
 from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeServer
-from tests.unit.running.test_duets_in_runs import TEXT, plan_of
+from tests.unit.running.test_duet import TEXT, plan_of
 
 PARALLEL = TEXT.replace("design: duet", "design: parallel-duet")
 SERVERS = 4
