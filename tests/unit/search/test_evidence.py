@@ -34,7 +34,7 @@ def probe(*slices: ProbeSlice, rate: float = 1000.0) -> Evidence:
 def test_rates_are_of_the_time_with_load() -> None:
     seen = probe(part(100, 90, errors=6), part(100, 80, errors=10, seconds=0.3), part(0, 14, seconds=0.0))
     assert seen.slices[0].ended == 96
-    assert (seen.seconds, seen.due, len(seen.timed)) == (pytest.approx(0.4), 200, 2)
+    assert (seen.seconds, seen.due, len(seen.timed)) == pytest.approx((0.4, 200, 2))
     assert seen.offered_per_s == pytest.approx(500)
     assert seen.answered_per_s == pytest.approx(425)  # 90 + 80: the 14 came after the load
     assert seen.response.count == 200

@@ -43,7 +43,7 @@ def test_ten_answers_in_eight_parts_are_enough() -> None:
 
 def bent(late: float) -> Floats:
     """A value whose second half grows `late` times as fast as its first."""
-    return 100 + np.minimum(ANSWERED, 500.0) + late * np.maximum(ANSWERED - 500.0, 0.0)
+    return np.asarray(100 + np.minimum(ANSWERED, 500.0) + late * np.maximum(ANSWERED - 500.0, 0.0))
 
 
 @pytest.mark.parametrize(("late", "grows"), [(0.7, False), (0.85, True), (2.5, True), (3.4, False)])

@@ -7,7 +7,7 @@ from redline.stats.growth import CostGrowth, ServedCosts, growth
 
 
 def start(*costs: float, step: float = 100.0) -> ServedCosts:
-    return ServedCosts(np.arange(len(costs)) * step, np.array(costs))
+    return ServedCosts(np.array([at * step for at in range(len(costs))]), np.array(costs))
 
 
 def line(n: int = 10, rise: float = 0.01) -> ServedCosts:
@@ -28,8 +28,8 @@ def test_a_start_is_divided_into_stretches_of_a_fifth_of_a_second() -> None:
 def test_a_growth_is_its_line_and_the_rise_of_what_was_measured() -> None:
     found = growth([line()], 0.001)
     assert found is not None
-    assert (found.first, found.per_request) == (pytest.approx(1.0), pytest.approx(0.0001))
-    assert (found.share, found.requests, found.usual) == (pytest.approx(0.09), 900, pytest.approx(1.045))
+    assert (found.first, found.per_request) == pytest.approx((1.0, 0.0001))
+    assert (found.share, found.requests, found.usual) == pytest.approx((0.09, 900, 1.045))
     later = growth([ServedCosts(line().served + 10_000, line().costs)], 0.001)
     assert later is not None
     assert later.first == pytest.approx(0, abs=1e-9), "the line begins before the measurement"
