@@ -183,7 +183,7 @@ class _FittedLine:
         share = self.weights**2
         middle = float(share @ self.x / share.sum())
         over = float(share @ (self.x - middle) ** 2)
-        away = (rate_per_s - middle) ** 2 / over if over > 0 else 0.0
+        away = (rate_per_s - middle) ** 2 / over if np.ptp(self.x) > 0 else 0.0
         return float(np.sqrt(1 / share.sum() + away))
 
 
@@ -259,9 +259,9 @@ def _weighted_line(x: Floats, y: Floats, weights: Floats) -> tuple[float, float]
     """The slope and intercept of the least-squares line; flat if all x are equal."""
     share = weights**2 / (weights**2).sum()
     middle_x, middle_y = float(share @ x), float(share @ y)
-    over = float(share @ (x - middle_x) ** 2)
-    if over <= 0:
+    if np.ptp(x) <= 0:
         return 0.0, middle_y
+    over = float(share @ (x - middle_x) ** 2)
     slope = float(share @ ((x - middle_x) * (y - middle_y))) / over
     return slope, middle_y - slope * middle_x
 

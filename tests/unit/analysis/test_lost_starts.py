@@ -19,7 +19,7 @@ from redline.render import RENDERERS, summary
 from redline.render.terminal import render
 from redline.report.outcomes import outcomes
 from tests.fakes.compared import Cost, compared_run
-from tests.unit.running.test_duets_in_runs import run_with_duets
+from tests.unit.running.test_duet import run_with_duets
 
 MS = 1_000_000
 REFUSED = Failure(

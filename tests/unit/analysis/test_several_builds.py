@@ -19,7 +19,7 @@ from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import FACTS
 from tests.fakes.servers.families import NOTED, Family
 from tests.unit.findings.test_cell import CLOSED, trials
-from tests.unit.running.test_duets_in_runs import TEXT, plan_of
+from tests.unit.running.test_duet import TEXT, plan_of
 
 THREE = f"{TEXT}builds: 3\n"
 WITH_ITS_PATH = f"{NOTED}; pwd > out"

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from redline.cli.quiet import wait_until_quiet
-from redline.running.quiet import Shares
+from redline.running import quiet
+from redline.running.quiet import Look, Shares
 
 QUIET: Shares = (0.0, 0.01)
 BUSY: Shares = (0.0, 0.4)
@@ -57,3 +58,17 @@ def test_it_gives_up_and_says_what_was_in_the_way() -> None:
 
 def test_a_quiet_moment_at_the_end_is_waited_for() -> None:
     assert waited(Machine([BUSY] * 299 + [QUIET])) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("shares", "is_quiet"),
+    [((0.01, 0.05), True), ((0.011, 0.0), False), ((0.0, 0.051), False), ((None, 0.04), True), ((0.02, None), False)],
+)
+def test_a_hundredth_of_steal_and_a_twentieth_of_load_are_quiet(shares: Shares, *, is_quiet: bool) -> None:
+    assert waited(Machine((shares,)))[0] is is_quiet
+
+
+def test_every_look_but_the_last_is_told_with_the_time_waited() -> None:
+    machine, told = Machine((BUSY, QUIET)), list[Look]()
+    assert quiet.wait_until_quiet(told.append, machine.look, lambda: machine.now) is None
+    assert told == [Look(*BUSY, 1.0), Look(*QUIET, 2.0), Look(*QUIET, 3.0)]

@@ -134,3 +134,25 @@ def test_rates_that_the_curve_lacks() -> None:
     assert rates_for_curve(mm1(1500, 1700, 1900), 600) == (950,)
     assert rates_for_curve(mm1(500, 1000, 1500, 2000 - 1), 20) == ()
     assert rates_for_curve([], 20) == ()
+
+
+def test_points_that_rise_weigh_by_their_length_over_their_rate() -> None:
+    """Two speeds that rise are one, 1 / mean weighted by seconds / rate."""
+    fast = [point(400, 1e9 / 1000, seconds=8.0), point(800, 1e9 / 1400, seconds=4.0), point(1200, 1e9 / 300)]
+    # Weights of 8 / 400 and 4 / 800: (0.02 * 1000 + 0.005 * 1400) / 0.025 = 1080 up to 800/s.
+    at = found([*fast, point(1500, 1e9 / 100)])
+    assert at.rate_per_s == pytest.approx(800, rel=0.02)
+    assert at.mean_ns == pytest.approx(1e9 / 1080, rel=0.02)
+
+
+def test_an_overloaded_point_ends_the_curve_at_no_speed() -> None:
+    points = [
+        point(400, 1e6),
+        point(800, 1e6),
+        point(1200, 1e6),
+        point(2500, 5e9, answered_per_s=2000.0, overloaded=True),
+    ]
+    at = found(points)
+    # From 1,200 to 2,000 the speed falls from 1,000 to 0: rate * speed is largest where it begins to fall.
+    assert at.rate_per_s == pytest.approx(1200, rel=0.02)
+    assert at.share == pytest.approx(0.6, rel=0.02)

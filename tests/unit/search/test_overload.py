@@ -1,5 +1,7 @@
 """Overload tests: the proposed load, and the report about servers with known behaviour."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -172,3 +174,53 @@ def test_it_judges_whatever_it_gets(counts: list[tuple[int, int, int]]) -> None:
     result = judge_overload(plan, slices)
     assert len(result.course) == len(slices)
     assert Beyond.model_validate_json(result.model_dump_json()) == result
+
+
+BY_HAND = OverloadPlan(
+    calm_per_s=80, overload_per_s=130, before_s=3, overload_s=6, after_s=9, slice_s=1, capacity_per_s=100
+)
+
+
+def part(due: int, answered: int, *, errors: int = 0, ms: float = 1.0) -> ProbeSlice:
+    return ProbeSlice(1.0, due, answered, errors, Histogram.of([ms * 1e6] * (answered + errors)))
+
+
+def by_hand(overload: list[ProbeSlice], after: list[ProbeSlice], before: list[ProbeSlice] | None = None) -> Beyond:
+    return judge_overload(BY_HAND, tuple((before or [part(80, 80)] * 3) + overload + after))
+
+
+HELD = [part(130, 100)] * 6
+BACK = [part(80, 100)] * 9
+
+
+def test_a_course_has_rates_by_second_and_stages_by_time() -> None:
+    made = by_hand(HELD, BACK, [part(80, 80), part(80, 70, errors=10), part(80, 80)])
+    assert [moment.stage for moment in made.course] == ["before"] * 3 + ["overload"] * 6 + ["after"] * 9
+    assert [(one.asked_per_s, one.answered_per_s, one.errors_per_s) for one in made.course[1:4]] == [
+        (80, 70, 10),
+        (80, 80, 0),
+        (130, 100, 0),
+    ]
+    assert [one.backlog for one in made.course[2:10]] == [0, 30, 60, 90, 120, 150, 180, 160]
+
+
+@pytest.mark.parametrize(("late", "recovery"), [(80, "recovers"), (30, "does not come back")])
+def test_late_after_the_overload_most_of_what_is_due_is_answered(late: int, recovery: str) -> None:
+    plan = replace(BY_HAND, after_s=30)
+    after = [part(80, 260), *[part(80, 80)] * 19, *[part(80, late, errors=80 - late)] * 10]
+    assert judge_overload(plan, (*[part(80, 80)] * 3, *HELD, *after)).recovery == recovery
+
+
+def test_a_backlog_is_gone_where_it_is_back_at_its_level_from_before() -> None:
+    made = by_hand(HELD, BACK)
+    # 180 are left, of which 20 a second go: after 9 s.
+    assert made.backlog_gone_s == pytest.approx(9)
+    assert made.backlog_at_most == 180
+    quick = by_hand(HELD, [part(80, 170), part(80, 170), *[part(80, 80)] * 7])
+    assert quick.backlog_gone_s == pytest.approx(2)
+    assert quick.back_s == pytest.approx(2)
+
+
+def test_a_server_is_back_once_its_times_are_too() -> None:
+    slow = [part(80, 170), part(80, 170, ms=500), part(80, 80, ms=500), part(80, 80, ms=500), *[part(80, 80)] * 5]
+    assert by_hand(HELD, slow).back_s == pytest.approx(5)

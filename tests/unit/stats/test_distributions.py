@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import ruptures
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -21,7 +20,7 @@ from redline.stats.distributions import (
     t_quantile,
     t_tail,
 )
-from redline.stats.series import WINDOW, clipped, interval_excess, level_ends, median, noise
+from redline.stats.series import WINDOW, clipped, median
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -101,38 +100,6 @@ def test_tails_and_quantiles_are_those_of_scipy() -> None:
             assert chi2_tails(value, freedom) == pytest.approx(tails, rel=1e-12)
     for value, a, b in ((0.0, 1.0, 2.0), (0.3, 5.0, 6.0), (0.6, 5.0, 6.0), (0.4, 40.5, 40.5), (1.0, 2.0, 1.0)):
         assert beta_below(value, a, b) == pytest.approx(stats.beta.cdf(value, a, b), rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_levels_are_those_that_pelt_finds(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(6, 120))
-    values = rng.normal(0.0, 0.03, n)
-    for _ in range(seed % 4):
-        values[int(rng.integers(n)) :] += rng.normal(0.0, 0.2)
-    scaled = values / noise(values)
-    for penalty in (5 * math.log(n), 15 * math.log(n)):
-        expected = ruptures.KernelCPD(kernel="linear", min_size=3).fit_predict(scaled[:, None], pen=penalty)
-        assert level_ends(scaled, penalty, 3) == expected
-    assert level_ends(scaled, 20.0) == ruptures.Pelt(model="l2", min_size=1, jump=1).fit(scaled).predict(pen=20.0)
-
-
-def test_a_series_too_short_for_two_levels_has_one() -> None:
-    assert level_ends(np.array([1.0, 9.0, 1.0, 9.0, 1.0]), 0.1, 3) == [5]
-    assert level_ends(np.array([1.0]), 0.1) == [1]
-
-
-def test_a_lone_disturbance_is_clipped_and_a_step_is_not() -> None:
-    steps = np.repeat([0.0, 1.0], 10)
-    disturbed = steps.copy()
-    disturbed[4] = 5.0
-    assert np.array_equal(clipped(steps), steps)
-    assert clipped(disturbed)[4] < 0.1
-
-
-def test_ranks_of_equal_values_do_not_depend_on_their_order() -> None:
-    values = [1.0, 1.0, 2.0, 2.0] * 4
-    assert interval_excess(values, 1.0) >= 1.0
 
 
 def test_no_values_hold_no_quantile() -> None:

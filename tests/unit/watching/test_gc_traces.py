@@ -145,3 +145,15 @@ def test_a_trace_that_the_lab_asked_for_is_no_logging_of_the_server() -> None:
     facts = RuntimeFacts(runtime="go", traced_bytes=399_000)
     assert kinds(chatty.model_copy(update={"runtime": facts})) == set()
     assert kinds(simulated_recording(cell, GOOD).model_copy(update={"runtime": facts})) == set()
+
+
+def go(at_s: float, before: int, end: int, live: int) -> str:
+    times, sizes = "0.010+2.0+0.020 ms clock, 0.1+0/0/0+0.1 ms cpu", f"{before}->{end}->{live} MB"
+    return f"gc 1 @{at_s}s 1%: {times}, {sizes}, 9 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+
+
+def test_go_allocates_between_and_during_its_collections() -> None:
+    found = [one for one in read_go([go(1.0, 4, 4, 2), go(2.0, 2, 3, 2)], BEGAN) if isinstance(one, Allocated)]
+    assert [one.bytes // MIB for one in found] == [0, 0, 1], "equal sizes are no allocation, and known as such"
+    shrunk = [one for one in read_go([go(1.0, 4, 4, 3), go(2.0, 2, 2, 2)], BEGAN) if isinstance(one, Allocated)]
+    assert [one.bytes for one in shrunk] == [0, 0], "between them it shrank: nothing is known"

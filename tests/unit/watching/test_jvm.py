@@ -1,66 +1,15 @@
 """A JVM's data is read from its counters, its threads and its log, and never from other processes."""
 
 import os
-import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from redline.model.runtime import CounterCheck
 from redline.watching.jvm import Jvm, RoleClocks, compilers_of, log_flag
-from redline.watching.perfdata import PerfData
 from redline.watching.process_tree import ProcessTreeMonitor
+from tests.fakes.jvms import NUMBERS, a_jvm, perf_file, write
 from tests.fakes.workers import started
-
-NUMBERS = {
-    "sun.os.hrt.frequency": 1_000_000,
-    "sun.rt.safepoints": 7,
-    "sun.rt.safepointTime": 5_000,
-    "sun.rt.safepointSyncTime": 2_000,
-    "sun.ci.totalCompiles": 40,
-    "sun.gc.collector.0.invocations": 5,
-    "sun.gc.collector.1.invocations": 1,
-    "sun.gc.generation.0.capacity": 1 << 20,
-    "sun.gc.generation.1.capacity": 3 << 20,
-    "sun.gc.generation.0.space.0.capacity": 1 << 19,
-}
-RELEASE = "java.property.java.vm.specification.version"
-
-
-def perf_file(numbers: dict[str, int] = NUMBERS, release: str = "21", *, accessible: int = 1) -> bytes:
-    """A file as HotSpot writes it: a prologue, and an entry for every counter with its name and value."""
-    entries: list[bytes] = []
-    values: dict[str, int | str] = {**numbers, RELEASE: release}
-    for name, value in values.items():
-        head = 20
-        text = name.encode() + b"\0"
-        at = -(-(head + len(text)) // 8) * 8
-        raw = struct.pack("<q", value) if isinstance(value, int) else value.encode() + b"\0"
-        kind, size = ("J", 0) if isinstance(value, int) else ("B", len(raw))
-        whole = struct.pack("<iiibBBBi", -(-(at + len(raw)) // 8) * 8, head, size, ord(kind), 0, 1, 1, at) + text
-        entries.append((whole.ljust(at, b"\0") + raw).ljust(-(-(at + len(raw)) // 8) * 8, b"\0"))
-    body = b"".join(entries)
-    prologue = struct.pack("<IBBBBiiqii", 0xC0C0FECA, 1, 2, 0, accessible, 32 + len(body), 0, 0, 32, len(entries))
-    return prologue + body
-
-
-def write(folder: Path, files: dict[str, bytes]) -> None:
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-
-
-def a_jvm(folder: Path, *words: str, pid: int = 12, inner: int = 1, content: bytes = b"") -> None:
-    write(
-        folder,
-        {
-            f"{pid}/status": f"Name:\tjava\nNSpid:\t{pid}\t{inner}\n".encode(),
-            f"{pid}/cmdline": "\0".join(("java", *words)).encode(),
-            f"{pid}/root/tmp/hsperfdata_root/{inner}": content or perf_file(),
-        },
-    )
 
 
 def a_thread(folder: Path, thread: int, name: str, cpu_ns: int, wait_ns: int, pid: int = 12) -> None:
@@ -160,35 +109,6 @@ def test_a_jvm_of_before_unified_logging_gets_no_flag() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_counters_are_those_of_the_processs_user_alone(tmp_path: Path) -> None:
-    """Every user may make files with such names in /tmp."""
-    a_jvm(tmp_path)
-    own = tmp_path / "12/root/tmp/hsperfdata_root/1"
-    for name in ("hsperfdata_a", "hsperfdata_z"):
-        other = tmp_path / "12/root/tmp" / name / "1"
-        other.parent.mkdir()
-        other.write_bytes(perf_file(release="11"))
-        os.chown(other, 65534, 65534)
-    assert found(tmp_path).sample()["safepoint_ns"] == 7_000_000
-    own.rename(tmp_path / "elsewhere")
-    own.symlink_to(tmp_path / "elsewhere")
-    assert PerfData.of(12, str(tmp_path)) is None
-
-
-@pytest.mark.parametrize("linked", ["tmp", "tmp/hsperfdata_root", "tmp/hsperfdata_root/1"])
-def test_counters_are_read_through_no_link_also_one_that_comes_later(tmp_path: Path, linked: str) -> None:
-    """From the root of a container it would lead to another file of this machine."""
-    a_jvm(tmp_path)
-    counters = PerfData.of(12, str(tmp_path))
-    assert counters is not None
-    assert counters.values("sun.rt.safepoints") == {"sun.rt.safepoints": 7}
-    theirs = tmp_path / "12/root" / linked
-    theirs.rename(tmp_path / "elsewhere")
-    theirs.symlink_to(tmp_path / "elsewhere")
-    assert counters.values("sun.rt.safepoints") == {}
-    assert PerfData.of(12, str(tmp_path)) is None
-
-
 def test_a_process_that_is_no_jvm_says_nothing(tmp_path: Path) -> None:
     write(tmp_path, {"12/status": b"NSpid:\t12\n", "12/cmdline": b"sleep\x0060"})
     assert Jvm.among([12, 13], str(tmp_path)) is None
@@ -197,25 +117,3 @@ def test_a_process_that_is_no_jvm_says_nothing(tmp_path: Path) -> None:
         monitor.follow("server", worker.pid)
         assert not {each.name for each in monitor.finish()} & {"safepoints", "compiler_cpu_ns", "heap_capacity_bytes"}
         assert monitor.runtime((0, 1 << 62), None) is None
-
-
-def test_counters_that_are_not_complete_are_none(tmp_path: Path) -> None:
-    a_jvm(tmp_path, content=perf_file(accessible=0))
-    assert PerfData.of(12, str(tmp_path)) is None
-
-
-@given(place=some.integers(0, 2000), garbage=some.binary(max_size=64), end=some.integers(0, 2000))
-def test_counters_of_any_content_never_raise(
-    tmp_path_factory: pytest.TempPathFactory, place: int, garbage: bytes, end: int
-) -> None:
-    folder = tmp_path_factory.getbasetemp() / "perfdata"
-    a_jvm(folder)
-    file = folder / "12/root/tmp/hsperfdata_root/1"
-    whole = bytearray(perf_file())
-    whole[place : place + len(garbage)] = garbage
-    for content in (bytes(whole), bytes(whole[:end]), garbage):
-        file.write_bytes(content)
-        read = PerfData.of(12, str(folder))
-        if read is not None:
-            file.write_bytes(content[:end])
-            read.values(*read.places)

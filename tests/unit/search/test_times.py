@@ -193,3 +193,27 @@ def test_time_is_left_to_look_again_at_an_early_rate(tmp_path: Path, lasts_s: fl
     assert clock.now_s <= lasts_s
     if len(bench.state.probes) > 4:
         assert LOOKS_AGAIN in bench.listener.whys
+
+
+def test_the_least_time_holds_six_probes_and_two_at_each_end() -> None:
+    # Without starts: 8 loads of 1 s with a fifth of warm-up, one start of two short loads, and 0.3 s around each.
+    assert least_ns(1, 0) == pytest.approx(8 * 1.2e9 + 0.4e9 + 0.3e9 * (8 + 2))
+    # With three starts at both ends: 12 loads and 4 starts.
+    assert least_ns(2, 3) == pytest.approx(2 * (12 * 1.2e9 + 4 * 0.4e9 + 0.3e9 * (12 + 8)))
+
+
+def test_the_lengths_of_probes_fill_the_time() -> None:
+    # 20 + 2 probes, one start: 0.3 s around each of 24 loads; 22 * 1.2 + 0.4 lengths of a probe.
+    found = probe_times(100_000_000_000, 1, 20, 0)
+    assert found.probe_ns == pytest.approx((100e9 - 24 * 0.3e9) / 26.8, abs=2)
+    assert found.warmup_ns == pytest.approx(0.2 * found.probe_ns, abs=2)
+    assert not found.detects
+    longer = probe_times(1_000_000_000_000, 1, 20, 0)
+    assert longer.warmup_ns == 1_000_000_000
+
+
+def test_half_of_the_time_warms_up_starts_where_that_is_ten_seconds_each() -> None:
+    # 3 starts at both ends are 4 starts: 80 s leave 10 s for each.
+    assert probe_times(80_000_000_000, 1, 5, 3).detects
+    assert probe_times(80_000_000_000, 1, 5, 3).warmup_ns == 10_000_000_000
+    assert not probe_times(79_000_000_000, 1, 5, 3).detects

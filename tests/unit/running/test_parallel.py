@@ -20,7 +20,7 @@ from redline.running.record import Tools
 from redline.suite import draw_places, expected_length_ns, with_rounds
 from redline.watching.machine import place
 from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeServer
-from tests.unit.running.test_duets_in_runs import TEXT, plan_of
+from tests.unit.running.test_duet import TEXT, plan_of
 
 PARALLEL = TEXT.replace("design: duet", "design: parallel-duet")
 SERVERS = 4
@@ -130,3 +130,17 @@ def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: P
     assert warming == {(2, 7_000_000_000)}
     (asked,) = driver.duets
     assert (asked.drive.cell.load.name, asked.drive.cell.warmup_ns) == (cells[0].load.name, 7_000_000_000 * SERVERS)
+
+
+def cpus(number: int, servers: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    placements = sides(tuple((cpu,) for cpu in range(number)), servers)
+    return [(placement.server_cpus, placement.engine_cpus) for placement in placements]
+
+
+def test_each_server_has_half_of_its_share_rounded_up() -> None:
+    assert cpus(5, 2) == [((1,), (2,)), ((3,), (4,))]
+    assert cpus(7, 2) == [((1, 2), (3,)), ((4, 5), (6,))]
+    assert cpus(6, 2) == cpus(5, 2), "a remainder is left to the lab"
+    assert cpus(3, 1) == [((1,), (2,))]
+    with pytest.raises(UsageError, match="needs 5 cores"):
+        cpus(4, 2)

@@ -131,3 +131,28 @@ def test_a_grid_ends_at_six_nines_or_where_ten_requests_are_beyond() -> None:
     assert grid(10_000)[-1] == 0.999
     assert grid(0) == ()
     assert list(grid(10**9)) == sorted(set(grid(10**9)))
+
+
+def counted(fast: int, slow: int) -> Histogram:
+    return Histogram.of([1e6] * fast + [9e6] * slow)
+
+
+def test_shares_that_agree_leave_the_chance_of_independent_requests() -> None:
+    ours, theirs = [counted(9, 1)] * 2, [counted(8, 2)] * 2
+    found = share_differences(ours, theirs, [2_000_000])
+    assert (found.ours[0], found.theirs[0], found.differences[0]) == pytest.approx((0.9, 0.8, 0.1))
+    # Agresti and Caffo: (18 + 1) / 22 and (16 + 1) / 22.
+    p, q = 19 / 22, 17 / 22
+    half = 1.959964 * ((p * (1 - p) + q * (1 - q)) / 22) ** 0.5
+    assert found.interval is not None
+    assert (found.interval[0][0], found.interval[1][0]) == pytest.approx((0.1 - half, 0.1 + half))
+
+
+def test_rounds_that_differ_widen_the_interval() -> None:
+    ours, theirs = [counted(1000, 0), counted(500, 500)], [counted(500, 500)] * 2
+    found = share_differences(ours, theirs, [2_000_000])
+    assert found.interval is not None
+    # Two rounds of 0.5 and 0: a standard error of 0.25, and t = 12.7 for one degree of freedom.
+    assert found.interval[0][0] == -1.0
+    assert found.interval[1][0] == 1.0
+    assert share_differences(ours[:1], theirs[:1], [2_000_000]).interval is None

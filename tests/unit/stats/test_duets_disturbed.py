@@ -10,7 +10,7 @@ from redline.model import OTHER_LOAD, DuetRecording, Histogram, Metric, Subject
 from redline.stats.duets import shares_around
 from tests.fakes.duets import simulated_duet
 from tests.studies import neighbours
-from tests.unit.findings.test_duets_watched import QUIET, line
+from tests.unit.findings.test_duet_machine import QUIET, line
 
 BUSY: dict[tuple[Subject, str], float] = {("machine", "busy_ns"): 2.0e9, ("machine", "cpu_pressure_ns"): 0.5e9}
 """Other work takes a core, and tasks wait."""

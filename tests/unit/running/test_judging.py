@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -416,3 +418,90 @@ def test_beside_another_thread_cells_are_judged_in_this_process(
         done.set()
         other.join()
     assert sorted(tasks) == sorted(store.manifest().plan.cells)
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of processes by which cells are judged, as it happens; all that allows several does."""
+    made: list[int] = []
+
+    def one(work: judging._Work, processes: int) -> Iterator[JudgedCell]:
+        made.append(processes)
+        return map(work.judged, work._tasks)
+
+    monkeypatch.setattr(judging._Work, "shared", one)
+    monkeypatch.setattr(judging, "SHARED_FROM", 12)  # those that are no ceilings
+    monkeypatch.setattr(judging.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    return made
+
+
+def test_as_many_processes_judge_as_there_are_cores_and_eight_at_most(
+    store: RunStore, shared: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_report(store)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(12)))
+    run_report(store)
+    assert shared == [2, 8]
+
+
+@pytest.mark.parametrize("alone_by", ["few trials", "one core", "another thread"])
+def test_one_process_judges_where_others_gain_nothing_or_may_hang(
+    store: RunStore, shared: list[int], monkeypatch: pytest.MonkeyPatch, alone_by: str
+) -> None:
+    if alone_by == "few trials":
+        monkeypatch.setattr(judging, "SHARED_FROM", 13)
+    elif alone_by == "one core":
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    else:
+        monkeypatch.setattr(judging.threading, "active_count", lambda: 2)
+    assert run_report(store) == alone(store)
+    assert shared == []
+
+
+@pytest.mark.parametrize(("kept_from", "is_kept"), [(16, True), (17, False)])
+def test_cells_are_kept_from_so_many_trials_on(
+    empty: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch, kept_from: int, *, is_kept: bool
+) -> None:
+    monkeypatch.setattr(judging, "KEPT_FROM", kept_from)
+    measured_by(empty, run)
+    assert (empty.folder / judged.FOLDER).exists() is is_kept
+    run_report(empty)
+    assert (empty.folder / judged.FOLDER).exists() is is_kept
+
+
+def test_judged_cells_come_in_their_order_and_few_wait_to_be_taken() -> None:
+    begun: list[int] = []
+
+    class Pool:
+        def submit(self, _work: object, at: int) -> Future[bytes | None]:
+            begun.append(at)
+            future: Future[bytes | None] = Future()
+            future.set_result(str(at).encode())
+            return future
+
+    cells = judging._in_order(Pool(), 7, 2)  # type: ignore[arg-type]
+    assert next(cells) == b"0"
+    assert begun == [0, 1, 2]
+    assert [*cells] == [b"1", b"2", b"3", b"4", b"5", b"6"]
+
+
+def test_a_copy_ends_with_the_process_that_it_is_a_copy_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    handled = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(judging.gc, "freeze", lambda: None)
+    monkeypatch.setattr(judging.ctypes, "CDLL", lambda _: SimpleNamespace(prctl=lambda *words: asked.append(words)))
+    monkeypatch.setattr(judging, "_work", None, raising=False)
+    asked: list[tuple[int, ...]] = []
+    try:
+        judging._begin(SimpleNamespace(), os.getppid())  # type: ignore[arg-type]
+        assert ended == []
+        judging._begin(SimpleNamespace(), os.getppid() + 1)  # type: ignore[arg-type]
+        assert ended == [1]
+        assert asked == [(1, signal.SIGKILL, 0, 0, 0)] * 2, "PR_SET_PDEATHSIG of linux/prctl.h is 1"
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        for number, handler in handled.items():
+            signal.signal(number, handler)

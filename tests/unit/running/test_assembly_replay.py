@@ -19,7 +19,7 @@ from redline.running.record import Tools
 from redline.storage.runs import RunStore
 from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_environment
-from tests.unit.running.test_limit_cli import URL, Server
+from tests.unit.running.test_assembly_limit import URL, Server
 
 LINE = '10.0.0.1 - - [26/Nov/2026:12:{:02}:{:02} +0000] "GET /{} HTTP/1.1" 200 5 "-" "x"\n'
 OBJECTIVE = ("--objective", "p99 < 20ms")
