@@ -68,7 +68,7 @@ def test_of_many_it_has_the_largest() -> None:
     assert title.startswith(f"The 24 largest of {len(judged):,} differences: ratios with 95% intervals")
     assert "".join(span.text for span in forest(reports.healthy())[0].title).startswith("Change against rust.hyper: ")
     for table in (first, *others):
-        sizes = [abs(math.log(cell.value)) for row in table.rows for cell in row if isinstance(cell, Strip)]
+        sizes = [abs(math.log(cell.value or 1)) for row in table.rows for cell in row if isinstance(cell, Strip)]
         assert sizes == sorted(sizes, reverse=True)
 
 

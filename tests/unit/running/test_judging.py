@@ -1,5 +1,7 @@
 """What was judged stays judged: cells kept beside their recordings, and cells judged by several processes."""
 
+import ctypes
+import gc
 import json
 import os
 import signal
@@ -431,7 +433,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(judging._Work, "shared", one)
     monkeypatch.setattr(judging, "SHARED_FROM", 12)  # those that are no ceilings
-    monkeypatch.setattr(judging.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     return made
 
@@ -454,7 +456,7 @@ def test_one_process_judges_where_others_gain_nothing_or_may_hang(
     elif alone_by == "one core":
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     else:
-        monkeypatch.setattr(judging.threading, "active_count", lambda: 2)
+        monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert run_report(store) == alone(store)
     assert shared == []
 
@@ -490,8 +492,8 @@ def test_a_copy_ends_with_the_process_that_it_is_a_copy_of(monkeypatch: pytest.M
     ended: list[int] = []
     handled = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     monkeypatch.setattr(os, "_exit", ended.append)
-    monkeypatch.setattr(judging.gc, "freeze", lambda: None)
-    monkeypatch.setattr(judging.ctypes, "CDLL", lambda _: SimpleNamespace(prctl=lambda *words: asked.append(words)))
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(prctl=lambda *words: asked.append(words)))
     monkeypatch.setattr(judging, "_work", None, raising=False)
     asked: list[tuple[int, ...]] = []
     try:

@@ -2,7 +2,7 @@
 
 import errno
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -113,16 +113,16 @@ def test_the_manifest_is_not_its_directory(broken: tuple[str, RunStore, str]) ->
 def test_a_disk_that_is_full_at_the_manifest_leaves_nothing_to_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = runs.write_atomically
+    whole = runs.write_pieces_atomically
 
-    def full(file: Path, content: bytes) -> None:
+    def full(file: Path, pieces: Iterable[bytes]) -> None:
         if file.name == "run.json":
             raise OSError(errno.ENOSPC, "No space left on device")
-        whole(file, content)
+        whole(file, pieces)
 
     store = RunStore(tmp_path / "kept")
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "write_atomically", full)
+        patch.setattr(runs, "write_pieces_atomically", full)
         with pytest.raises(StoreError, match="No space left") as caught:
             store.create(RUN.manifest)
     assert "begin again" in caught.value.hint
