@@ -32,6 +32,8 @@ from redline.stats import enough_beyond
 
 _HEADLINE = (0.5, 0.99)
 """The percentiles of the response time beside the throughput."""
+_AT_A_GLANCE = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0)
+"""The percentiles of a view that is not whole: with its heads the table has nine lines at most."""
 
 
 def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
@@ -104,7 +106,8 @@ def _percentiles(result: LoadResult, *, whole: bool) -> Table:
     if result.streams is not None:
         times |= {"first event": result.streams.first_event, "between events": result.streams.gaps}
     known = [{point.q: point_sign(point) for point in points} for points in times.values()]
-    rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in sorted(set().union(*known)))
+    quantiles = [q for q in sorted(set().union(*known)) if whole or q in _AT_A_GLANCE]
+    rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in quantiles)
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
 
 

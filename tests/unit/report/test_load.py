@@ -182,3 +182,13 @@ def test_a_load_without_a_right_answer_has_no_speed() -> None:
     assert json.loads(result.model_dump_json())["throughput"] is None
     unanswered = result.model_copy(update={"valid": True})
     assert "throughput  not known: no right answers" in shown(load_section(unanswered))
+
+
+def test_at_a_glance_a_table_has_eight_percentiles_at_most_and_as_a_whole_all() -> None:
+    levels = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99995, 1.0)
+    times = tuple(Percentile(q=q, ns=round(1e6 * (1 + q))) for q in levels)
+    result = loaded(valid=True).model_copy(update={"response": times, "service": times, "lateness": ()})
+    names = [line.split()[0] for line in shown(load_section(result)) if line.lstrip().startswith(("p", "max"))]
+    assert names == ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max"]
+    whole = shown(load_section(result, Histogram.of([1_240_000])))
+    assert len([line for line in whole if line.split()[0] in {"p0", "p25", "p99.5", "p99.95", "p99.995"}]) == 5
