@@ -156,8 +156,9 @@ def doubted(*grades: Grade) -> CellLimit:
 
 def test_the_gravest_of_a_kind_is_reported_once_for_all_cells_and_notes_are_not() -> None:
     def items(*cells: CellLimit) -> list[tuple[str, ...]]:
-        (section,) = search_findings(limits.report(*cells))
-        lists = [block for block in section.blocks if isinstance(block, Items)]
+        sections = [*search_findings(limits.report(*cells))]
+        assert len(sections) <= 1
+        lists = [block for section in sections for block in section.blocks if isinstance(block, Items)]
         return [
             tuple("".join(span.text for span in text) for text in item.lines) for found in lists for item in found.items
         ]
