@@ -299,7 +299,9 @@ def test_a_remote_that_refuses_pushes_is_one_message(remote: Path, tmp_path: Pat
     hook.chmod(0o755)
     kept(tmp_path / "stored", comparison(0))
     path = f"{without_sleep(tmp_path)}:{os.environ['PATH']}"
-    done = push(remote, tmp_path / "stored", tmp_path / "results", PATH=path, REDLINE="/bin/true")  # whose page is empty
+    done = push(
+        remote, tmp_path / "stored", tmp_path / "results", PATH=path, REDLINE="/bin/true"
+    )  # whose page is empty
     assert done.code == 1
     assert "redline: the branch kept could not be pushed\n  hint: " in done.err
 
