@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 SHORT = ("--for", "4s")
 PATIENCE_S = 2
 """The timeout of requests to a server that falls silent: on a busy machine right answers too take a while."""
-RIGHT = 400
+RIGHT = 200
 """Right answers on all connections of a server before it goes wrong."""
 
 
