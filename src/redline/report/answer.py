@@ -246,11 +246,15 @@ def _compared(report: Report) -> Iterator[Line]:
         counts = ", ".join(f"{number:,} {verdict.words}" for verdict, number in verdicts.items())
         follow = "These differ:" if decided else "No difference is significant."
         follow = "The largest differences:" if len(decided) > _MOST else follow
-        over_all = () if any(True for _ in headline_lines(report)) else study_lines(report, _MOST)
-        follow = "Of each pair, over all its workloads:" if over_all else follow
-        yield line(f"{fmt.count(sum(verdicts.values()), 'verdict')}: {counts}. {follow}")
-        yield from over_all
-        decided, rest = [] if over_all else sorted(decided, key=lambda sized: -sized[0])[:_MOST], []
+        over_all = study_lines(report, _MOST) if len(decided) > _MOST and not [*headline_lines(report)] else ()
+        counted = f"{fmt.count(sum(verdicts.values()), 'verdict')}: {counts}."
+        if over_all:
+            announced, *over_pairs = over_all
+            yield (*line(f"{counted} "), *announced)
+            yield from over_pairs
+            return
+        yield line(f"{counted} {follow}")
+        decided, rest = sorted(decided, key=lambda sized: -sized[0])[:_MOST], []
     yield from (text for _, text in decided)
     yield from rest
 

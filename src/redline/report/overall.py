@@ -49,29 +49,53 @@ def headline_lines(report: Report) -> Iterator[Line]:
 
 
 def study_lines(report: Report, most: int) -> tuple[Line, ...]:
-    """A sentence for each of many pairs, over its workloads in all settings, in the report's order.
+    """An announcement, and a sentence for each of many pairs over its workloads in all settings, in the report's order.
 
-    Of more pairs than `most`, those with the largest differences have one.
+    Of more pairs than `most`, those with the largest differences have one. Empty without a difference.
     """
     pairs: dict[tuple[str, str], dict[tuple[str, Workload], dict[Metric, Comparison]]] = {}
     for board in cost_boards(report):
         for (pair, workload), comparison in board.comparisons.items() if board.metric in _WORDS else ():
+            judged = pairs.setdefault((pair.server, pair.against), {}).setdefault((pair.setting, workload), {})
             if comparison.verdict is not None:
-                of_pair = pairs.setdefault((pair.server, pair.against), {})
-                of_pair.setdefault((pair.setting, workload), {})[board.metric] = comparison
+                judged[board.metric] = comparison
     sizes = {pair: max(map(_size, workloads.values())) for pair, workloads in pairs.items()}
-    kept = {*sorted(sizes, key=lambda pair: -sizes[pair])[:most]}
-    return tuple(_lines({pair: [*workloads.values()] for pair, workloads in pairs.items() if pair in kept}))
+    if not any(sizes.values()):
+        return ()
+    largest = sorted(sizes, key=lambda pair: -sizes[pair])[:most]
+    lines = tuple(
+        sentence
+        for pair, workloads in pairs.items()
+        if pair in largest
+        for sentence in _lines({pair: [*workloads.values()]}) or _mixed(pair, [*workloads.values()])
+    )
+    some = f"The {len(largest)} of {len(sizes)} pairs that differ most" if len(largest) < len(sizes) else "Each pair"
+    return (line(f"{some}, over all workloads:"), *lines) if lines else ()
 
 
 def _size(known: dict[Metric, Comparison]) -> float:
-    return max(abs(math.log(one.ratio.value)) if one.ratio else 0.0 for one in known.values())
+    """The largest difference that is sure, as a logarithm."""
+    return max(
+        (abs(math.log(one.ratio.value)) for one in known.values() if _is_decided(one) and one.ratio), default=0.0
+    )
 
 
-def _lines(pairs: Mapping[tuple[str, str], Sequence[dict[Metric, Comparison]]]) -> Iterator[Line]:
+def _lines(pairs: Mapping[tuple[str, str], Sequence[dict[Metric, Comparison]]]) -> list[Line]:
+    lines = []
     for (server, against), workloads in pairs.items():
         if texts := [text for metric in _WORDS for text in _over_all(metric, workloads, against)]:
-            yield line(f"{server} ", (texts[0], "strong"), *(f", and {text}" for text in texts[1:]))
+            lines.append(line(f"{server} ", (texts[0], "strong"), *(f", and {text}" for text in texts[1:])))
+    return lines
+
+
+def _mixed(pair: tuple[str, str], workloads: Sequence[dict[Metric, Comparison]]) -> list[Line]:
+    """`a differs from b in 3 of 36 workloads, in no direction that most of them share`; that no difference is known."""
+    server, against = pair
+    differing = sum(any(map(_is_decided, known.values())) for known in workloads)
+    if not differing:
+        return [line(f"{server} ", ("is not known to differ", "strong"), f" from {against} in any workload")]
+    told = f"differs from {against} in {differing} of {len(workloads)} workloads"
+    return [line(f"{server} ", (told, "strong"), ", in no direction that most of them share")]
 
 
 def _over_all(metric: Metric, workloads: Sequence[dict[Metric, Comparison]], against: str) -> Iterator[str]:
@@ -88,8 +112,11 @@ def _over_all(metric: Metric, workloads: Sequence[dict[Metric, Comparison]], aga
 
 
 def _differs(comparison: Comparison, *, rises: bool) -> bool:
-    decided = comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
-    return decided and comparison.ratio is not None and (comparison.ratio.value > 1) is rises
+    return _is_decided(comparison) and comparison.ratio is not None and (comparison.ratio.value > 1) is rises
+
+
+def _is_decided(comparison: Comparison) -> bool:
+    return comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
 
 
 def _by_how_much(metric: Metric, some: Sequence[Comparison], against: str, *, rises: bool) -> str:

@@ -236,7 +236,7 @@ def test_an_invalid_cell_has_no_level() -> None:
 def test_a_study_is_counted_and_says_of_each_pair_how_it_compares_over_all_workloads() -> None:
     first, *pairs = said(studies.big())
     assert first.startswith("3,177 verdicts: 122 faster, ")
-    assert first.endswith(". Of each pair, over all its workloads:")
+    assert first.endswith(". Each pair, over all workloads:")
     assert [text.partition(" ")[0] for text in pairs[:3]] == [
         "http4s.tapir",
         "http4s.blaze-tapir",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from redline.model import Comparison, Metric, Report
+from redline.model import Comparison, Metric, Report, Verdict
 from redline.report.overall import headline_lines, study_lines
 from tests.fakes import reports, studies
 from tests.fakes.report_cells import comparison
@@ -101,18 +101,55 @@ def headlines(servers: int) -> int:
     return len(list(headline_lines(made)))
 
 
-def of_study(most: int) -> list[str]:
-    return ["".join(span.text for span in text) for text in study_lines(studies.small(), most)]
+SMALL = studies.small()
+
+
+def of_study(most: int, report: Report = SMALL) -> list[str]:
+    return ["".join(span.text for span in text) for text in study_lines(report, most)]
 
 
 def test_a_pair_of_a_study_has_one_sentence_over_all_settings() -> None:
-    assert [text.split(" [")[0] for text in of_study(9)] == [
+    announced, *texts = of_study(9)
+    assert announced == "Each pair, over all workloads:"
+    assert [text.split(" [")[0] for text in texts] == [
         "http4s.tapir needs 12 to 20% more CPU per request than http4s.vanilla",
         "vertx.tapir-future needs 2.9 to 6.4% more CPU per request than vertx.vanilla",
     ]
-    assert "in all 4 workloads, and answers 10 to 17% fewer requests" in of_study(9)[0]
+    assert "in all 4 workloads, and answers 10 to 17% fewer requests" in texts[0]
 
 
-def test_of_more_pairs_those_that_differ_most_have_a_sentence() -> None:
-    assert of_study(1) == of_study(9)[:1]
+def test_of_more_pairs_those_that_differ_most_have_a_sentence_and_are_counted() -> None:
+    announced, text = of_study(1)
+    assert announced == "The 1 of 2 pairs that differ most, over all workloads:"
+    assert text == of_study(9)[1]
     assert of_study(0) == []
+
+
+def judged_anew(verdicts: Sequence[Verdict | None], metric: Metric = CPU) -> Report:
+    """The study in which one pair is judged like this in a metric, and all else has no verdict."""
+    left, made = list(verdicts), []
+    names = {cell.cell_id: cell.server for cell in SMALL.cells}
+    for one in SMALL.comparisons:
+        is_of_it = one.metric is metric and names[one.cell_id].startswith("http4s.tapir")
+        verdict = left.pop(0) if is_of_it else None
+        ratio = one.ratio
+        if ratio and verdict is Verdict.FASTER:
+            ratio = ratio.model_copy(update={"value": 0.8, "low": 0.7, "high": 0.9})
+        made.append(one.model_copy(update={"verdict": verdict, "ratio": ratio}))
+    return SMALL.model_copy(update={"comparisons": tuple(made)})
+
+
+def test_workloads_without_a_verdict_are_no_part_of_all() -> None:
+    (_, text) = of_study(1, judged_anew([Verdict.SLOWER, Verdict.SLOWER, Verdict.SLOWER, None]))
+    assert text.endswith(" in all 3 workloads with a verdict on it")
+
+
+def test_a_pair_without_a_direction_is_said_to_differ() -> None:
+    mixed = [Verdict.SLOWER, Verdict.SLOWER, Verdict.FASTER, Verdict.FASTER]
+    (_, text) = of_study(1, judged_anew(mixed))
+    assert text == (
+        "http4s.tapir differs from http4s.vanilla in 4 of 4 workloads, in no direction that most of them share"
+    )
+    _, *texts = of_study(9, judged_anew([Verdict.SLOWER] * 4))
+    assert texts[-1] == "vertx.tapir-future is not known to differ from vertx.vanilla in any workload"
+    assert of_study(9, judged_anew([Verdict.INCONCLUSIVE] * 4)) == []
