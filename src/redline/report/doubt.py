@@ -30,10 +30,14 @@ def caveats_section(report: Report) -> Iterator[Section]:
         return
     all_of = fmt.count(sum(len(cell.trials) for cell in report.cells), "trial")
     all_of = all_of if run.alone else fmt.count(run.starts, "start")
-    known = bool(report.comparisons) or any(cell.shows_numbers for cell in report.cells)
+    known = _shows_numbers(report)
     limits = _limits(report) if known else ""  # doubts of numbers that are not shown are none
     biases = _ways(_grave(report), len(report.cells)) if known else ""
     yield _section((limits, biases, _left_out(report)), all_of, report, _next(report))
+
+
+def _shows_numbers(report: Report) -> bool:
+    return bool(report.comparisons) or any(cell.shows_numbers for cell in report.cells)
 
 
 def limit_caveats(report: LimitReport) -> Iterator[Section]:
@@ -67,9 +71,10 @@ def _section(three: tuple[str, str, str], all_of: str, report: AnyReport, furthe
     Markdown has also those of the three that say nothing.
     """
     limits, biases, left_out = three
+    nothing = "no number is shown" if isinstance(report, Report) and not _shows_numbers(report) else "nothing was found"
     texts = {
-        "What limits precision": (limits, "nothing was found"),
-        "What biases, and which way": (biases, "nothing was found"),
+        "What limits precision": (limits, nothing),
+        "What biases, and which way": (biases, nothing),
         "What was left out": (left_out, f"nothing: all of {all_of} count"),
     }
     if further:

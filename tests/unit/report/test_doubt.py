@@ -58,8 +58,8 @@ def test_numbers_that_are_not_shown_have_no_doubts() -> None:
     report = reports.doubtful()
     (bad,) = [cell for cell in report.cells if not cell.valid]
     limits, biases, left_out = said(report.model_copy(update={"cells": (bad,), "comparisons": ()}))
-    assert limits.endswith(": nothing was found")
-    assert biases.endswith(": nothing was found")
+    assert limits == "What limits precision: no number is shown"
+    assert biases == "What biases, and which way: no number is shown"
     assert "1 of 1 cell has no valid result" in left_out
 
 
