@@ -1,4 +1,4 @@
-"""A measurement goes on beside others, refuses to, or waits for its turn, as it is told."""
+"""A measurement goes on beside others, refuses to start, or waits for its turn, as its flags ask."""
 
 import os
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Machine:
-    """What a measurement is told; time goes on by `events`, one per look, and then as fast as it waits."""
+    """The looks at others that a measurement gets: time passes by an event per look, and then as fast as it waits."""
 
     def __init__(self, *events: Callable[[], object]) -> None:
         self.events, self.now_s = list(events), 0.0
