@@ -1,7 +1,9 @@
 """Judge the cells of a run one by one, each by what it rests on alone: whoever builds a report may share the work."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from redline.analysis.cells import cell_report
 from redline.analysis.levels import SlicedCell
@@ -9,6 +11,8 @@ from redline.analysis.results import CellResult, judged_cell, planned_trials, ra
 from redline.analysis.timelines import Detail, detail_for
 from redline.model import Cell, CellReport, Plan, PlannedTrial, Recording, Run, Suite
 from redline.suite.screening import axes_of_server, by_server
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,13 @@ class JudgedCell:
 
 Judging = Callable[[Run, Sequence[CellTask]], Iterator[JudgedCell]]
 """Judges the cells of these tasks, in their order."""
+
+
+class Beside(Protocol):
+    """Makes something while a block runs, which calls what it gets to take it; `nullcontext` makes it then."""
+
+    def __call__(self, make: Callable[[], T], /) -> AbstractContextManager[Callable[[], T]]:
+        """Begin."""
 
 
 def judge_task(task: CellTask, recordings: Sequence[Recording]) -> JudgedCell:
