@@ -4,7 +4,7 @@ A block says on which media it appears (`on`). Every renderer draws text, items 
 tabs and figures: a figure's content also stands in a table, and text shows the content of folds and tabs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
@@ -447,10 +447,10 @@ class Head:
 
 @dataclass(frozen=True)
 class Figures:
-    """The JSON data from which a page's `scripts` draw its plots, their own styles, and the scales of its tables."""
+    """The scripts that draw a page's plots, what makes the JSON data for them, their styles, and the tables' scales."""
 
-    data: Mapping[str, object]
-    scripts: tuple[str, ...]
+    scripts: tuple[str, ...] = ()
+    data: Callable[[], Mapping[str, object]] = dict
     scales: tuple[Scale, ...] = ()
     styles: tuple[str, ...] = ()
 

@@ -27,7 +27,7 @@ class Outline(Generic[R]):
 
     head: Callable[[R], Head]
     chapters: tuple[Chapter[R], ...]
-    figures: Callable[[R], Figures] = lambda _: Figures({}, ())
+    figures: Callable[[R], Figures] = lambda _: Figures()
     headed: Medium = Medium.TEXT
 
     def text(self, report: R, medium: Medium) -> Iterator[Section]:
@@ -51,9 +51,9 @@ class Outline(Generic[R]):
         yield Section(head.title, tuple(filled(Prose(lines))), level=1)
         yield from self.sections(report, Medium.TERMINAL, brief=True)
 
-    def page(self, report: R) -> Page:
-        """Return the report as a page."""
-        return Page(self.head(report), tuple(self.sections(report, Medium.PAGE)), self.figures(report))
+    def page(self, report: R, figures: Figures | None = None) -> Page:
+        """Return the report as a page, with its figures if they are made already."""
+        return Page(self.head(report), tuple(self.sections(report, Medium.PAGE)), figures or self.figures(report))
 
     def sections(self, report: R, medium: Medium, *, brief: bool = False) -> Iterator[Section]:
         """Yield the sections that appear on a medium, in their order there; `brief`: those that lead."""

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
+from typing import TypeVar
 
+from redline.analysis.judging import Beside
 from redline.document.blocks import Medium, Page, Section
 from redline.document.outline import Outline
 from redline.model import Report
@@ -16,6 +18,8 @@ from redline.report import run
 from redline.report.headline import headline
 from redline.report.outcomes import outcomes
 from redline.report.single import is_single
+
+R = TypeVar("R")
 
 
 def summary(report: AnyReport) -> Iterable[Section]:
@@ -56,9 +60,17 @@ def _headline(report: AnyReport) -> Iterable[Section]:
     return () if isinstance(report, LimitReport) else headline(report)
 
 
-def as_html(report: AnyReport, beside: html.Beside = nullcontext) -> bytes:
-    """The page, in one file. `beside` makes its data: it may share the work."""
-    return html.render(page(report), beside)
+def as_html(report: AnyReport, beside: Beside = nullcontext) -> bytes:
+    """The page, in one file. `beside` makes the data of its figures: it may share the work."""
+    if isinstance(report, LimitReport):
+        return _as_html(_of_search(), report, beside)
+    return _as_html(run.OUTLINE, report, beside)
+
+
+def _as_html(outline: Outline[R], report: R, beside: Beside) -> bytes:
+    figures = outline.figures(report)
+    with beside(partial(html.figures_data, figures)) as data:
+        return html.render(outline.page(report, figures), data)
 
 
 def as_csv(report: AnyReport) -> bytes:

@@ -26,7 +26,7 @@ def compared_page(result: CompareResult, notices: tuple[Line, ...] = ()) -> Page
         footer="Two runs differ by all that changed between them, the machine included. What is compared in a single "
         "run, or better in a duet, differs by the servers alone.",
     )
-    return Page(head, tuple(_sections(result)), Figures({}, ()))
+    return Page(head, tuple(_sections(result)), Figures())
 
 
 def _sections(result: CompareResult) -> Iterator[Section]:

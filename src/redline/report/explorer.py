@@ -76,7 +76,7 @@ class ExplorerData(TypedDict):
 
 def explorer_section(report: Report) -> Iterator[Section]:
     """The explorer; small runs, and studies with fewer than two axes of several values, have none."""
-    if not _is_study(report):
+    if not has_explorer(report):
         return
     axes = ", ".join(name for name, _ in _axes(report.cells))
     said = (
@@ -88,7 +88,7 @@ def explorer_section(report: Report) -> Iterator[Section]:
 
 def explorer_payload(report: Report) -> ExplorerData | None:
     """The explorer's data; None without an explorer. A number that has no place in the tables has none here."""
-    if not _is_study(report):
+    if not has_explorer(report):
         return None
     made = _axes(report.cells)
     values = [tuple(dict.fromkeys(of_cells)) for _, of_cells in made]
@@ -121,7 +121,8 @@ def explorer_payload(report: Report) -> ExplorerData | None:
     }
 
 
-def _is_study(report: Report) -> bool:
+def has_explorer(report: Report) -> bool:
+    """Whether the report is one of a study: many cells, by two axes or more."""
     return len(report.cells) >= FEWEST_CELLS and len(_axes(report.cells)) > 1
 
 

@@ -63,12 +63,14 @@ def _head(report: LimitReport) -> Head:
 
 def _figures(report: LimitReport) -> Figures:
     scale = _scale(report)
-    data: dict[str, object] = {**payload(report.cells)}
     scales = (scale,) if scale else ()
     if not any(cell.loads for cell in report.cells):
-        return Figures(data, ("limit.js",), scales)
-    data["times"] = {"probes": probe_items(report)}
-    return Figures(data, ("limit.js", "time.js"), scales, ("time.css",))
+        return Figures(("limit.js",), lambda: {**payload(report.cells)}, scales)
+
+    def data() -> dict[str, object]:
+        return {**payload(report.cells), "times": {"probes": probe_items(report)}}
+
+    return Figures(("limit.js", "time.js"), data, scales, ("time.css",))
 
 
 def _scale(report: LimitReport) -> Scale | None:

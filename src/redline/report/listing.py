@@ -41,7 +41,7 @@ _FOOTER = (
     "Answers and findings are those that were stored with each run, until its page judges it by today's rules. Two "
     "runs can be compared; those that have duets alone, by their ratios to the same baseline."
 )
-_FIGURES = Figures({}, ("listing.js",), styles=("listing.css",))
+_FIGURES = Figures(("listing.js",), styles=("listing.css",))
 _GOING: Line = line(
     ("i Being measured: ", Grade.NOTE), "this shows what is stored so far, and what is added as soon as it is there."
 )
@@ -114,7 +114,7 @@ def listing_page(runs: Sequence[ListedRun], folders: Sequence[str], watch: Watch
     )
     blocks = (Listing(tuple(runs)),) if runs else tuple(_no_runs(where, folders[0]))
     section = Section("Newest first" if runs else "No run yet", blocks, anchor="runs", count=len(runs))
-    return Page(head, (section,), _FIGURES if runs else Figures({}, ()), watch)
+    return Page(head, (section,), _FIGURES if runs else Figures(), watch)
 
 
 def linked(page: Page, name: str, watch: Watch, *, going: bool) -> Page:
@@ -130,7 +130,7 @@ def linked(page: Page, name: str, watch: Watch, *, going: bool) -> Page:
 def said_page(title: str, message: str, hint: str, trail: Line = _ALL) -> Page:
     """A page in place of one that cannot be made: why, and what to do about it."""
     blocks = (Prose((line((message, "strong")), line(f"→ {hint}"))),)
-    return Page(Head(title, trail=trail), (Section("Why", blocks, anchor="why"),), Figures({}, ()))
+    return Page(Head(title, trail=trail), (Section("Why", blocks, anchor="why"),), Figures())
 
 
 def _no_runs(where: str, folder: str) -> Iterator[Block]:

@@ -150,6 +150,11 @@ def _in_text(members: Sequence[ProfileReport]) -> Iterator[Block]:
         yield replace(changed, on=Medium.TEXT)
 
 
+def has_profiles(report: Report) -> bool:
+    """Whether any profile can be drawn."""
+    return bool(_sound(report.profiles))
+
+
 def profiles_payload(report: Report) -> PlotProfiles | None:
     """The data of all flame graphs; frames that profiles share are stored once."""
     sound = _sound(report.profiles)

@@ -1,7 +1,8 @@
 """The report of a run or of a comparison: its outline, and the sections without their own module."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from redline.document import format as fmt
 from redline.document.blocks import Figures, Head, Line, Medium, Section, line
@@ -9,10 +10,10 @@ from redline.document.outline import Chapter, Outline
 from redline.model import Grade, Report
 from redline.report.answer import run_answer
 from redline.report.by_request import request_sections
-from redline.report.distributions import distributions_payload
+from redline.report.distributions import cells_with_curves, distributions_payload
 from redline.report.doubt import caveats_section
 from redline.report.duet_blocks import blocks_section, duet_items
-from redline.report.explorer import explorer_payload, explorer_section
+from redline.report.explorer import explorer_payload, explorer_section, has_explorer
 from redline.report.findings import findings_section
 from redline.report.forest import forest, scale_of
 from redline.report.layers import layer_sections
@@ -22,7 +23,7 @@ from redline.report.memory import memory_sections
 from redline.report.overlays import overlay_sections
 from redline.report.parts import done_text, hosts_section, lost_section, page_facts, skipped_section
 from redline.report.plots import drawn_curves, payload, plots_section
-from redline.report.profiles import profile_sections, profiles_payload
+from redline.report.profiles import has_profiles, profile_sections, profiles_payload
 from redline.report.ratios import comparison_sections, effect_sections
 from redline.report.results import encoded_section, one_way_section, results_section
 from redline.report.single import is_single, of_several, of_single, tiles
@@ -121,26 +122,49 @@ def _notices(report: Report) -> Iterator[Line]:
         yield line((UNFINISHED, Grade.WARN), f"{done_text(run)}. If it is kept, --resume continues from here.")
 
 
-def _figures(report: Report) -> Figures:
-    data: dict[str, object] = {**payload(report)}
-    scripts, styles = ["table.js", "percentiles.js", "page.js"], list[str]()
-    if (flames := profiles_payload(report)) is not None:
-        data["profiles"] = flames
-        scripts.append("flame.js")
-    if (shown := distributions_payload(report, drawn_curves(report)))["cells"]:
-        data["distributions"] = shown
-        scripts.append("distributions.js")
-        styles.append("distributions.css")
-    if (cells := explorer_payload(report)) is not None:
-        data["explorer"] = cells
-        scripts.append("explorer.js")
-        styles.append("explorer.css")
+class _Drawn(NamedTuple):
+    """Data that the page of some reports has, and the scripts and styles that draw it."""
+
+    name: str
+    is_known: Callable[[Report], bool]
+    make: Callable[[Report], object]
+    scripts: tuple[str, ...]
+    styles: tuple[str, ...] = ()
+
+
+def _times(report: Report) -> dict[str, object]:
     views = {"trials": trial_items(report), "duets": duet_items(report)}
-    if times := {name: items for name, items in views.items() if items}:
-        data["times"] = times
-        scripts.append("time.js")
-        styles.append("time.css")
-    return Figures(data, tuple(scripts), tuple(map(scale_of, forest(report))), tuple(styles))
+    return {name: items for name, items in views.items() if items}
+
+
+_DRAWN = (
+    _Drawn("profiles", has_profiles, profiles_payload, ("flame.js",)),
+    _Drawn(
+        "distributions",
+        lambda report: bool(cells_with_curves(report)),
+        lambda report: distributions_payload(report, drawn_curves(report)),
+        ("distributions.js",),
+        ("distributions.css",),
+    ),
+    _Drawn("explorer", has_explorer, explorer_payload, ("explorer.js",), ("explorer.css",)),
+    _Drawn(
+        "times",
+        lambda report: bool(report.duet_timelines) or any(cell.trial_timelines for cell in report.cells),
+        _times,
+        ("time.js",),
+        ("time.css",),
+    ),
+)
+
+
+def _figures(report: Report) -> Figures:
+    drawn = [each for each in _DRAWN if each.is_known(report)]
+    return Figures(
+        ("table.js", "percentiles.js", "page.js", *(script for each in drawn for script in each.scripts)),
+        lambda: {**payload(report), **{each.name: each.make(report) for each in drawn}},
+        tuple(map(scale_of, forest(report))),
+        tuple(style for each in drawn for style in each.styles),
+    )
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)

@@ -93,4 +93,4 @@ def test_a_table_with_more_than_texts_is_made_at_once(cell: TextCell) -> None:
 
 def _page(table: Table) -> Page:
     fold = Fold(line("evidence"), (table,), open=False)
-    return Page(Head("a page"), (Section("Results", (fold,), anchor="results"),), Figures({}, ()))
+    return Page(Head("a page"), (Section("Results", (fold,), anchor="results"),), Figures())

@@ -165,7 +165,7 @@ def test_the_page_is_well_formed_and_links_the_files() -> None:
     links = [attributes["href"] for tag, attributes in parsed.tags if tag == "a"]
     assert "profiles/0100.cpu.jfr" in links
     assert all("style" not in attributes for _, attributes in parsed.tags)
-    assert len(page(report_with_profiles()).raw["script"]) == 9
+    assert len(page(report_with_profiles()).raw["script"]) == 10
 
 
 def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:
@@ -189,7 +189,7 @@ def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:
 def test_a_report_without_profiles_has_no_section_and_no_script() -> None:
     assert list(profile_sections(healthy())) == []
     assert profiles_payload(healthy()) is None
-    assert len(page(healthy()).raw["script"]) == 7
+    assert len(page(healthy()).raw["script"]) == 8
     assert "profiles" not in healthy().model_dump(mode="json")
 
 

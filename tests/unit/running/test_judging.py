@@ -19,11 +19,10 @@ import pytest
 
 from redline import copies
 from redline.analysis import build_report
-from redline.analysis.judging import CellTask, JudgedCell, judge_task
+from redline.analysis.judging import Beside, CellTask, JudgedCell, judge_task
 from redline.analysis.stored_cell import is_as_fine
 from redline.model import Recording, Report, Run
 from redline.render import RENDERERS, renderers
-from redline.render.html import Beside
 from redline.running import judging, views
 from redline.running.views import run_report, write_run_views
 from redline.storage import judged

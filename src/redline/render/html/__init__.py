@@ -11,19 +11,18 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from redline.document import format as fmt
-from redline.document.blocks import STATE_LOOKS, ChangeCell, Line, Page, Table, TableCell, filled
+from redline.document.blocks import STATE_LOOKS, ChangeCell, Figures, Line, Page, Table, TableCell, filled
 from redline.document.figures import Bar, BarChart, Heat
 from redline.model import Grade
 from redline.render.html.courses import draw_course
@@ -50,15 +49,13 @@ _CURVE = 44
 """The height of the curve above a heat map."""
 
 
-Beside: TypeAlias = Callable[[Callable[[], bytes]], AbstractContextManager[Callable[[], bytes]]]
-"""Makes something while a block runs, which calls what it gets to take it."""
-_DATA = '<script type="application/json" id="data">'
-"""What stands before the data of a page, and nowhere else in it: all text is escaped."""
+_PLACES = {name: f'<script type="application/json" id="{name}">' for name in ("data", "tables")}
+"""What stands before the data of a page, and of its tables, and nowhere else in it: all text is escaped."""
 
 
-def render(page: Page, beside: Beside = nullcontext) -> bytes:
-    """Render the whole page; the same page gives the same bytes. `beside` makes its data: it may share the work."""
-    return render_served(page, beside).content
+def render(page: Page, data: Callable[[], bytes] | None = None) -> bytes:
+    """Render the whole page: always the same bytes. `data` gives what `figures_data` makes, if it is made."""
+    return render_served(page, data).content
 
 
 class ServedPage(NamedTuple):
@@ -68,33 +65,41 @@ class ServedPage(NamedTuple):
     policy: str
 
 
-def render_served(page: Page, beside: Beside = nullcontext) -> ServedPage:
+def render_served(page: Page, data: Callable[[], bytes] | None = None) -> ServedPage:
     """Render the whole page as `render`, for a server. A page with a `watch` may ask the server that it comes from."""
     style = Markup("\n").join(_asset(name) for name in ("vendor/uPlot.min.css", "page.css", *page.figures.styles))
     watching = ("watch.js",) if page.watch else ()
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts, *watching)]
     policy = _policy(style, *scripts, asks=page.watch is not None)
     later = LaterTables(page)
-    with beside(lambda: _data(page, later)) as data:
-        made = _templates().get_template("page.html.j2")
-        text = made.render(
-            page=page,
-            style=style,
-            scripts=scripts,
-            policy=policy,
-            later=later.place,
-            large=bool(later.data),
-        )
-        before, begin, after = (visible(part).encode() for part in text.partition(_DATA))
-        return ServedPage(b"".join((before, begin, data(), after)), policy)
+    made = _templates().get_template("page.html.j2")
+    text = made.render(
+        page=page,
+        style=style,
+        scripts=scripts,
+        policy=policy,
+        later=later.place,
+        large=bool(later.data),
+    )
+    tables = _json(later.data)
+    contents = {"data": data() if data else figures_data(page.figures), "tables": tables}
+    parts = []
+    for name, place in _PLACES.items():
+        before, begin, text = text.partition(place)
+        parts += [visible(before + begin).encode(), contents[name]]
+    return ServedPage(b"".join((*parts, visible(text).encode())), policy)
 
 
-def _data(page: Page, later: LaterTables) -> bytes:
-    """The data of a page."""
-    data = packed({**page.figures.data, **({"tables": later.data} if later.data else {})})
+def figures_data(figures: Figures) -> bytes:
+    """The data of a page's figures."""
+    return _json(figures.data())
+
+
+def _json(data: object) -> bytes:
+    text = packed(data)
     for character in "<>&":  # so that no text can end the script element
-        data = data.replace(character, f"\\u{ord(character):04x}")
-    return visible(data).encode()
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return visible(text).encode()
 
 
 @cache

@@ -20,7 +20,7 @@ const plotting = (() => {
       Object.defineProperty(parts, name, { enumerable: true, get: () => parts[`${name} read`] ??= whole(part) });
     return parts;
   }
-  const data = unpacked(JSON.parse(document.getElementById("data").textContent));
+  const [data, tables] = ["data", "tables"].map(id => unpacked(JSON.parse(document.getElementById(id).textContent)));
   const NS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
   const RATE = [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]];
 
@@ -198,6 +198,6 @@ const plotting = (() => {
     return { plots, drawAll };
   }
 
-  return { data, make, keep, reveal, BAND, dash, swatch, token, duration, rate, count, percent, seconds, logAxis, logScale, spaced,
+  return { data, tables, make, keep, reveal, BAND, dash, swatch, token, duration, rate, count, percent, seconds, logAxis, logScale, spaced,
     axes, shade, redrawn, drawn };
 })();

@@ -2,7 +2,7 @@
 // Sorts the rows of tables of results by a column, each with what is folded below it: up, down, and as they were;
 // makes what stands in folds and tabs when they are opened; and opens the folds in which a link points at something.
 (() => {
-  const { data, make, swatch } = plotting;
+  const { tables, make, swatch } = plotting;
 
   function sortable(table) {
     const original = [...table.tBodies];
@@ -63,7 +63,7 @@
       waiting.outerHTML = waiting.textContent;
       part.querySelectorAll("table.scores").forEach(sortable);
     }
-    for (const place of part.querySelectorAll(":scope > [data-table]")) place.replaceWith(made(data.tables[place.dataset.table]));
+    for (const place of part.querySelectorAll(":scope > [data-table]")) place.replaceWith(made(tables[place.dataset.table]));
   }
   document.addEventListener("toggle", ({ target }) => { if (target.open) fill(target); }, true);
   document.querySelectorAll(".tab").forEach(tab => {
