@@ -24,6 +24,8 @@ NETWORK = {
     "listen-overflow",
     "port-pressure",
     "network-limited",
+    "sent-again",
+    "delayed-ack",
 }
 LIMITED = """\
 about: what answers well, with less of a core than it wants
@@ -76,6 +78,12 @@ def test_a_clean_network_is_left_alone(redline: Redline) -> None:
 def test_a_listener_with_a_full_queue_is_reported(redline: Redline) -> None:
     found = alone(redline, "turns_away", "-c", "16", "-d", "2500ms", "--warmup", "0s", "--timeout", "2s")
     assert {"listen-overflow", "retransmits"} <= found  # refused connections were tried again
+
+
+@pytest.mark.parametrize("habit", ["lossy", "deaf"])
+def test_lost_segments_that_are_sent_again_are_reported(redline: Redline, habit: str) -> None:
+    """Those of a connection come again after 200 ms, and attempts to connect after a second."""
+    assert "sent-again" in alone(redline, habit, "-c", "24", "-d", "3s", "--warmup", "100ms")
 
 
 def test_ports_that_rest_are_reported(redline: Redline) -> None:

@@ -23,6 +23,7 @@ HABITS = {
     "chatty": "debug-logging",
     "shrinking": "shrinking-answers",
     "mortal": "server-restarted",
+    "in_parts": "delayed-ack",
     "healthy": None,
 }
 BUSY = ("burning", "heavy")

@@ -23,6 +23,7 @@ from redline.findings import (
     server,
     stalls,
     steadiness,
+    tcp_waits,
     two_modes,
     users,
 )
@@ -41,6 +42,7 @@ SUBJECTS: dict[str, ModuleType] = {
     "What grows": growth,
     "The machine": machine,
     "The network": network,
+    "Waits of TCP": tcp_waits,
     "The server": server,
     "Memory": memory,
     "What a server keeps": accumulation,

@@ -31,8 +31,25 @@ class Threads:
         with connection:
             while request := connection.recv(65536):
                 body = b"".join(self.answer() for _ in range(request.count(b"\r\n\r\n")))
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+                for part in self.parts(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body):
+                    connection.sendall(part)
         self.open -= 1
+
+    def parts(self, head: bytes, body: bytes) -> tuple[bytes, ...]:
+        """What is sent at once."""
+        return (head + body,)
+
+
+class InParts(Threads):
+    """Head and body are sent apart, and the kernel may hold the second back."""
+
+    def parts(self, head: bytes, body: bytes) -> tuple[bytes, ...]:
+        return head, body
+
+
+def in_parts(listener: socket.socket) -> None:
+    """Sends an answer in two parts, without TCP_NODELAY."""
+    InParts(listener, lambda: b"ok").serve()
 
 
 def waiting(listener: socket.socket) -> None:
