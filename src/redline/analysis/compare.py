@@ -83,21 +83,21 @@ def compare_runs(base: Run, other: Run, theirs: Results, ours: Results) -> RunsC
     )
 
 
-class Pair(NamedTuple):
+class BaselinePair(NamedTuple):
     """A subject, and the one that it is compared with in the same scenario and load."""
 
     cell: CellResult
     baseline: CellResult
 
 
-def pairs_with_baseline(results: Mapping[str, CellResult], suite: Suite) -> tuple[Pair, ...]:
+def pairs_with_baseline(results: Mapping[str, CellResult], suite: Suite) -> tuple[BaselinePair, ...]:
     """Every subject that has a baseline, in their order."""
     subjects = subjects_by_name(results)
     known = (
         (cell, subjects.get((suite.baseline_of(slug) or "", scenario, load)))
         for (slug, scenario, load), cell in subjects.items()
     )
-    return tuple(Pair(cell, baseline) for cell, baseline in known if baseline is not None)
+    return tuple(BaselinePair(cell, baseline) for cell, baseline in known if baseline is not None)
 
 
 def compare_with_baseline(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from redline.analysis.compare import Pair, same_rounds
+from redline.analysis.compare import BaselinePair, same_rounds
 from redline.analysis.duet import Duets
 from redline.analysis.levels import SlicedCell
 from redline.analysis.results import CellResult
@@ -95,7 +95,7 @@ def _point(q: float, value: float, of: Estimate | None) -> BandedPercentile:
     return BandedPercentile(q=q, ns=int(value), low_ns=math.floor(min(low, value)), high_ns=math.ceil(max(high, value)))
 
 
-def shares_compared(pairs: Iterable[Pair], duets: Duets, *, alone: bool) -> tuple[SharesCompared, ...]:
+def shares_compared(pairs: Iterable[BaselinePair], duets: Duets, *, alone: bool) -> tuple[SharesCompared, ...]:
     """The difference of each cell from its baseline, where both have response times.
 
     `alone`: by trials of both in the same rounds, else by starts of duets.
@@ -103,7 +103,7 @@ def shares_compared(pairs: Iterable[Pair], duets: Duets, *, alone: bool) -> tupl
     return tuple(made for pair in pairs if (made := _shares(pair, duets, alone=alone)) is not None)
 
 
-def _shares(pair: Pair, duets: Duets, *, alone: bool) -> SharesCompared | None:
+def _shares(pair: BaselinePair, duets: Duets, *, alone: bool) -> SharesCompared | None:
     ids = pair.cell.id, pair.baseline.id
     ours, theirs = _in_rounds(pair) if alone else _in_starts(duets, *ids)
     Histogram.decode_all((*ours, *theirs))
@@ -143,7 +143,7 @@ def _rounded(shares: Floats) -> list[float]:
     return rounded
 
 
-def _in_rounds(pair: Pair) -> tuple[list[Histogram], list[Histogram]]:
+def _in_rounds(pair: BaselinePair) -> tuple[list[Histogram], list[Histogram]]:
     sides = same_rounds(*(cell.having(Metric.P50) if cell.leaving("response times") else () for cell in pair))
     ours, theirs = ([trial.traffic.response for trial in side if trial.traffic] for side in sides)
     return ours, theirs

@@ -122,7 +122,7 @@ def _notices(report: Report) -> Iterator[Line]:
         yield line((UNFINISHED, Grade.WARN), f"{done_text(run)}. If it is kept, --resume continues from here.")
 
 
-class _Drawn(NamedTuple):
+class _FigureData(NamedTuple):
     """Data that the page of some reports has, and the scripts and styles that draw it."""
 
     name: str
@@ -138,16 +138,16 @@ def _times(report: Report) -> dict[str, object]:
 
 
 _DRAWN = (
-    _Drawn("profiles", has_profiles, profiles_payload, ("flame.js",)),
-    _Drawn(
+    _FigureData("profiles", has_profiles, profiles_payload, ("flame.js",)),
+    _FigureData(
         "distributions",
         lambda report: bool(cells_with_curves(report)),
         lambda report: distributions_payload(report, drawn_curves(report)),
         ("distributions.js",),
         ("distributions.css",),
     ),
-    _Drawn("explorer", has_explorer, explorer_payload, ("explorer.js",), ("explorer.css",)),
-    _Drawn(
+    _FigureData("explorer", has_explorer, explorer_payload, ("explorer.js",), ("explorer.css",)),
+    _FigureData(
         "times",
         lambda report: bool(report.duet_timelines) or any(cell.trial_timelines for cell in report.cells),
         _times,
