@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from redline import defaults
 from redline.analysis.compare import not_compared
+from redline.analysis.load_result import load_result
 from redline.api.arguments import checked_call
 from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
 from redline.api.suites import WrittenSuite, plain_data
@@ -145,8 +146,10 @@ def load(  # noqa: PLR0913 - all but the first are named
         order = load_command.LoadOrder(
             ask, partial(masked_call, called), folder_for(keep, stack), is_kept=keep is not None, log=_path(log)
         )
-        store, _, made = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
-        result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
+        loaded = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
+        made = load_result(loaded.cell, loaded.url)
+        report = loaded.report or run_report(loaded.store)
+        result = RunResult(report, _path(keep), lambda: [load_section(made)])
     if made.ended == "interrupted":
         raise MeasurementInterrupted(result)
     return result

@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
 from redline import running
 from redline.analysis.intervals import interval_row
+from redline.analysis.judging import judged_load
 from redline.analysis.load_result import load_result
-from redline.analysis.own_servers import own_server
 from redline.asking import places
 from redline.asking.asks import LoadAsk
 from redline.asking.like import Like
@@ -42,7 +42,7 @@ from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
-from redline.model import Cell, Interval, Recording
+from redline.model import Cell, CellReport, Interval, Recording
 from redline.model.load_result import LoadResult, StreamSummary
 from redline.report.load import load_section, spectrum_section
 from redline.running.assembly import Workplace
@@ -50,6 +50,9 @@ from redline.running.single import LoadFollower, SingleTrial
 from redline.storage.runs import RunStore
 from redline.suite.urls import is_secure, is_url
 from redline.wording import part
+
+if TYPE_CHECKING:  # only a load that is kept has one
+    from redline.model import Report
 
 _TRIAL = "trial-1"
 
@@ -73,7 +76,8 @@ def execute(flags: LoadFlags) -> None:
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
         order = LoadOrder(_asked(flags, console), command_line, folder, is_kept=flags.output is not None, log=flags.log)
-        _, recording, result = measure(order, workplace, outputs)
+        loaded = measure(order, workplace, outputs)
+        result, recording = load_result(loaded.cell, loaded.url), loaded.recording
         question.settle()
         if stream is not None:
             stream.write(StreamSummary(result=result))
@@ -160,7 +164,18 @@ class LoadOrder:
     log: Path | None = None
 
 
-def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tuple[RunStore, Recording, LoadResult]:
+@dataclass(frozen=True)
+class Loaded:
+    """A load that was measured: its judged cell, and its report if it is kept; `url` is what was asked for."""
+
+    store: RunStore
+    recording: Recording
+    cell: CellReport
+    url: str
+    report: "Report | None"
+
+
+def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loaded:
     """Make a load, and keep it in its folder. Raises RedlineError."""
     ask, folder = order.ask, order.folder
     log = None if order.log is None else RequestLog.at(order.log)
@@ -180,15 +195,14 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tup
         shown = _Shown(cell, panel, outputs)
         follower = LoadFollower(shown.seen, shown.cookies)
         raw = workplace.stack.enter_context(tempfile.TemporaryDirectory()) if log else None
-        recording, beside = session.execute(
+        recording = session.execute(
             workers, follower, is_kept=order.is_kept, request_log=None if raw is None else Path(raw)
         )
     if log is not None and raw is not None:
         log.write(Path(raw), recording, cell, outputs.console)
-    if order.is_kept:
-        running.write_run_views(store)
-    url = ask.server or own_server(cell.variant, cell.scenario.request.path)
-    return store, recording, load_result(url, cell, recording, suite.objectives, beside)
+    report = running.write_run_views(store) if order.is_kept else None
+    judged = report.cells[0] if report else judged_load(suite, cell, recording)
+    return Loaded(store, recording, judged, ask.server or "", report)
 
 
 @dataclass(frozen=True)
