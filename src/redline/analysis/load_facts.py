@@ -28,7 +28,7 @@ def load_facts(cell: Cell, trial: Trial, touched: Touched) -> LoadFacts | None:
         users_waiting=_waiting(traffic, users) if is_known and users is not None else None,
         reach=traffic.reach,
         server=loaded_server(trial),
-        sent=_requests_sent(traffic, recording.checks),
+        sent=None if recording.checks is None else _requests_sent(traffic, recording.checks),
         asked_again=recording.asked_again,
         engine=traffic.engine,
     )

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from redline import defaults
 from redline.analysis.compare import not_compared
-from redline.analysis.load_result import load_result
 from redline.api.arguments import checked_call
 from redline.api.results import MeasurementInterrupted, RunResult, SearchResult
 from redline.api.suites import WrittenSuite, plain_data
@@ -32,7 +31,6 @@ from redline.driving.secrets import masked_call
 from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.files import as_store_error
-from redline.report.load import load_section
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.session import SessionEnd
@@ -147,10 +145,8 @@ def load(  # noqa: PLR0913 - all but the first are named
             ask, partial(masked_call, called), folder_for(keep, stack), is_kept=keep is not None, log=_path(log)
         )
         loaded = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
-        made = load_result(loaded.cell, loaded.url)
-        report = loaded.report or run_report(loaded.store)
-        result = RunResult(report, _path(keep), lambda: [load_section(made)])
-    if made.ended == "interrupted":
+        result = RunResult(loaded.report or run_report(loaded.store), _path(keep))
+    if loaded.result.ended == "interrupted":
         raise MeasurementInterrupted(result)
     return result
 

@@ -64,19 +64,19 @@ class LoadFacts(Frozen):
     reach: Reach | None = omitted_if_default(None, REACH)
     server: LoadedServer | None = omitted_if_default(None, "absent where nobody looked, as in earlier recordings")
     sent: RequestsSent | None = omitted_if_default(
-        None, "all requests that the server got, the measured and the others"
+        None, "all requests that the server got, the measured and the others; absent in earlier recordings"
     )
     asked_again: str = omitted_if_default("", ASKED_AGAIN)
     engine: Engine
 
 
-class _Document(Frozen):
+class _LoadFormat(Frozen):
     """The document of a load begins with its format."""
 
     format: Literal["redline.load/1"] = "redline.load/1"
 
 
-class LoadResult(LoadFacts, _Document):
+class LoadResult(LoadFacts, _LoadFormat):
     """`redline load --json`: a load on a running server.
 
     A single trial has no interval over trials, so `low` and `high` of its estimates are null.

@@ -224,7 +224,9 @@ class Recording(Frozen):
         None, "whose processes a server not started here is; absent where nobody looked, as in earlier versions"
     )
     failed_monitors: dict[str, str] = omitted_if_default({}, "monitors of other packages that failed, and why")
-    checks: int = omitted_if_default(0, "of `redline load`: requests that checked the answers before its load", ge=0)
+    checks: int | None = omitted_if_default(
+        None, "of `redline load`: requests that checked the answers before it", ge=0
+    )
     asked_again: str = omitted_if_default("", ASKED_AGAIN)
 
     def unusable(self, why: str) -> "Recording":

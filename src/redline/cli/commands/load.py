@@ -38,11 +38,11 @@ from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
 from redline.document.blocks import Prose, Section
 from redline.entry_points import extra
-from redline.errors import UsageError
+from redline.errors import DriveError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
-from redline.model import Cell, CellReport, Interval, Recording
+from redline.model import Cell, Interval, Recording
 from redline.model.load_result import LoadResult, StreamSummary
 from redline.report.load import load_section, spectrum_section
 from redline.running.assembly import Workplace
@@ -77,7 +77,7 @@ def execute(flags: LoadFlags) -> None:
         outputs = LoadOutputs(console, stream, meter)
         order = LoadOrder(_asked(flags, console), command_line, folder, is_kept=flags.output is not None, log=flags.log)
         loaded = measure(order, workplace, outputs)
-        result, recording = load_result(loaded.cell, loaded.url), loaded.recording
+        result, recording = loaded.result, loaded.recording
         question.settle()
         if stream is not None:
             stream.write(StreamSummary(result=result))
@@ -166,12 +166,11 @@ class LoadOrder:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A load that was measured: its judged cell, and its report if it is kept; `url` is what was asked for."""
+    """A load that was measured, and its report if it is kept."""
 
     store: RunStore
     recording: Recording
-    cell: CellReport
-    url: str
+    result: LoadResult
     report: "Report | None"
 
 
@@ -202,7 +201,10 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
         log.write(Path(raw), recording, cell, outputs.console)
     report = running.write_run_views(store) if order.is_kept else None
     judged = report.cells[0] if report else judged_load(suite, cell, recording)
-    return Loaded(store, recording, judged, ask.server or "", report)
+    facts = judged.load_facts
+    if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
+        raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
+    return Loaded(store, recording, load_result(judged, ask.server or ""), report)
 
 
 @dataclass(frozen=True)
