@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from redline.analysis.build import build_report
     from redline.analysis.capacity import capacities
     from redline.analysis.compare import RunsCompared, compare_runs
-    from redline.analysis.objectives import evaluate_all, load_objectives
+    from redline.analysis.objectives import evaluate_all
     from redline.analysis.percentiles import (
         LoadedRequests,
         are_sent_at_once,

@@ -1,11 +1,9 @@
 """A cell's report: its estimates, percentiles, other times, timeline, trials and objectives."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from redline.analysis.bounds import Times
-from redline.analysis.curves import response_curve, service_curve
-from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
 from redline.analysis.percentiles import (
     LoadedRequests,
@@ -18,6 +16,7 @@ from redline.analysis.percentiles import (
 from redline.analysis.results import CellResult
 from redline.findings import Touch, left_by_all
 from redline.model import (
+    BandedPercentile,
     Bound,
     Cell,
     CellReport,
@@ -44,10 +43,21 @@ from redline.stats.estimate import estimate
 from redline.stats.trials import MeasuredTraffic, TrialNumbers
 from redline.suite.load_text import load_text, warmed_by
 
+if TYPE_CHECKING:  # trials alone need nothing of duets
+    from redline.analysis.levels import SlicedCell
+
 _SERVICE: Numbers = "service times"
+Curve: TypeAlias = tuple[BandedPercentile, ...]
 
 
-def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], sliced: SlicedCell | None) -> CellReport:
+def cell_report(
+    result: CellResult,
+    suite: Suite,
+    settings: dict[str, str],
+    sliced: "SlicedCell | None",
+    *,
+    with_curves: bool = True,
+) -> CellReport:
     """The report of a cell. `settings` are those in which the variants of its server differ.
 
     `sliced`: the cell was measured only in duets, so it has no trials, and its levels are those of slices.
@@ -62,6 +72,7 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
     response = Histogram.merged(traffic.response for traffic in timed)
     counted = sliced.traffic if sliced else _counted(result)
     counts = Counts.merged(traffic.counts for traffic in counted)
+    response_curve, service_curve = _curves(result, sliced) if with_curves else ((), ())
     return CellReport(
         cell_id=result.id,
         slug=cell.slug,
@@ -82,14 +93,14 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         counts=counts,
         answers=counts.by_status(cell.scenario.statuses),
         response=response,
-        response_percentiles=percentiles(response) if timed else _bounded_percentiles(result),
+        response_percentiles=Times.of(timed).points(None) if timed else _bounded_percentiles(result),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in served))
         if served
         else _bounded_service(result),
         requests=_requests(result, sliced),
         journeys=_journeys(result, sliced),
-        response_curve=response_curve(result, sliced),
-        service_curve=service_curve(result, sliced),
+        response_curve=response_curve,
+        service_curve=service_curve,
         too_few=too_few(response),
         other_times=other_times(
             earlier_first_byte(timed),
@@ -110,8 +121,16 @@ def cell_report(result: CellResult, suite: Suite, settings: dict[str, str], slic
         timeline=tuple(_timeline(result)),
         findings=tuple(sliced.findings()) if sliced else result.findings,
         objectives=() if sliced else objective_results(result, suite.objectives),
+        load_facts=result.load_facts,
         trial_timelines=result.timelines,
     )
+
+
+def _curves(result: CellResult, sliced: "SlicedCell | None") -> tuple[Curve, Curve]:
+    """Those of response and service times."""
+    from redline.analysis.curves import response_curve, service_curve  # noqa: PLC0415 - a load by itself shows none
+
+    return response_curve(result, sliced), service_curve(result, sliced)
 
 
 def with_courses(report: CellReport, result: CellResult) -> CellReport:
@@ -139,17 +158,18 @@ def _timeline(result: CellResult) -> Iterator[Moment]:
         yield from trial.timeline if trial.report.position in shown else ()
 
 
-def _streams(result: CellResult, sliced: SlicedCell | None) -> StreamReport | None:
-    """What was seen of streams in the trials that leave the times between events."""
+def _streams(result: CellResult, sliced: "SlicedCell | None") -> StreamReport | None:
+    """What was seen of streams, with times as far as they are known."""
     if sliced:
         return stream_report((traffic.streams for traffic in sliced.traffic), None)
-    served, left = _traffic(result.leaving(_SERVICE)), _left(result, "response times")
-    rated = result.valid or _left(result, "throughput") is None
-    made = stream_report((load.streams for load in served), sum(load.seconds for load in served) if rated else None)
-    return made if made is None or result.valid else made.bounded(left.leaves if left else None, None)
+    loads, rated = _traffic(result.resting), result.valid or _left(result, "throughput") is None
+    made = stream_report((load.streams for load in loads), sum(load.seconds for load in loads) if rated else None)
+    if made is None or result.valid:
+        return made
+    return made.bounded(*(left.leaves if (left := _left(result, of)) else None for of in ("response times", _SERVICE)))
 
 
-def _requests(result: CellResult, sliced: SlicedCell | None) -> tuple[RequestReport, ...]:
+def _requests(result: CellResult, sliced: "SlicedCell | None") -> tuple[RequestReport, ...]:
     """What was counted by request over the used trials, or over the starts of duets, which give no rates."""
     scenario = result.cell.scenario
     if sliced:
@@ -169,7 +189,7 @@ def _counted(result: CellResult) -> list[MeasuredTraffic]:
     return _traffic(result.used if result.valid else [trial.numbers for trial in result.trials])
 
 
-def _journeys(result: CellResult, sliced: SlicedCell | None) -> JourneyReport | None:
+def _journeys(result: CellResult, sliced: "SlicedCell | None") -> JourneyReport | None:
     """What became of journeys over the used trials, or over the starts of duets, which give no rates."""
     if sliced:
         return journey_report(result.cell.scenario, [target.journeys for target in sliced.traffic], None)

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from redline.analysis.cells import cell_report
-from redline.analysis.levels import SlicedCell
 from redline.analysis.results import CellResult, judged_cell, planned_trials, rate_per_s
 from redline.analysis.timelines import Detail, detail_for
 from redline.model import Cell, CellReport, Plan, PlannedTrial, Recording, Run, Suite
 from redline.suite.screening import axes_of_server, by_server
+
+if TYPE_CHECKING:  # trials alone need nothing of duets
+    from redline.analysis.levels import SlicedCell
 
 T = TypeVar("T")
 
@@ -31,7 +33,7 @@ class CellTask:
     detail: Detail
     settings: Mapping[str, str]
     suite: Suite = field(repr=False)
-    sliced: SlicedCell | None = None
+    sliced: "SlicedCell | None" = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class JudgedCell:
 
     result: CellResult
     report: CellReport
+
+
+def judged_load(suite: Suite, cell: Cell, recording: Recording) -> CellReport:
+    """The cell of a load by its only recording, without courses and curves, which only its page has."""
+    result = judged_cell(cell, [recording], 1, None, Detail(is_load=True))
+    return cell_report(result, suite, {}, None, with_curves=False)
 
 
 Judging = Callable[[Run, Sequence[CellTask]], Iterator[JudgedCell]]
@@ -57,7 +65,9 @@ def judge_task(task: CellTask, recordings: Sequence[Recording]) -> JudgedCell:
     """Judge a cell by the recordings of its trials."""
     result = judged_cell(task.cell, recordings, task.planned, task.ceiling_per_s, task.detail)
     result.know_id(task.cell_id)
-    judged = JudgedCell(result, cell_report(result, task.suite, dict(task.settings), task.sliced))
+    with_curves = task.detail.steps > 0
+    report = cell_report(result, task.suite, dict(task.settings), task.sliced, with_curves=with_curves)
+    judged = JudgedCell(result, report)
     result.compute_ahead()
     result.release()
     return judged
@@ -69,7 +79,9 @@ def judge_in_turn(run: Run, tasks: Sequence[CellTask]) -> Iterator[JudgedCell]:
         yield judge_task(task, [run.recordings[place] for place in task.places])
 
 
-def judged_cells(run: Run, sliced: Mapping[str, SlicedCell], judging: Judging = judge_in_turn) -> dict[str, JudgedCell]:
+def judged_cells(
+    run: Run, sliced: Mapping[str, "SlicedCell"], judging: Judging = judge_in_turn
+) -> dict[str, JudgedCell]:
     """Every cell of the plan by its id, in the plan's order: ceilings first, since others are judged by them."""
     tasks = list(_tasks(run, sliced))
     ceilings: dict[tuple[str, str], float] = {}
@@ -105,9 +117,10 @@ def tasks_of_plan(plan: Plan) -> dict[str, CellTask]:
     }
 
 
-def _tasks(run: Run, sliced: Mapping[str, SlicedCell]) -> Iterator[CellTask]:
+def _tasks(run: Run, sliced: Mapping[str, "SlicedCell"]) -> Iterator[CellTask]:
     plan, planned, places = run.manifest.plan, planned_trials(run), run.by_cell()
-    detail, settings = detail_for(len(run.recordings), len(plan.cells)), _settings(plan)
+    detail = replace(detail_for(len(run.recordings), len(plan.cells)), is_load=run.manifest.kind == "load")
+    settings = _settings(plan)
     trials, positions = {trial.position: trial for trial in plan.trials}, run.positions
     for cell_id, cell in plan.cells.items():
         yield CellTask(

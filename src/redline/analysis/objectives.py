@@ -1,20 +1,16 @@
-"""The results of objectives: of a cell over all of its trials, and of a load."""
+"""The results of objectives, of a cell over all of its trials."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, get_args
 
 from redline.findings import Touch, is_late_at, left_by_all, of_engine, servers_doing, touched_by
 from redline.model import (
-    Cell,
     Counts,
-    Failure,
-    Finding,
     Histogram,
     Numbers,
     Objective,
     ObjectiveResult,
     RequestTraffic,
-    Traffic,
 )
 from redline.model.traffic import merged_requests
 from redline.stats import TrialNumbers
@@ -43,31 +39,12 @@ def objective_results(cell_result: "CellResult", objectives: Iterable[Objective]
     if not cell_result.trials:
         return unknown_all(applying, "the cell is invalid")
     everything = _measured(cell_result, [trial.numbers for trial in cell_result.whole])
+    judged = [touched_by(cell, trial.findings) for trial in cell_result.whole]  # nothing is met by half a load
     left = {
-        numbers: left_by_all([trial.touched[numbers] for trial in cell_result.whole if numbers in trial.touched])
+        numbers: left_by_all([touched[numbers] for touched in judged if numbers in touched])
         for numbers in get_args(Numbers)
     }
     return _not_seen(cell_result, tuple(_by_what_is_left(objective, everything, left) for objective in applying))
-
-
-def load_objectives(
-    cell: Cell,
-    traffic: Traffic,
-    findings: Sequence[Finding],
-    objectives: Iterable[Objective],
-    failure: Failure | None = None,
-) -> tuple[ObjectiveResult, ...]:
-    """The results of all objectives of a load; `failure`: why it failed, if it did."""
-    applying, made = (
-        [objective for objective in objectives if objective.applies_to(cell)],
-        LoadTotals.of_load(traffic, cell.scenario),
-    )
-    if kinds := servers_doing(findings, failure):
-        return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
-    if traffic.seconds <= 0:
-        return unknown_all(applying, "the load is invalid")
-    touched = touched_by(cell, findings)
-    return tuple(_by_what_is_left(objective, made, touched) for objective in applying)
 
 
 def _by_what_is_left(
@@ -166,4 +143,6 @@ def _lost(cell_result: "CellResult") -> str:
     """The number of trials that the server lost, and why; empty if it lost none."""
     lost = [doing for trial in cell_result.trials if (doing := servers_doing(trial.findings, trial.numbers.failure))]
     kinds = sorted({kind for kinds in lost for kind in kinds})
+    if lost and cell_result.planned == 1:
+        return f"the load is invalid by {', '.join(dict.fromkeys(lost[0]))}"
     return f"{len(lost)} of {len(cell_result.trials)} trials lost to {', '.join(kinds)}" if lost else ""

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import ConfigDict
 
 from redline.analysis.bounds import Times, bound_by, bound_of_gap
+from redline.analysis.load_facts import load_facts
 from redline.analysis.memory import memory_report
 from redline.analysis.timelines import Detail, trial_timeline
 from redline.analysis.trials import TrialResult, judged_trial
@@ -39,6 +40,7 @@ from redline.model import (
     WatchedSeries,
     numbers_of,
 )
+from redline.model.load_result import LoadFacts
 from redline.model.timeline import TrialTimeline
 from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, merged_of, sample_of
 from redline.stats.estimate import estimate
@@ -58,6 +60,7 @@ class CellResult:
     memory: MemoryReport | None = None
     watched: tuple[WatchedSeries, ...] = ()
     timelines: tuple[TrialTimeline, ...] = ()
+    load_facts: LoadFacts | None = None
     _having: dict[Metric, tuple[TrialNumbers, ...]] = field(default_factory=dict, compare=False, repr=False)
     _samples: dict[Metric, Sample] = field(default_factory=dict, compare=False, repr=False)
     _estimates: dict[Metric, Estimate] = field(default_factory=dict, compare=False, repr=False)
@@ -355,7 +358,7 @@ def judged_cell(
 
     `ceiling_per_s` is the rate of the ceiling in its scenario and load, if one was measured.
     """
-    judged = [judged_trial(cell, recording) for recording in recordings]
+    judged = [judged_trial(cell, recording, is_load=detail.is_load) for recording in recordings]
     trials, results = [trial for trial, _ in judged], tuple(result for _, result in judged)
     used = [trial for trial, own in zip(trials, results, strict=True) if own.used]
     result = CellResult(
@@ -365,6 +368,7 @@ def judged_cell(
         own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
         valid=is_valid(len(results), len(used)),
         timelines=tuple(_timelines(cell, trials, results, detail)),
+        load_facts=load_facts(cell, trials[0], results[0].touched) if detail.is_load and trials else None,
     )
     costing = {trial.position for trial in result.leaving("CPU and memory")}
     watched = [trial for trial in trials if not costing or trial.recording.position in costing]

@@ -39,10 +39,14 @@ Edges = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Detail:
-    """How many steps a trial gets, and whether only the middle trial of each cell gets a timeline."""
+    """How many steps a trial gets, and whether only the middle trial of each cell gets a timeline.
+
+    Without steps there are no courses and no curves. `is_load`: there is a single trial, of a load by itself.
+    """
 
     steps: int = 0
     middle_only: bool = False
+    is_load: bool = False
 
 
 def detail_for(trials: int, cells: int) -> Detail:

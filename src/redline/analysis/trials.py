@@ -76,22 +76,27 @@ def _unusable(recording: Recording, error: Exception) -> Trial:
     return Trial(recording.unusable(f"the recording of trial {recording.position} {holds_what_cannot_be(error)}"))
 
 
-def judged_trial(cell: Cell, recording: Recording) -> tuple[Trial, TrialResult]:
-    """The trial and its result; where its recording holds what cannot be, a failed trial, which says so."""
+def judged_trial(cell: Cell, recording: Recording, *, is_load: bool = False) -> tuple[Trial, TrialResult]:
+    """The trial and its result; where its recording holds what cannot be, a failed trial, which says so.
+
+    `is_load`: it is the only trial of a load, of which all is known that was measured until a user ended it.
+    """
     trial = _trial_of(recording)
     try:
-        return trial, _judged(cell, trial)
+        return trial, _judged(cell, trial, is_load=is_load)
     except IMPOSSIBLE as error:
         unusable = _unusable(trial.recording, error)
         return unusable, _judged(cell, unusable)
 
 
-def _judged(cell: Cell, trial: Trial) -> TrialResult:
+def _judged(cell: Cell, trial: Trial, *, is_load: bool = False) -> TrialResult:
     findings, recording, traffic = judge_trial(cell, trial), trial.recording, trial.traffic
     failure, numbers = recording.failure, trial.numbers
     used, lasted = usable(recording, findings), traffic is not None and traffic.seconds > 0
     touched, ended = touched_by(cell, findings), ends_early(findings)
     own = touched_by(cell, until_cut(findings)) if ended else touched
+    if is_load and lasted and traffic and traffic.ended in ("interrupted", "aborted"):
+        touched = own
     in_time = touched_by(cell, at_each_time(findings))
     known = {metric: value for metric, value in _by_trial(trial).items() if _touch(own, traffic, metric) is None}
     p50, p99 = known.get(Metric.P50), known.get(Metric.P99)

@@ -31,7 +31,6 @@ from redline.driving.secrets import masked_call
 from redline.entry_points import extra
 from redline.errors import UsageError
 from redline.files import as_store_error
-from redline.report.load import load_section
 from redline.running.assembly import Workplace
 from redline.running.manifests import Source
 from redline.running.session import SessionEnd
@@ -145,9 +144,9 @@ def load(  # noqa: PLR0913 - all but the first are named
         order = load_command.LoadOrder(
             ask, partial(masked_call, called), folder_for(keep, stack), is_kept=keep is not None, log=_path(log)
         )
-        store, _, made = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
-        result = RunResult(run_report(store), _path(keep), lambda: [load_section(made)])
-    if made.ended == "interrupted":
+        loaded = load_command.measure(order, workplace, load_command.LoadOutputs(shown))
+        result = RunResult(loaded.report or run_report(loaded.store), _path(keep))
+    if loaded.result.ended == "interrupted":
         raise MeasurementInterrupted(result)
     return result
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from html import escape
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
 from rich.console import Console
 
 from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
 from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
-from redline.document.blocks import Section
 from redline.entry_points import extra
 from redline.errors import NotKnownError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
@@ -27,9 +26,9 @@ from redline.model import (
 )
 from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitComparison, LimitReport
 from redline.quantities import did_you_mean
-from redline.render import summary, terminal
+from redline.render import terminal
 from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
-from redline.render.renderers import as_html
+from redline.render.renderers import as_html, own_view
 from redline.report.outcomes import outcomes
 from redline.running.formats import (
     Made,
@@ -45,19 +44,39 @@ R = TypeVar("R", bound=AnyReport)
 C = TypeVar("C", CellReport, CellLimit)
 
 
+class _HasAmounts(Protocol):
+    def _of(self, metric: Metric) -> Amount: ...
+
+
+class _MetricAmount:
+    """The amount of a metric, as a property; `doc` is what `help` says of it."""
+
+    def __init__(self, metric: Metric, doc: str) -> None:
+        self._metric, self.__doc__ = metric, doc
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Self: ...
+    @overload
+    def __get__(self, owner: _HasAmounts, kind: type) -> Amount: ...
+    def __get__(self, owner: _HasAmounts | None, kind: type) -> Self | Amount:
+        return self if owner is None else owner._of(self._metric)  # noqa: SLF001 - its owner's own
+
+    def __set__(self, owner: _HasAmounts, value: Amount) -> None:
+        raise AttributeError("a result does not change")
+
+
 class BaseResult(ABC, Generic[R]):
     """A report, and how it reads in a terminal (`str`), in a notebook, and in a file (`save`).
 
     `report` has all of it, as `--json` prints it. `folder` is where the recordings are kept; None where they are not.
     """
 
-    def __init__(self, report: R, folder: Path | None, sections: Callable[[], Iterable[Section]] | None = None) -> None:
+    def __init__(self, report: R, folder: Path | None) -> None:
         self.report, self.folder = report, folder
-        self._sections = sections or (lambda: summary(report))
 
     def __str__(self) -> str:
         console = Console(file=io.StringIO(), width=_COLUMNS)
-        return terminal.render(self._sections(), console).plain
+        return terminal.render(own_view(self.report), console).plain
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._answer_text}>"
@@ -69,7 +88,7 @@ class BaseResult(ABC, Generic[R]):
     def _repr_html_(self) -> str:
         """The page in a frame, whose styles are its own; above it the text, for viewers that show no frames."""
         console = Console(file=io.StringIO(), width=_COLUMNS, record=True)
-        console.print(terminal.render(self._sections(), console), soft_wrap=True)
+        console.print(terminal.render(own_view(self.report), console), soft_wrap=True)
         text = console.export_html(inline_styles=True, code_format='<pre style="line-height: 1.3">{code}</pre>')
         page = as_html(self.report).decode()
         return (
@@ -151,15 +170,9 @@ class RunResult(BaseResult[Report]):
     the level compares by that: `p99 < "20ms"` is true if p99 is at most 12 ms.
     """
 
-    def __init__(
-        self,
-        report: Report,
-        folder: Path | None,
-        sections: Callable[[], Iterable[Section]] | None = None,
-        not_compared: Mapping[str, str] = {},
-    ) -> None:
+    def __init__(self, report: Report, folder: Path | None, not_compared: Mapping[str, str] = {}) -> None:
         """`not_compared` has the reasons of cells that should have been compared and were not run, by slug."""
-        super().__init__(report, folder, sections)
+        super().__init__(report, folder)
         self.cells = tuple(cell for cell in report.cells if cell.role == "subject")
         self._not_run, self._not_compared = _not_run_here(report), dict(not_compared)
 
@@ -195,55 +208,16 @@ class RunResult(BaseResult[Report]):
         of_duets = [finding for duet in compared for finding in duet.findings]
         return _gravest_first([*of_cells, *of_duets])
 
-    @property
-    def throughput(self) -> Amount:
-        """Right answers per second."""
-        return self._level(Metric.THROUGHPUT)
-
-    @property
-    def mean(self) -> Amount:
-        """The mean response time."""
-        return self._level(Metric.MEAN)
-
-    @property
-    def p50(self) -> Amount:
-        """The median response time."""
-        return self._level(Metric.P50)
-
-    @property
-    def p90(self) -> Amount:
-        """The 90th percentile of response times."""
-        return self._level(Metric.P90)
-
-    @property
-    def p95(self) -> Amount:
-        """The 95th percentile of response times."""
-        return self._level(Metric.P95)
-
-    @property
-    def p99(self) -> Amount:
-        """The 99th percentile of response times."""
-        return self._level(Metric.P99)
-
-    @property
-    def p999(self) -> Amount:
-        """The percentile p99.9 of response times."""
-        return self._level(Metric.P999)
-
-    @property
-    def p9999(self) -> Amount:
-        """The percentile p99.99 of response times."""
-        return self._level(Metric.P9999)
-
-    @property
-    def cpu_per_request(self) -> Amount:
-        """The server's CPU time per request."""
-        return self._level(Metric.CPU_PER_REQUEST)
-
-    @property
-    def memory(self) -> Amount:
-        """The resident memory of the server's processes."""
-        return self._level(Metric.MEMORY)
+    throughput = _MetricAmount(Metric.THROUGHPUT, "Right answers per second.")
+    mean = _MetricAmount(Metric.MEAN, "The mean response time.")
+    p50 = _MetricAmount(Metric.P50, "The median response time.")
+    p90 = _MetricAmount(Metric.P90, "The 90th percentile of response times.")
+    p95 = _MetricAmount(Metric.P95, "The 95th percentile of response times.")
+    p99 = _MetricAmount(Metric.P99, "The 99th percentile of response times.")
+    p999 = _MetricAmount(Metric.P999, "The percentile p99.9 of response times.")
+    p9999 = _MetricAmount(Metric.P9999, "The percentile p99.99 of response times.")
+    cpu_per_request = _MetricAmount(Metric.CPU_PER_REQUEST, "The server's CPU time per request.")
+    memory = _MetricAmount(Metric.MEMORY, "The resident memory of the server's processes.")
 
     @property
     def errors(self) -> Amount:
@@ -318,7 +292,7 @@ class RunResult(BaseResult[Report]):
         chosen = {cell.cell_id for cell in self.cells}
         return tuple(comparison for comparison in self.report.comparisons if comparison.cell_id in chosen)
 
-    def _level(self, metric: Metric) -> Amount:
+    def _of(self, metric: Metric) -> Amount:
         return level_of(_only(self.cells, metric.words), metric)
 
 
@@ -331,35 +305,12 @@ class Changes:
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
         self._comparisons = comparisons
 
-    @property
-    def throughput(self) -> Amount:
-        """The change of right answers per second."""
-        return self._of(Metric.THROUGHPUT)
-
-    @property
-    def p50(self) -> Amount:
-        """The change of the median response time."""
-        return self._of(Metric.P50)
-
-    @property
-    def p90(self) -> Amount:
-        """The change of the 90th percentile of response times."""
-        return self._of(Metric.P90)
-
-    @property
-    def p99(self) -> Amount:
-        """The change of the 99th percentile of response times."""
-        return self._of(Metric.P99)
-
-    @property
-    def cpu_per_request(self) -> Amount:
-        """The change of the server's CPU time per request."""
-        return self._of(Metric.CPU_PER_REQUEST)
-
-    @property
-    def memory(self) -> Amount:
-        """The change of the resident memory of the server's processes."""
-        return self._of(Metric.MEMORY)
+    throughput = _MetricAmount(Metric.THROUGHPUT, "The change of right answers per second.")
+    p50 = _MetricAmount(Metric.P50, "The change of the median response time.")
+    p90 = _MetricAmount(Metric.P90, "The change of the 90th percentile of response times.")
+    p99 = _MetricAmount(Metric.P99, "The change of the 99th percentile of response times.")
+    cpu_per_request = _MetricAmount(Metric.CPU_PER_REQUEST, "The change of the server's CPU time per request.")
+    memory = _MetricAmount(Metric.MEMORY, "The change of the resident memory of the server's processes.")
 
     def _of(self, metric: Metric) -> Amount:
         name, pairs = f"the change of {metric.words}", [one for one in self._comparisons if one.metric is metric]
@@ -380,10 +331,8 @@ class Changes:
 class SearchResult(BaseResult[LimitReport]):
     """The result of `limit`: the highest rate that meets the objective, as an interval from `passed` to `failed`."""
 
-    def __init__(
-        self, report: LimitReport, folder: Path | None, sections: Callable[[], Iterable[Section]] | None = None
-    ) -> None:
-        super().__init__(report, folder, sections)
+    def __init__(self, report: LimitReport, folder: Path | None) -> None:
+        super().__init__(report, folder)
         self.cells, self._objective, self._not_run = report.cells, "", _not_run_here(report)
 
     def select(self, *names: str) -> Self:

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
         TlsVersion,
         Tool,
     )
+    from redline.model.cell_report import (
+        CellReport,
+        MemoryReport,
+        Moment,
+        PartReport,
+        PauseMark,
+        TrialReport,
+        WatchedSeries,
+    )
     from redline.model.connections import AgreedTls, Reach
     from redline.model.distribution import AnsweredBy, BandedPercentile, SharesCompared
     from redline.model.duet import DuetBlock, DuetRecording, DuetSlice, DuetTraffic, LostStarts, TargetTraffic
@@ -99,22 +108,15 @@ if TYPE_CHECKING:
         Stage,
     )
     from redline.model.report import (
-        CellReport,
         Effect,
         Layer,
         LevelEffect,
         MainEffect,
         MainEffects,
-        MemoryReport,
-        Moment,
-        PartReport,
-        PauseMark,
         Place,
         Ranking,
         Report,
         RunReport,
-        TrialReport,
-        WatchedSeries,
         Waterfall,
     )
     from redline.model.run import Calibration, Enough, Manifest, Run, SameBuilds, StoredProfiles, StoredRecordings

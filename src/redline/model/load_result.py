@@ -13,6 +13,7 @@ from redline.model.finding import Finding
 from redline.model.journey_traffic import JourneyReport
 from redline.model.judged import ObjectiveResult, WarmUp
 from redline.model.percentile import OtherTime, Percentile
+from redline.model.recording import ASKED_AGAIN
 from redline.model.streams import STREAMS, StreamReport
 from redline.model.traffic import ENCODED, Counts, Ended, Engine
 from redline.model.validity import Bound
@@ -42,50 +43,62 @@ class LoadedServer(Frozen):
     unknown: str = omitted_if_default("", "why its processes are not known")
 
 
-class LoadResult(Frozen):
-    """`redline load --json`: a load on a running server.
+class LoadFacts(Frozen):
+    """What only a load that is measured by itself shows of its single trial."""
 
-    A single trial has no interval over trials, so `low` and `high` of its estimates are null.
-    """
-
-    format: Literal["redline.load/1"] = "redline.load/1"
-    url: str
-    load: str
+    url: str = Field(description="the address that was loaded, or the command of its server")
     seed: int
-    valid: bool = Field(description="if false, an `invalid` finding says why only some of the numbers are known")
-    bounds: dict[Metric, Bound] = omitted_if_default(
-        {}, description="what is known in place of numbers that findings hide: these are null, or left out below"
-    )
     ended: Ended
     measured_ns: int
-    throughput: Estimate | None = Field(description="null if no right answer came")
-    received: Estimate | None = omitted_if_default(None, description="bytes per second, as counted on the connections")
-    mean: Estimate | None = omitted_if_default(None, description="of the response time")
     engine_cpu_per_request: Estimate | None
-    response: tuple[Percentile, ...] = Field(description="from when each request was due; ns, or a `bound`")
-    service: tuple[Percentile, ...] = Field(description="from when each request was written; ns, or a `bound`")
     lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
-    other_times: tuple[OtherTime, ...] = Field(
-        default=(), description="first byte, if answers came in pieces; handshakes"
-    )
-    streams: StreamReport | None = omitted_if_default(None, description=STREAMS)
-    tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     addresses: tuple[str, ...] = omitted_if_default(
         (),
         description="where the connections went, in turn: `127.0.0.1:8080`, `unix:/run/app.sock`",
     )
     proxy: str = omitted_if_default("", "the HTTP proxy in between, to which the connections went")
-    warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     users: float | None = omitted_if_default(None, description="of users who think or have a pace: how many there are")
     users_waiting: float | None = omitted_if_default(
         None, description="how many of them waited for an answer, on average: the rate times the response time"
     )
     reach: Reach | None = omitted_if_default(None, REACH)
     server: LoadedServer | None = omitted_if_default(None, "absent where nobody looked, as in earlier recordings")
-    counts: Counts
     sent: RequestsSent | None = omitted_if_default(
-        None, "all requests that the server got, the measured and the others"
+        None, "all requests that the server got, the measured and the others; absent in earlier recordings"
     )
+    asked_again: str = omitted_if_default("", ASKED_AGAIN)
+    engine: Engine
+
+
+class _LoadFormat(Frozen):
+    """The document of a load begins with its format."""
+
+    format: Literal["redline.load/1"] = "redline.load/1"
+
+
+class LoadResult(LoadFacts, _LoadFormat):
+    """`redline load --json`: a load on a running server.
+
+    A single trial has no interval over trials, so `low` and `high` of its estimates are null.
+    """
+
+    load: str
+    valid: bool = Field(description="if false, an `invalid` finding says why only some of the numbers are known")
+    bounds: dict[Metric, Bound] = omitted_if_default(
+        {}, description="what is known in place of numbers that findings hide: these are null, or left out below"
+    )
+    throughput: Estimate | None = Field(description="null if no right answer came")
+    received: Estimate | None = omitted_if_default(None, description="bytes per second, as counted on the connections")
+    mean: Estimate | None = omitted_if_default(None, description="of the response time")
+    response: tuple[Percentile, ...] = Field(description="from when each request was due; ns, or a `bound`")
+    service: tuple[Percentile, ...] = Field(description="from when each request was written; ns, or a `bound`")
+    other_times: tuple[OtherTime, ...] = Field(
+        default=(), description="first byte, if answers came in pieces; handshakes"
+    )
+    streams: StreamReport | None = omitted_if_default(None, description=STREAMS)
+    tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
+    warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
+    counts: Counts
     answers: dict[str, int] = omitted_if_default(
         {}, description="complete answers by status: `200` where all requests expect it, else by class, such as `5xx`"
     )
@@ -97,10 +110,6 @@ class LoadResult(Frozen):
     )
     encoded: tuple[str, ...] = omitted_if_default((), ENCODED)
     journeys: JourneyReport | None = omitted_if_default(None, "what became of the journeys of a scenario of steps")
-    asked_again: str = omitted_if_default(
-        "", "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"
-    )
-    engine: Engine
     objectives: tuple[ObjectiveResult, ...] = Field(default=(), description="of `--objective`, met or missed")
     findings: tuple[Finding, ...]
 

@@ -24,6 +24,7 @@ OTHER_LOAD = "other_load:"
 process."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine", "unread"]
 SETUP = "how long `before`, `prepare` and `after` of its servers took"
+ASKED_AGAIN = "after wrong answers to several requests: which of them is answered wrongly when sent once more, and how"
 Stage = Literal["launch", "verify", "load", "stop"]
 
 
@@ -223,6 +224,10 @@ class Recording(Frozen):
         None, "whose processes a server not started here is; absent where nobody looked, as in earlier versions"
     )
     failed_monitors: dict[str, str] = omitted_if_default({}, "monitors of other packages that failed, and why")
+    checks: int | None = omitted_if_default(
+        None, "of `redline load`: requests that checked the answers before it", ge=0
+    )
+    asked_again: str = omitted_if_default("", ASKED_AGAIN)
 
     def unusable(self, why: str) -> "Recording":
         """The place of this recording in its run, and why nothing else of it is used."""
@@ -277,6 +282,10 @@ class Recording(Frozen):
         about = {"stages_ns": stages_ns, "setup_ns": setup_ns, "hosts": hosts}
         about |= {"fixed_work": fixed_work, "profile": profile}
         return self.model_copy(update={"started_unix_ns": started_unix_ns, **about})
+
+    def checked(self, checks: int, asked_again: str) -> "Recording":
+        """The recording of a load with single requests before and after it."""
+        return self.model_copy(update={"checks": checks, "asked_again": asked_again})
 
     def made_on(self, hosts: tuple[HostFacts, ...]) -> "Recording":
         """The same recording, made on these hosts."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from redline.analysis.judging import Beside
+from redline.analysis.load_result import load_result
 from redline.document.blocks import Medium, Page, Section
 from redline.document.outline import Outline
 from redline.model import Report
@@ -16,6 +17,7 @@ from redline.render import ci, csvfile, html, markdown
 from redline.render.formats import FORMATS, Needs, ResultFormat
 from redline.report import run
 from redline.report.headline import headline
+from redline.report.load import load_section
 from redline.report.outcomes import outcomes
 from redline.report.single import is_single
 
@@ -25,6 +27,13 @@ R = TypeVar("R")
 def summary(report: AnyReport) -> Iterable[Section]:
     """The summary of a report for a terminal."""
     return _text(report, Medium.TERMINAL)
+
+
+def own_view(report: AnyReport) -> Iterable[Section]:
+    """What the command that measured it prints: of a load its numbers, of others the summary."""
+    if isinstance(report, LimitReport) or not any(cell.load_facts for cell in report.cells):
+        return summary(report)
+    return [load_section(load_result(report.cells[0]))]
 
 
 def brief(report: AnyReport) -> Iterable[Section] | None:

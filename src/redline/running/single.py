@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from redline.analysis.load_result import SingleRequests
 from redline.driving.engine import EngineDriver
 from redline.errors import DriveError, LaunchError
 from redline.model import Cell, Interval, PlannedTrial, Recording, Suite
@@ -44,7 +43,7 @@ class SingleTrial:
 
     def execute(
         self, workers: int, follower: LoadFollower, *, is_kept: bool, request_log: Path | None = None
-    ) -> tuple[Recording, SingleRequests]:
+    ) -> Recording:
         """Make the trial, and keep its recording; Ctrl-C ends the load early. `request_log` is a folder for requests.
 
         Raises LaunchError if the server does not start, and DriveError, with the recording kept, if nothing was sent.
@@ -66,10 +65,11 @@ class SingleTrial:
         if failure is not None and failure.stage == "launch":
             kind: Literal["start", "not_ready"] = "not_ready" if failure.kind == "not_ready" else "start"
             raise LaunchError(failure.message, hint=failure.hint, kind=kind, log_tail=failure.log_tail)
+        recording = recording.checked(sent.before, sent.still_wrong)
         self.store.save(recording, self.cell)
         if recording.traffic is None and failure is not None:
             raise DriveError(failure.message, hint=failure.hint)
-        return recording, SingleRequests(sent.before, sent.still_wrong)
+        return recording
 
 
 @dataclass

@@ -7,7 +7,6 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.analysis.load_result import load_result
 from redline.cli.show import show
 from redline.document.blocks import Section
 from redline.model import Metric, Report
@@ -17,6 +16,7 @@ from redline.report.load import load_section
 from tests.fakes import studies
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import Cost, compared_run
+from tests.fakes.loads import result_of
 from tests.fakes.recordings import SATURATE, simulated_run
 
 SHOWN = ["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "mean", "transfer rate"]
@@ -104,7 +104,7 @@ def test_a_duet_has_its_percentiles_in_a_row_each_and_a_mean_on_the_page() -> No
 def test_a_load_has_its_mean_its_transfer_rate_and_its_status_codes() -> None:
     run = simulated_run({"rust.hyper": GOOD}, trials=1, loads=(SATURATE,), ceiling=None)
     recording = run.recordings[0]
-    result = load_result("http://127.0.0.1:1/", run.manifest.plan.cells[recording.cell_id], recording)
+    result = result_of(run.manifest.plan.cells[recording.cell_id], recording)
     assert recording.traffic is not None
     assert result.mean is not None
     assert result.mean.value == pytest.approx(recording.traffic.response.mean_ns)

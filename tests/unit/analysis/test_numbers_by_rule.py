@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from redline.analysis import build_report, load_result, trials
+from redline.analysis import build_report, trials
 from redline.analysis.capacity import capacities
 from redline.analysis.history import see
 from redline.analysis.objectives import objective_results
@@ -48,6 +48,7 @@ from redline.report.results import level_score
 from redline.stats import Trial
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.loads import result_of
 from tests.fakes.recordings import (
     SATURATE,
     STEADY,
@@ -325,8 +326,8 @@ def test_loads_python_and_objectives_agree(kind: FindingKind) -> None:
     cell, rule = simulated_cell(load=STEADY), RULES[kind]
     recording = simulated_recording(cell, _behaviour(kind))
     made = Finding(kind=kind, grade=Grade.INVALID, message=f"Because of {kind}.", advice="Mend it.", cell_id=cell.id)
-    with patch.object(load_result, "judge", lambda _cell, _recording: (made,)):
-        result = load_result.load_result("http://127.0.0.1/", cell, recording, OBJECTIVES)
+    with patch.object(trials, "judge_trial", lambda _cell, _trial: (made,)):
+        result = result_of(cell, recording, *OBJECTIVES)
     leaves = left_of(rule, "steady")[Metric.P99]
     states = [one.state for one in result.objectives]
     if rule.blames == "server":

@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.analysis.load_result import load_result
 from redline.api.amounts import BoundedAmount
 from redline.api.results import RunResult
 from redline.cli.commands.load import exit_code
@@ -39,6 +38,7 @@ from redline.render import RENDERERS, summary, terminal
 from redline.report.load import load_section
 from redline.report.outcomes import outcomes
 from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.loads import result_of
 from tests.fakes.recordings import (
     MEASURE_NS,
     SATURATE,
@@ -70,7 +70,7 @@ def cell_of(behaviour: Behaviour, load: Load = STEADY) -> CellReport:
 def loaded(behaviour: Behaviour, load: Load = STEADY) -> tuple[LoadResult, Recording]:
     cell = simulated_cell(load=load)
     recording = simulated_recording(cell, behaviour)
-    return load_result("http://127.0.0.1:8080/", cell, recording), recording
+    return result_of(cell, recording), recording
 
 
 def printed(result: LoadResult, recording: Recording) -> str:

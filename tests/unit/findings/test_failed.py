@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from redline.analysis import load_objectives
 from redline.findings import judge, judge_probe
 from redline.model import (
     Cell,
@@ -25,6 +24,7 @@ from redline.model import (
 )
 from redline.model.failures import FirstFailure
 from tests.fakes.behaviour import GOOD
+from tests.fakes.loads import result_of
 from tests.fakes.recordings import MEASURE_NS, SATURATE, STEADY, simulated_cell, simulated_recording
 
 CLOSED = simulated_cell(load=SATURATE)
@@ -163,8 +163,7 @@ def test_nothing_due_is_no_fault_of_the_servers(cell: Cell, waiting: int) -> Non
     assert findings[0].message.startswith("Nothing fell due in 1.00 s")
     assert "longer" in findings[0].advice
     objective = Objective(metric="p99", below=True, limit=1e9, text="p99 < 1s")
-    assert recording.traffic is not None
-    (result,) = load_objectives(cell, recording.traffic, findings, [objective])
+    (result,) = result_of(cell, recording, objective).objectives
     assert (result.known, result.met) == (False, False)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from redline.analysis.load_result import load_result
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
 from redline.errors import WrongValueError
@@ -27,6 +26,7 @@ from redline.schema.objectives import Selectable
 from redline.stats.objectives import LoadTotals, evaluate_objective, surely_missed
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
+from tests.fakes.loads import result_of
 from tests.fakes.probed import cell
 from tests.fakes.recordings import simulated_recording
 from tests.unit.report.test_load import loaded, shown
@@ -180,7 +180,7 @@ def test_a_load_that_is_invalid_by_lateness_alone_shows_what_it_met() -> None:
         update={"load": cell().load.model_copy(update={"shape": Open(rate_per_s=1000, connections=8)})}
     )
     recording = simulated_recording(loaded_late, replace(GOOD, lateness_ns=150_000.0))
-    result = load_result("http://a/", loaded_late, recording, parse_objectives("p99 < 20ms, p50 < 1us, errors < 1%"))
+    result = result_of(loaded_late, recording, *parse_objectives("p99 < 20ms, p50 < 1us, errors < 1%"))
     assert not result.valid
     assert [one.state for one in result.objectives] == ["met", "missed", "met"]
     assert f"✓ p99 at most {duration(int(result.objectives[0].actual or 0))} < 20 ms" in shown(load_section(result))
@@ -190,7 +190,7 @@ def test_a_load_that_is_invalid_by_lateness_alone_shows_what_it_met() -> None:
 def test_a_load_that_the_engine_ended_is_no_miss_of_the_server(kind: FailureKind, state: str) -> None:
     failure = Failure(stage="load", kind=kind, message="it was killed", hint="see its log")
     recording = simulated_recording(cell(), GOOD).model_copy(update={"failure": failure})
-    result = load_result("http://a/", cell(), recording, parse_objectives("p99 < 20ms, errors < 1%"))
+    result = result_of(cell(), recording, *parse_objectives("p99 < 20ms, errors < 1%"))
     assert [one.state for one in result.objectives] == [state] * 2
 
 

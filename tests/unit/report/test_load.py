@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import evaluate_all
-from redline.analysis.load_result import load_result
 from redline.cli.show import show
 from redline.document.blocks import Section
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
@@ -18,6 +17,7 @@ from redline.report.load import load_section
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.loads import result_of
 from tests.fakes.recordings import simulated_cell, simulated_recording
 
 WRONG = replace(GOOD, outcomes={"malformed": 1})
@@ -97,7 +97,7 @@ def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> Non
     recording = simulated_recording(simulated_cell(), GOOD)
     assert recording.traffic is not None
     warm_up = WarmUp(kind="flat", steady_from_ns=0, measured_from_ns=10**9)
-    result = load_result("http://127.0.0.1:8080/", simulated_cell(), recording).model_copy(update={"warm_up": warm_up})
+    result = result_of(simulated_cell(), recording).model_copy(update={"warm_up": warm_up})
     for width in (60, 80, 120):
         lines = shown(load_section(result, recording.traffic.response), width=width)
         assert max(map(len, lines)) <= width
@@ -128,7 +128,7 @@ def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> Non
 
 def test_status_codes_and_warm_up_are_shown_where_they_say_something() -> None:
     recording = simulated_recording(simulated_cell(), GOOD)
-    result = load_result("http://127.0.0.1:8080/", simulated_cell(), recording)
+    result = result_of(simulated_cell(), recording)
     warm_up = WarmUp(kind="never steady", measured_from_ns=10**9)
     several = result.model_copy(update={"answers": {"200": 990, "5xx": 10}, "warm_up": warm_up})
     lines = shown(load_section(several))
@@ -156,7 +156,7 @@ def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
 
 def test_an_invalid_load_has_no_numbers() -> None:
     cell = simulated_cell()
-    lines = shown(load_section(load_result("http://a/", cell, simulated_recording(cell, WRONG))))
+    lines = shown(load_section(result_of(cell, simulated_recording(cell, WRONG))))
     assert not [line for line in lines if line.startswith(("p50", "transfer rate", "mean"))]
     assert lines[1] == "throughput  not known, p50 not known, p99 not known"
     assert any(line.startswith("invalid: 1 of ") for line in lines)
@@ -166,7 +166,7 @@ def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is()
     cell = simulated_cell()
 
     def answer(behaviour: Behaviour) -> str:
-        return shown(load_section(load_result("http://a/", cell, simulated_recording(cell, behaviour))))[1]
+        return shown(load_section(result_of(cell, simulated_recording(cell, behaviour))))[1]
 
     cut = replace(GOOD, ended="interrupted", measured=0.2)
     assert answer(cut).startswith("throughput  20.0 k/s (interrupted), p50 2")
@@ -178,7 +178,7 @@ def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is()
 
 def test_a_load_without_a_right_answer_has_no_speed() -> None:
     recording = simulated_recording(simulated_cell(), replace(GOOD, achieved=0.0))
-    result = load_result("http://127.0.0.1:8080/", simulated_cell(), recording)
+    result = result_of(simulated_cell(), recording)
     assert json.loads(result.model_dump_json())["throughput"] is None
     unanswered = result.model_copy(update={"valid": True})
     assert "throughput  not known: no right answers" in shown(load_section(unanswered))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from redline.analysis.load_result import load_result
 from redline.limits.search_state import SearchState
 from redline.model import (
     Cell,
@@ -34,6 +33,7 @@ from redline.report.load import load_section
 from redline.running.aborting import AskedDuetAbort
 from redline.running.record import Tools, record_load
 from tests.fakes.duets import ENGINE
+from tests.fakes.loads import result_of
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
 from tests.fakes.searched import plan_of
@@ -122,7 +122,7 @@ def test_a_load_whose_every_request_fails_ends_and_says_why(engine: subprocess.P
     assert recording.failure.message == "all 8 requests of the first 2.00 s failed: malformed: a rule was broken"
     assert recording.traffic is not None
     assert recording.traffic.ended == "failing"
-    result = load_result("http://x/", CELL, recording)
+    result = result_of(CELL, recording)
     assert (result.valid, result.ended, result.failures) == (False, "failing", (MALFORMED,))
     assert [each.kind for each in result.findings] == ["trial-failed"]
     assert "a rule was broken" in result.findings[0].message

@@ -53,14 +53,13 @@ def session(tmp_path: Path) -> Session:
 
 def test_a_load_is_kept_with_what_was_measured(session: Session) -> None:
     launcher, driver = FakeLauncher(session.events), FakeDriver(session.events)
-    recording, beside = session.of(launcher, driver).execute(1, session.follower(), is_kept=False)
+    recording = session.of(launcher, driver).execute(1, session.follower(), is_kept=False)
     store = RunStore(session.folder)
     assert store.manifest().kind == "load"
     assert store.recordings() == (recording,)
     assert (recording.seed, recording.position, recording.server) == (17, 0, FACTS)
     assert recording.fixed_work == ()
-    assert beside.before == 0
-    assert not beside.still_wrong
+    assert (recording.checks, recording.asked_again) == (0, "")
     assert [event for event in session.events if not event.startswith("first")] == ["start", "verify", "drive", "stop"]
     (launch,), (drive,) = launcher.launches, driver.drives
     assert (launch.log_is_kept, drive.log_is_kept) == (False, False)
@@ -89,7 +88,7 @@ def test_a_wrong_answer_is_kept_and_raised(session: Session) -> None:
 
 def test_a_server_that_does_not_end_well_leaves_its_measurement(session: Session) -> None:
     launcher = FakeLauncher([], stop_errors=[LaunchError("it ended with 3", hint="see its log")])
-    recording, _ = session.of(launcher, FakeDriver([])).execute(1, session.follower(), is_kept=True)
+    recording = session.of(launcher, FakeDriver([])).execute(1, session.follower(), is_kept=True)
     assert recording.traffic is not None
     assert recording.failure is not None
     assert (recording.failure.stage, recording.failure.message) == ("stop", "it ended with 3")
@@ -113,6 +112,6 @@ class Verifying(EngineDriver):
 
 def test_the_requests_before_a_load_are_counted_and_their_cookies_told_before_it(session: Session) -> None:
     load = session.of(FakeLauncher(session.events), Verifying(session.events))
-    _, beside = load.execute(1, session.follower(), is_kept=True)
-    assert beside.before == 3
+    recording = load.execute(1, session.follower(), is_kept=True)
+    assert recording.checks == 3
     assert session.events[:4] == ["start", "verify", "cookies id, lang", "drive"]

@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
 from redline import running
 from redline.analysis.intervals import interval_row
+from redline.analysis.judging import judged_load
 from redline.analysis.load_result import load_result
-from redline.analysis.own_servers import own_server
 from redline.asking import places
 from redline.asking.asks import LoadAsk
 from redline.asking.like import Like
@@ -38,7 +38,7 @@ from redline.cli.telemetry import Meter, MeteredTrial, metered
 from redline.cli.turns import turn_of
 from redline.document.blocks import Prose, Section
 from redline.entry_points import extra
-from redline.errors import UsageError
+from redline.errors import DriveError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
@@ -50,6 +50,9 @@ from redline.running.single import LoadFollower, SingleTrial
 from redline.storage.runs import RunStore
 from redline.suite.urls import is_secure, is_url
 from redline.wording import part
+
+if TYPE_CHECKING:  # only a load that is kept has one
+    from redline.model import Report
 
 _TRIAL = "trial-1"
 
@@ -73,7 +76,8 @@ def execute(flags: LoadFlags) -> None:
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
         order = LoadOrder(_asked(flags, console), command_line, folder, is_kept=flags.output is not None, log=flags.log)
-        _, recording, result = measure(order, workplace, outputs)
+        loaded = measure(order, workplace, outputs)
+        result, recording = loaded.result, loaded.recording
         question.settle()
         if stream is not None:
             stream.write(StreamSummary(result=result))
@@ -160,7 +164,17 @@ class LoadOrder:
     log: Path | None = None
 
 
-def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tuple[RunStore, Recording, LoadResult]:
+@dataclass(frozen=True)
+class Loaded:
+    """A load that was measured, and its report if it is kept."""
+
+    store: RunStore
+    recording: Recording
+    result: LoadResult
+    report: "Report | None"
+
+
+def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loaded:
     """Make a load, and keep it in its folder. Raises RedlineError."""
     ask, folder = order.ask, order.folder
     log = None if order.log is None else RequestLog.at(order.log)
@@ -180,15 +194,17 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> tup
         shown = _Shown(cell, panel, outputs)
         follower = LoadFollower(shown.seen, shown.cookies)
         raw = workplace.stack.enter_context(tempfile.TemporaryDirectory()) if log else None
-        recording, beside = session.execute(
+        recording = session.execute(
             workers, follower, is_kept=order.is_kept, request_log=None if raw is None else Path(raw)
         )
     if log is not None and raw is not None:
         log.write(Path(raw), recording, cell, outputs.console)
-    if order.is_kept:
-        running.write_run_views(store)
-    url = ask.server or own_server(cell.variant, cell.scenario.request.path)
-    return store, recording, load_result(url, cell, recording, suite.objectives, beside)
+    report = running.write_run_views(store) if order.is_kept else None
+    judged = report.cells[0] if report else judged_load(suite, cell, recording)
+    facts = judged.load_facts
+    if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
+        raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
+    return Loaded(store, recording, load_result(judged, ask.server or ""), report)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis.distributions import distributions
 from redline.analysis.intervals import run_rows
-from redline.analysis.load_result import load_result
 from redline.analysis.percentile_levels import percentile_levels
 from redline.cli.command_line import app
 from redline.document.blocks import Table
@@ -22,6 +21,7 @@ from redline.report.load import spectrum_section
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import with_a_further_duet
 from tests.fakes.histories import comparison
+from tests.fakes.loads import result_of
 from tests.fakes.recordings import simulated_run
 from tests.fakes.stored import kept
 from tests.golden import FOLDER
@@ -136,7 +136,7 @@ def test_a_spectrum_ends_where_few_requests_are_left() -> None:
     run = simulated_run({"rust.hyper": GOOD}, trials=1)
     recording = run.recordings[0]
     cell = run.manifest.plan.cells[recording.cell_id]
-    result = load_result("http://127.0.0.1:1/", cell, recording)
+    result = result_of(cell, recording)
     (table,) = spectrum_section(result, recording).blocks
     assert isinstance(table, Table)
     rows = [tuple(map(str, row)) for row in table.rows]

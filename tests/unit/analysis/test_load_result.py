@@ -1,0 +1,63 @@
+"""A load is judged as the only cell of a run: its command, its report and Python have the same numbers."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from redline.analysis import build_report
+from redline.analysis.load_result import load_result
+from redline.api.results import RunResult
+from redline.model import Metric, Report
+from redline.render import terminal
+from redline.report.load import load_section
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.loads import load_of
+from tests.fakes.recordings import SATURATE, simulated_run
+
+CUT = replace(GOOD, ended="interrupted", measured=0.2)
+SHORT = replace(GOOD, ended="deadline", measured=0.2)
+
+
+def report_of(behaviour: Behaviour, *, kind: str = "load", checks: int | None = 2) -> Report:
+    run = simulated_run({"rust.hyper": behaviour}, trials=1, loads=(SATURATE,), ceiling=None)
+    recordings = tuple(recording.model_copy(update={"checks": checks}) for recording in run.recordings)
+    manifest = run.manifest.model_copy(update={"kind": kind})
+    return build_report(run.model_copy(update={"recordings": recordings, "manifest": manifest}))
+
+
+@pytest.mark.parametrize("behaviour", [GOOD, CUT, SHORT, replace(GOOD, outcomes={"malformed": 1})])
+def test_the_report_of_a_stored_load_has_what_its_command_shows(behaviour: Behaviour) -> None:
+    report = report_of(behaviour)
+    run = simulated_run({"rust.hyper": behaviour}, trials=1, loads=(SATURATE,), ceiling=None)
+    (recording,), (cell,) = run.recordings, run.manifest.plan.cells.values()
+    shown = load_result(load_of(cell, recording.checked(2, "")))
+    stored = load_result(report.cells[0])
+    assert shown == stored
+    assert stored.sent is not None
+    assert stored.sent.check == 2
+    text = terminal.render([load_section(shown)], Console(file=io.StringIO(), width=100)).plain
+    assert str(RunResult(report, None)) == text
+
+
+def test_what_was_measured_until_a_user_ended_a_load_is_known_in_its_report() -> None:
+    (cell,) = report_of(CUT).cells
+    assert not cell.valid
+    assert {Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST} <= set(cell.known)
+    assert RunResult(report_of(CUT), None).throughput > "1000/s"
+    for report in (report_of(SHORT), report_of(CUT, kind="run")):
+        assert report.cells[0].known == {}
+
+
+def test_a_load_without_findings_of_its_trial_has_no_finding_about_its_cell() -> None:
+    (cell,) = report_of(GOOD).cells
+    assert "too-few-trials" in {finding.kind for finding in cell.findings}
+    assert "too-few-trials" not in {finding.kind for finding in load_result(cell).findings}
+
+
+def test_only_a_load_by_itself_has_its_facts_and_earlier_recordings_do_not_say_what_was_sent() -> None:
+    assert report_of(GOOD, kind="run").cells[0].load_facts is None
+    facts = report_of(GOOD, checks=None).cells[0].load_facts
+    assert facts is not None
+    assert facts.sent is None
