@@ -365,7 +365,7 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
         return
     if not now:
         raise RedlineError("this run was begun on hosts of a cluster", hint=f"resume it there: {part('on', 'ADDRESS')}")
-    names = ", ".join(sorted(name for _, name in before ^ after))
+    names = ", ".join(sorted({name for _, name in before ^ after}))
     raise RedlineError(
         f"this run was begun on other hosts: {names} differ",
         hint="start a new run: its trials must be of the same hosts",

@@ -1,0 +1,317 @@
+"""A run is created, resumed and extended: what is built, what is refused, and what its listener hears."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from redline.errors import BuildError, RedlineError, StoreError, UsageError
+from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
+from redline.ports import Building, BuildOutcome, Placement
+from redline.running import session
+from redline.running.assembly import Workbench
+from redline.running.manifests import Source
+from redline.running.record import Tools
+from redline.running.session import (
+    RunSession,
+    build_all,
+    check_left,
+    extend_budget,
+    leave_cores,
+    refuse_other_hosts,
+    refuse_other_machine,
+)
+from redline.storage.runs import RunStore, capacity_store
+from tests.fakes.compared import compared_run
+from tests.fakes.plugins import FakeDriver, FakeLauncher, QuietListener
+from tests.fakes.recordings import simulated_environment, simulated_run, simulated_variant
+
+RUN = simulated_run(trials=2)
+SUITE = RUN.manifest.plan.suite
+SECOND = 1_000_000_000
+
+
+@dataclass
+class Listener:
+    """Keeps what a session told."""
+
+    outcomes: list[BuildOutcome] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    skips: list[Skipped] = field(default_factory=list)
+    trial: QuietListener = field(default_factory=QuietListener)
+
+    @contextmanager
+    def building(self) -> Iterator[Callable[[Building], None]]:
+        yield lambda _building: None
+
+    def built(self, outcome: BuildOutcome) -> None:
+        self.outcomes.append(outcome)
+
+    def part(self, number: int, store: RunStore) -> None:
+        self.parts.append(number)
+
+    def skipped(self, skipped: Skipped) -> None:
+        self.skips.append(skipped)
+
+    @contextmanager
+    def trials(self, plan: Plan, done: int) -> Iterator[QuietListener]:
+        self.done.append(done)
+        yield self.trial
+
+
+@dataclass
+class Launcher(FakeLauncher):
+    """Fails to build these servers, and notes what it was asked for."""
+
+    lacks: dict[str, BuildError] = field(default_factory=dict)
+    asked: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        slugs = tuple(variant.slug for variant in variants)
+        self.asked.append((slugs, builds))
+        failures = {slug: self.lacks[slug] for slug in slugs if slug in self.lacks}
+        return BuildOutcome(hashes={slug: "abc" for slug in slugs if slug not in failures}, failures=failures)
+
+
+def bench_of(launcher: Launcher) -> Workbench:
+    return Workbench(Tools(launcher, FakeDriver([]), lambda _server: (), Placement()), simulated_environment())
+
+
+SOURCE = Source("redline run suite.yaml", "suite.yaml", "name: x", "run")
+
+
+def created(folder: Path, listener: Listener, launcher: Launcher, suite: Suite = SUITE) -> RunSession:
+    return RunSession.create(suite, SOURCE, folder, bench_of(launcher), listener)  # type: ignore[arg-type]
+
+
+def names(suite: Suite = SUITE) -> list[str]:
+    variants = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    return [variant.slug for variant in variants]
+
+
+def test_every_server_and_the_ceiling_is_built_once() -> None:
+    listener, launcher = Listener(), Launcher([])
+    assert SUITE.ceiling is not None
+    outcome = build_all(SUITE, launcher, listener)  # type: ignore[arg-type]
+    assert launcher.asked == [(tuple(names()), 1)]
+    assert listener.outcomes == [outcome]
+    assert [*outcome.hashes] == names()
+    build_all(SUITE, launcher, listener, tells=False)  # type: ignore[arg-type]
+    assert listener.outcomes == [outcome]
+
+
+def test_only_wanted_servers_are_built_and_the_ceiling_once_of_several_builds() -> None:
+    listener, launcher = Listener(), Launcher([])
+    first, *_, ceiling = names()
+    build_all(SUITE, launcher, listener, {first})  # type: ignore[arg-type]
+    assert launcher.asked == [((first,), 1)]
+    launcher.asked.clear()
+    outcome = build_all(SUITE.model_copy(update={"builds": 3}), launcher, listener)  # type: ignore[arg-type]
+    assert launcher.asked == [(tuple(names()[:-1]), 3), ((ceiling,), 1)]
+    assert [*outcome.hashes] == [ceiling, *names()[:-1]]
+    launcher.asked.clear()
+    alone = SUITE.model_copy(update={"builds": 3, "ceiling": None})
+    build_all(alone, launcher, listener)  # type: ignore[arg-type]
+    assert launcher.asked == [(tuple(names(alone)), 3)]
+
+
+def test_a_new_run_has_a_manifest_and_tells_what_was_built(tmp_path: Path) -> None:
+    listener = Listener()
+    made = created(tmp_path / "run", listener, Launcher([]))
+    manifest = made.store.manifest()
+    assert manifest.plan.suite == SUITE
+    assert manifest.plan.steps
+    assert len(listener.outcomes) == 1
+    assert made.unavailable == {}
+    with pytest.raises(StoreError):
+        created(tmp_path / "run", listener, Launcher([]))
+
+
+def test_a_server_that_cannot_be_built_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    lost = names()[0]
+    launcher = Launcher([], lacks={lost: BuildError("there is no compiler", hint="")})
+    made = created(tmp_path / "run", Listener(), launcher)
+    assert made.unavailable == {lost: "there is no compiler"}
+    plan = made.store.manifest().plan
+    assert lost not in {cell.variant.slug for cell in plan.cells.values() if cell.role == "subject"}
+    assert "there is no compiler" in {skipped.reason for skipped in plan.skipped}
+
+
+def test_where_no_server_can_be_built_nothing_is_left(tmp_path: Path) -> None:
+    launcher = Launcher([], lacks={slug: BuildError("there is no compiler", hint="") for slug in names()})
+    with pytest.raises(RedlineError) as raised:
+        created(tmp_path / "run", Listener(), launcher)
+    assert raised.value.message == "nothing is left to run: there is no compiler"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_with_a_capacity_is_not_begun_again(tmp_path: Path) -> None:
+    capacity_store(tmp_path / "run").create(RUN.manifest)
+    with pytest.raises(StoreError) as raised:
+        created(tmp_path / "run", Listener(), Launcher([]))
+    assert raised.value.hint == f"resume it with: redline run --resume {tmp_path / 'run'}"
+
+
+def resumed(store: RunStore, listener: Listener, launcher: Launcher, **more: int) -> RunSession:
+    return RunSession.resume(store.folder, lambda _manifest: bench_of(launcher), listener, **more)  # type: ignore[arg-type]
+
+
+def stored(folder: Path) -> RunStore:
+    store = RunStore(folder)
+    store.create(RUN.manifest)
+    return store
+
+
+def test_a_resumed_run_builds_what_it_planned(tmp_path: Path) -> None:
+    listener, launcher = Listener(), Launcher([])
+    store = stored(tmp_path / "run")
+    made = resumed(store, listener, launcher)
+    planned = {cell.variant.slug for cell in RUN.manifest.plan.cells.values()}
+    ((built, _),) = launcher.asked
+    assert set(built) == planned
+    assert made.store.folder == store.folder
+    assert store.manifest().plan == RUN.manifest.plan
+
+
+def test_a_run_is_resumed_with_more_trials(tmp_path: Path) -> None:
+    store = stored(tmp_path / "run")
+    resumed(store, Listener(), Launcher([]), trials=4)
+    assert store.manifest().plan.suite.trials == 4
+    for trials, hint in ((4, "8"), (1, "8")):
+        with pytest.raises(UsageError, match="adds nothing") as raised:
+            resumed(store, Listener(), Launcher([]), trials=trials)
+        assert hint in raised.value.hint
+
+
+def test_a_run_that_was_not_planned_yet_takes_no_more_trials(tmp_path: Path) -> None:
+    capacity_store(tmp_path / "run").create(RUN.manifest)
+    launcher = Launcher([])
+    with pytest.raises(UsageError, match="no further than its capacity"):
+        resumed(RunStore(tmp_path / "run"), Listener(), launcher, trials=4)
+    ((built, _),) = launcher.asked
+    assert list(built) == names(), "its second part may need all of them"
+
+
+def timed(**changed: object) -> Plan:
+    plan = compared_run(starts=2).manifest.plan
+    auto = AutoTrials.model_validate({"at_least": 1, "budget_ns": 60 * SECOND, **changed})
+    return plan.model_copy(update={"suite": plan.suite.model_copy(update={"auto": auto})})
+
+
+def comparison(folder: Path, plan: Plan) -> RunStore:
+    store = RunStore(folder)
+    store.create(compared_run(starts=2).manifest.with_plan(plan))
+    return store
+
+
+@pytest.mark.parametrize(("seconds", "longer"), [(60, False), (61, True), (59, False)])
+def test_a_comparison_takes_a_longer_budget(tmp_path: Path, seconds: int, *, longer: bool) -> None:
+    store = comparison(tmp_path / "run", timed())
+    store.save_enough(Enough(rounds=2, why="budget"))
+    if longer:
+        extend_budget(store, seconds * SECOND)
+        auto = store.manifest().plan.suite.auto
+        assert auto is not None
+        assert auto.budget_ns == seconds * SECOND
+        assert store.enough() is None
+        return
+    with pytest.raises(UsageError, match="adds nothing to the 1 min") as raised:
+        extend_budget(store, seconds * SECOND)
+    assert "120s" in raised.value.hint
+    assert store.enough() is not None
+
+
+@pytest.mark.parametrize("changed", [{"budget_ns": None, "precision": 0.05}, {"precision": 0.05}])
+def test_what_has_no_time_to_fill_takes_no_budget(tmp_path: Path, changed: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="has no time to fill"):
+        extend_budget(comparison(tmp_path / "run", timed(**changed)), 90 * SECOND)
+
+
+def test_a_run_of_fixed_trials_takes_no_budget(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no time to fill"):
+        extend_budget(stored(tmp_path / "run"), 90 * SECOND)
+
+
+def test_servers_behind_urls_have_one_start(tmp_path: Path) -> None:
+    plan = timed()
+    once = plan.model_copy(update={"duets": tuple(duet for duet in plan.duets if duet.round == 0)})
+    with pytest.raises(UsageError, match="have one start"):
+        extend_budget(comparison(tmp_path / "run", once), 90 * SECOND)
+    twice = timed(at_least=2)
+    again = twice.model_copy(update={"duets": tuple(duet for duet in twice.duets if duet.round == 0)})
+    extend_budget(comparison(tmp_path / "other", again), 90 * SECOND)
+
+
+def test_another_engine_or_machine_is_refused() -> None:
+    here = simulated_environment()
+    refuse_other_machine(here, here, "this run")
+    for name in ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus"):
+        other = here.model_copy(update={name: (1, 2, 3) if "cpus" in name else 99 if name == "cores" else "another"})
+        with pytest.raises(RedlineError, match=f"this run was begun with another {name.replace('_', ' ')}: "):
+            refuse_other_machine(here, other, "this run")
+
+
+def used(role: str, name: str) -> UsedHost:
+    facts = {"role": role, "name": name, "address": "10.0.0.1", "environment": simulated_environment()}
+    return UsedHost.model_validate(facts)
+
+
+def test_other_hosts_are_refused_by_name() -> None:
+    a, b, c = used("server", "a"), used("load", "b"), used("load", "c")
+    refuse_other_hosts((a, b), (b, a))
+    refuse_other_hosts((), ())
+    with pytest.raises(RedlineError, match="was begun on hosts of a cluster"):
+        refuse_other_hosts((a, b), ())
+    with pytest.raises(RedlineError, match="was begun on other hosts: b, c differ"):
+        refuse_other_hosts((a, b), (a, c))
+    with pytest.raises(RedlineError, match="other hosts: a differ"):
+        refuse_other_hosts((a,), (used("load", "a"),))
+
+
+def test_a_plan_with_nothing_to_run_gives_each_reason_once() -> None:
+    plan = RUN.manifest.plan
+    check_left(plan, "run", "h")
+    skipped = tuple(Skipped(slug=slug, reason=reason) for slug, reason in (("a", "y"), ("b", "x"), ("c", "y")))
+    with pytest.raises(RedlineError) as raised:
+        check_left(plan.model_copy(update={"trials": (), "duets": (), "skipped": skipped}), "search", "do that")
+    assert (raised.value.message, raised.value.hint) == ("nothing is left to search: x; y", "do that")
+
+
+def test_the_lab_leaves_the_cores_of_server_and_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = list[tuple[int, object]]()
+    monkeypatch.setattr(session.os, "sched_setaffinity", lambda pid, cpus: moved.append((pid, cpus)))
+    bench = bench_of(Launcher([]))
+    leave_cores(bench)
+    assert moved == []
+    placed = replace(bench.tools, placement=replace(bench.tools.placement, lab_cpus=(3,)))
+    leave_cores(replace(bench, tools=placed))
+    assert moved == [(0, (3,))]
+
+
+def test_a_run_is_executed_and_its_report_written(tmp_path: Path) -> None:
+    listener = Listener()
+    made = created(tmp_path / "run", listener, Launcher([]))
+    end = made.execute()
+    assert not end.interrupted
+    ((store, report),) = end.parts
+    assert store.folder == tmp_path / "run"
+    assert len(report.cells) == len(store.manifest().plan.cells)
+    planned = [trial.position for trial in store.manifest().plan.trials]
+    assert listener.trial.ended == planned
+    assert (listener.done, listener.parts) == ([0], [])
+    again = resumed(store, listener, Launcher([])).execute()
+    assert not again.interrupted
+    assert listener.done == [0, len(planned)]
+    assert listener.trial.ended == planned, "nothing is run twice"
+
+
+def test_an_interrupt_ends_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    made = created(tmp_path / "run", Listener(), Launcher([]))
+    driver = FakeDriver([], error=KeyboardInterrupt())
+    end = replace(made, bench=replace(made.bench, tools=replace(made.bench.tools, driver=driver))).execute()
+    assert end.interrupted
+    assert made.store.positions() == set()
+    assert simulated_variant().slug in names()
