@@ -14,6 +14,7 @@ from redline.errors import UsageError
 from redline.files import user_cache
 from redline.launching.attached import processes_of
 from redline.model import AttachedServer, Suite, UsedHost, Variant
+from redline.model.variant import Route
 from redline.ports import Placement
 from redline.running import assembly
 from redline.running.assembly import Workbench, Workplace, builds_servers, workbench
@@ -47,12 +48,17 @@ def test_a_suite_builds_servers_of_a_catalogue_proxies_and_ceiling_included() ->
     assert not builds_servers(suite(ATTACHED))
     assert builds_servers(suite(ATTACHED, ceiling=own()))
     assert builds_servers(suite(ATTACHED, own()))
-    assert builds_servers(suite(ATTACHED.model_copy(update={"hops": (own(),)})))
+    assert builds_servers(suite(BEHIND))
 
 
 def test_the_launchers_of_packages_are_those_that_servers_name() -> None:
     assert assembly._launchers(suite(own(), ATTACHED)) == set()
     assert assembly._launchers(suite(own("vm"), own("vm"), ATTACHED, ceiling=own("pod"))) == {"vm", "pod"}
+
+
+ROUTE = Route(name="edge", hops=(own(),), legs=("h1", "h1"))
+BEHIND = ATTACHED.model_copy(update={"route": ROUTE})
+"""A server that runs already, behind a proxy of the catalogue."""
 
 
 class Pair:
@@ -106,8 +112,7 @@ def test_cores_are_divided_where_anything_is_started_or_compared(tools: Any) -> 
     assert tools(suite(own())).placement == Placement(engine_cpus=(1,))
     assert tools(suite(ATTACHED)).placement == Placement()
     assert tools(suite(own(), ATTACHED)).placement.engine_cpus == (1,)
-    behind = ATTACHED.model_copy(update={"hops": (own(),)})
-    assert tools(suite(behind)).placement.engine_cpus == (1,)
+    assert tools(suite(BEHIND)).placement.engine_cpus == (1,)
     duets = compared_run().manifest.plan.suite
     assert duets.has_duets
     assert tools(duets.model_copy(update={"variants": (ATTACHED,)})).placement.engine_cpus == (1,)

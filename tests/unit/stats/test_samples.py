@@ -10,7 +10,7 @@ from redline.model import Histogram
 from redline.stats.samples import DRAWS, LogRatios, Merged, Quantiles, Ratios, batch_sums, pooled, resamples
 
 
-@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_few_trials_have_all_their_resamples_with_their_chances(n: int) -> None:
     drawn = resamples(n)
     assert len(drawn.weights) == math.comb(2 * n - 1, n)
