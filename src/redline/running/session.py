@@ -79,7 +79,7 @@ class SessionListener(Protocol):
         """The trials of a plan are about to be run; `done` trials were run before."""
 
     def cell(
-        self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0
+        self, cell: Cell, number: int, cells: int, *, alone: bool, left_ns: int
     ) -> AbstractContextManager["running.SearchListener"]:
         """A turn of the search on a cell is about to begin: the `number`-th of `cells`.
 
