@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redline.model import Histogram, Open
 from redline.model.limits import Beyond
 from redline.search import ProbeSlice
-from redline.search.overload import OverloadPlan, judge_overload, overload_plan
+from redline.search.overload import OverloadPlan, _SeenOverload, judge_overload, overload_plan
 from tests.fakes.overload import Server
 
 MU = 1000.0
@@ -224,3 +224,44 @@ def test_a_backlog_is_gone_where_it_is_back_at_its_level_from_before() -> None:
 def test_a_server_is_back_once_its_times_are_too() -> None:
     slow = [part(80, 170), part(80, 170, ms=500), part(80, 80, ms=500), part(80, 80, ms=500), *[part(80, 80)] * 5]
     assert by_hand(HELD, slow).back_s == pytest.approx(5)
+
+
+def seen(*slices: ProbeSlice, plan: OverloadPlan = BY_HAND) -> _SeenOverload:
+    return _SeenOverload(plan, slices)
+
+
+def test_stages_are_told_by_the_middles_of_slices() -> None:
+    """Three seconds before, six of overload, and nine after."""
+    made = seen(*[part(80, 80)] * 3, *HELD, *BACK)
+    assert made.before.tolist() == [True] * 3 + [False] * 15
+    assert made.overload.tolist() == [False] * 3 + [True] * 6 + [False] * 9
+    assert made.after.tolist() == [False] * 9 + [True] * 9
+    assert made.share_under_overload() == 1.0
+    assert seen(*[part(80, 80)] * 3).share_under_overload() is None
+    halves = seen(*[replace(part(40, 40), seconds=0.5)] * 37)
+    assert halves.after.tolist() == [False] * 18 + [True] * 19
+
+
+def test_a_fall_is_in_the_middle_of_the_first_window_below_half() -> None:
+    falls = [part(130, 100), part(130, 100), *[part(130, 49)] * 4]
+    assert seen(*[part(80, 80)] * 3, *falls).collapsed_after_s() == 2.5
+    assert seen(*[part(80, 80)] * 3, *[part(130, 49)] * 6).collapsed_after_s() == 0.0
+    assert seen(*[part(80, 80)] * 3, *[part(130, 49)] * 5, part(130, 50)).collapsed_after_s() is None
+    assert seen(*[part(80, 80)] * 3).collapsed_after_s() is None
+
+
+def test_what_waits_in_the_end_is_said_with_how_it_changed() -> None:
+    falling = seen(*[part(80, 80)] * 3, *HELD, *[part(80, 85)] * 9)
+    assert falling.behind() == "135 requests still waited, 5 /s fewer as time went by"
+    growing = seen(*[part(80, 80)] * 3, *HELD, *[part(80, 75)] * 9)
+    assert growing.behind() == "225 requests still waited, no fewer as time went by"
+    assert seen(*[part(80, 80)] * 3).behind() == "0 requests still waited, no fewer as time went by"
+
+
+def test_times_that_stay_high_in_half_of_the_late_time_are_slow() -> None:
+    def late(*ms: float) -> bool:
+        after = [part(80, 260), *[part(80, 80)] * 2, *[part(80, 80, ms=one) for one in ms]]
+        return seen(*[part(80, 80)] * 3, *HELD, *after, plan=replace(BY_HAND, after_s=9.0)).slow()
+
+    assert late(1, 1, 1, 90, 90, 90)
+    assert not late(1, 1, 1, 90, 1, 1)
