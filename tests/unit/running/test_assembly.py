@@ -231,7 +231,7 @@ def test_a_turn_is_held_until_the_end() -> None:
 
 def monitors_of(made: list[dict[str, Any]], *servers: FakeServer) -> list[dict[str, Any]]:
     made.clear()
-    assert len(assembly._duet_monitors(servers)) == len(servers)  # type: ignore[arg-type]
+    assert len(assembly._duet_monitors(servers)) == len(servers)
     return list(made)
 
 
@@ -260,8 +260,8 @@ def test_the_first_monitor_of_a_duet_watches_the_machine(made: list[dict[str, An
 
 def test_a_server_that_runs_already_is_the_peer_of_its_monitor(made: list[dict[str, Any]]) -> None:
     ran = FakeServer(facts=None)
-    assembly._monitors_of(ran)  # type: ignore[arg-type]
-    assembly._monitors_of(FakeServer())  # type: ignore[arg-type]
+    assembly._monitors_of(ran)
+    assembly._monitors_of(FakeServer())
     at = ran.endpoint.address
     assert made == [{"peer": at, "listens_at": at}, {"peer": None, "listens_at": None}]
     assert ProcessTreeMonitor is not assembly.ProcessTreeMonitor

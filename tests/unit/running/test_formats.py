@@ -52,7 +52,12 @@ def rendered(renderer: Callable[[object], object], monkeypatch: pytest.MonkeyPat
 
 def test_a_package_renders_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[object]()
-    assert rendered(lambda report: (seen.append(report), b"text")[1], monkeypatch) == b"text"
+
+    def render(report: object) -> bytes:
+        seen.append(report)
+        return b"text"
+
+    assert rendered(render, monkeypatch) == b"text"
     assert seen == [REPORT]
 
 

@@ -93,7 +93,11 @@ def test_the_growth_of_the_servers_log_is_recorded(tmp_path: Path) -> None:
 
     options = LoadOptions(log=tmp_path / "engine.log", server_log=log, on_start=write)
     assert made(FakeDriver([]), options=options).log_bytes == 7
-    shrinks = replace(options, on_start=lambda _pid: log.write_text("1"))
+
+    def shorten(_pid: int) -> None:
+        log.write_text("1")
+
+    shrinks = replace(options, on_start=shorten)
     assert made(FakeDriver([]), options=shrinks).log_bytes == 0
     gone = replace(options, on_start=lambda _pid: log.unlink())
     assert made(FakeDriver([]), options=gone).log_bytes is None

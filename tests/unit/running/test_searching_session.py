@@ -156,7 +156,7 @@ def test_cells_of_a_scenario_and_load_share_a_pair_of_hosts(tmp_path: Path) -> N
     session = session_of(tmp_path, made, pairs=pairs)
     states = [search_state(session.manifest, cell, ()) for cell in made]
     sites = session._sites(list(enumerate(states, 1)), 6)
-    assert [site.tools for site in sites] == ["one", "two"]
+    assert [str(site.tools) for site in sites] == ["one", "two"]
     assert [[number for number, _ in site.share] for site in sites] == [[1, 2, 5, 6], [3, 4]]
     assert [site.cells for site in sites] == [6, 6]
     (here,) = replace(session, bench=replace(session.bench, pairs=()))._sites(list(enumerate(states, 1)), 6)
@@ -258,7 +258,8 @@ def test_a_search_of_its_own_has_what_the_session_has(tmp_path: Path) -> None:
     state = search_state(session.manifest, cells("a")[0], ())
     site = _SiteSearch(session, session.bench.tools, 1)
     made = site._search_on(state, "listener")  # type: ignore[arg-type]
-    assert (made.tools, made.state, made.store, made.listener) == (site.tools, state, session.store, "listener")
+    assert (made.tools, made.state, made.store) == (site.tools, state, session.store)
+    assert str(made.listener) == "listener"
     assert made.log_is_kept is False
     assert made.left_s == session.left_s
     assert made.is_over() is False
@@ -270,7 +271,7 @@ def test_recordings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pyte
     manifest: Manifest = session_of(tmp_path, cells("a")).manifest
     judged = SimpleNamespace(unused=(), state="state")
     monkeypatch.setattr(searching, "judged_search", lambda *_: judged)
-    assert _resumed(manifest, CELL, (), ()) == "state"
+    assert str(_resumed(manifest, CELL, (), ())) == "state"
     judged.unused = ("start-1 is damaged",)
     with pytest.raises(StoreError) as raised:
         _resumed(manifest, CELL, (), ())

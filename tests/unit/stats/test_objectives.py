@@ -109,16 +109,19 @@ def errors(number: int, exhausted: int = 0, due: int = 1000) -> LoadTotals:
 
 def test_errors_are_a_share_without_what_the_client_lacked() -> None:
     found = evaluate_objective(objective("errors", 0.01), errors(30, exhausted=21))
-    assert (found.state, found.actual) == ("met", pytest.approx(0.009))
+    assert found.state == "met"
+    assert found.actual == pytest.approx(0.009)
     found = evaluate_objective(objective("errors", 0.01), errors(30, exhausted=20))
-    assert (found.state, found.actual, found.reason) == ("missed", pytest.approx(0.01), "")
+    assert (found.state, found.reason) == ("missed", "")
+    assert found.actual == pytest.approx(0.01)
 
 
 def test_what_was_achieved_is_a_share_of_what_fell_due() -> None:
     achieved = objective("achieved", 0.99, below=False)
     assert state(achieved, errors(9)) == "met"
     found = evaluate_objective(achieved, errors(10))
-    assert (found.state, found.actual, found.reason) == ("missed", pytest.approx(0.99), "")
+    assert (found.state, found.reason) == ("missed", "")
+    assert found.actual == pytest.approx(0.99)
     lacked = evaluate_objective(achieved, errors(20, exhausted=11))
     assert lacked.state == "not known"
     assert lacked.reason == "no port, descriptor or memory was left on the engine's side for 11 requests"
@@ -139,7 +142,8 @@ def test_a_missed_percentile_is_the_servers_unless_the_engine_was_late() -> None
     assert state(P99_BELOW, totals(*slow)) == "missed"
     assert state(P99_BELOW, totals(*slow, service_ms=5.0)) == "missed", "nothing was late"
     late = evaluate_objective(P99_BELOW, totals(*slow, service_ms=5.0, late_ms=12.0))
-    assert (late.state, late.actual) == ("not known", pytest.approx(30 * MS, rel=0.01))
+    assert late.state == "not known"
+    assert late.actual == pytest.approx(30 * MS, rel=0.01)
     assert late.reason == "the engine was late (p99 12.0 ms): pin it or free a core"
     assert state(P99_BELOW, totals(*slow, service_ms=21.0, late_ms=12.0)) == "missed", "the service takes as long"
     assert state(P99_BELOW, totals(*slow, service_ms=5.0, late_ms=9.0)) == "missed", "30 - 9 is more than 20"
