@@ -61,7 +61,7 @@ def test_the_listener_is_told_how_precise_rounds_are_that_may_end(
     monkeypatch.setattr(rounds, "enough", enough)
     monkeypatch.setattr(rounds, "precision", lambda _run, _results: known)
     assert decide_by(growing, listener, automatic()) is end  # type: ignore[arg-type]
-    assert listener.judged == ([known] if told else [])
+    assert [one.rounds for one in listener.judged] == ([3] if told else [])
     assert growing.judged == 1
 
 
