@@ -265,3 +265,18 @@ def test_times_that_stay_high_in_half_of_the_late_time_are_slow() -> None:
 
     assert late(1, 1, 1, 90, 90, 90)
     assert not late(1, 1, 1, 90, 1, 1)
+
+
+def test_percentiles_are_those_before_and_late_after() -> None:
+    """One request in fifty takes a hundred times as long."""
+    mixed = ProbeSlice(1.0, 100, 100, 0, Histogram.of([1e6] * 98 + [100e6] * 2))
+    late = ProbeSlice(1.0, 100, 100, 0, Histogram.of([2e6] * 98 + [200e6] * 2))
+    empty = ProbeSlice(0.0, 0, 7, 0, Histogram.of([9e9] * 7))
+    made = judge_overload(BY_HAND, (*[mixed] * 3, *HELD, *[late] * 9, empty))
+    assert made.p50_before_ns == pytest.approx(1e6, rel=0.01)
+    assert made.p99_before_ns == pytest.approx(100e6, rel=0.01)
+    assert made.p50_after_ns == pytest.approx(2e6, rel=0.01)
+    assert made.p99_after_ns == pytest.approx(200e6, rel=0.01)
+    assert len(made.course) == 18, "a slice without length is none of it"
+    with_errors = by_hand([part(130, 90, errors=10)] * 6, [part(80, 78, errors=2)] * 9)
+    assert (with_errors.errors_overload, with_errors.errors_after) == (60, 18)

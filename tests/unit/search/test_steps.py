@@ -186,7 +186,7 @@ def test_errors_are_as_sure_as_stretches_of_a_probe_differ() -> None:
     ("unanswered", "found"), [(0, "met"), (5, "met"), (9, "not known"), (12, "not known"), (15, "missed")]
 )
 def test_a_share_that_is_not_achieved_is_sure_by_the_square_root_of_its_number(unanswered: int, found: str) -> None:
-    """Of 10,000 requests 100 may be missing, by chance 10: 2.58 times that on either side is not known."""
+    """A hundred of 10,000 requests may be missing, by chance 10: 2.58 times that on either side is not known."""
     seen = probe(wrong=unanswered)
     assert state(ACHIEVED, seen) == found
 
