@@ -10,14 +10,16 @@ from redline.search.evidence import capacity_of, overloaded
 from redline.search.queue_model import BASE, WELL_KNOWN, ProbePoint
 from redline.search.scattered import Scattered, scattered
 from redline.stats.distributions import t_quantile
+from redline.stats.samples import Floats
 from tests.unit.search.test_scattered import AIM, RATES, probes
 
 MADE = probes(0.15, RATES, 3)
 
 
-def roots_of(made: list[Evidence], *, without: int | None = None) -> tuple[np.ndarray, float]:  # type: ignore[type-arg]
+def roots_of(made: list[Evidence], *, without: int | None = None) -> tuple[Floats, float]:
     """The roots of all probes near the capacity, and the scale that makes them independent of the rates."""
-    answered = [found.per_s if overloaded(one) and (found := capacity_of(one)) else None for one in made]
+    capacities = [capacity_of(one) if overloaded(one) else None for one in made]
+    answered = [capacity.per_s if capacity else None for capacity in capacities]
     least = 0.4 * float(np.median([per_s for per_s in answered if per_s]))
     near = [(one, per_s) for one, per_s in zip(made, answered, strict=True) if one.offered_per_s >= least]
     base = ProbePoint.of(min(made, key=lambda one: one.rate_per_s)).quantile_s(BASE)
@@ -32,7 +34,7 @@ def roots_of(made: list[Evidence], *, without: int | None = None) -> tuple[np.nd
     return (shown + scale * inverse)[kept], scale
 
 
-def typical(roots: np.ndarray) -> float:  # type: ignore[type-arg]
+def typical(roots: Floats) -> float:
     return float(np.exp(np.log(roots).mean()))
 
 
