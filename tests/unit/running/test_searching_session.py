@@ -15,6 +15,7 @@ from redline.limits.search_state import search_state
 from redline.model import AttachedServer, Cell, Manifest, Plan, PlannedTrial, Variant
 from redline.running import searching
 from redline.running.assembly import Workbench
+from redline.running.manifests import Source
 from redline.running.searching import SearchSession, _resumed, _SiteSearch
 from redline.storage.runs import RunStore
 from tests.fakes.recordings import simulated_environment
@@ -277,3 +278,39 @@ def test_recordings_that_cannot_be_are_refused(tmp_path: Path, monkeypatch: pyte
         _resumed(manifest, CELL, (), ())
     assert raised.value.message == "start-1 is damaged"
     assert "--resume" in raised.value.hint
+
+
+def test_a_search_is_made_with_its_plan_and_the_time_that_builds_take(tmp_path: Path, clock: Clock) -> None:
+    session = session_of(tmp_path, cells("a"))
+    built, compared = list[object](), list[object]()
+
+    def build(*_: object) -> object:
+        clock.now_s += 30
+        built.append("built")
+        return SimpleNamespace(unavailable={})
+
+    asked = SimpleNamespace(
+        suite=session.manifest.plan.suite,
+        terms=session.manifest.terms.model_copy(update={"lasts_ns": 60 * SECOND}),
+        plan=lambda _unavailable: session.manifest.plan,
+    )
+
+    def create(folder: str, *, file: str = "", pairs: tuple[object, ...] = (), began_s: float | None = None) -> Any:
+        source = Source("redline limit", file, "", "search")
+        bench = replace(session.bench, pairs=pairs)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(searching, "build_all", build)
+            patched.setattr(searching, "same_builds", lambda *_: compared.append(folder))
+            patched.setattr(searching, "new_manifest", lambda *_: session.manifest.with_plan(session.manifest.plan))
+            return SearchSession.create(asked, source, tmp_path / folder, bench, Listener(), began_s=began_s)  # type: ignore[arg-type]
+
+    made = create("url")
+    assert built == ["built"]
+    assert compared == ["url"], "servers of a command may be the same bytes"
+    assert made.store.manifest().plan == session.manifest.plan
+    assert made.began_s == [clock.now_s], "its time begins when all is built"
+    before = clock.now_s
+    assert create("later", began_s=before - 10).began_s == [before - 10 + 30], "builds take none of it"
+    create("suite", file="suite.yaml")
+    create("hosts", pairs=(SimpleNamespace(used=()),))
+    assert compared == ["url", "later"]
