@@ -295,7 +295,7 @@ def test_a_search_is_made_with_its_plan_and_the_time_that_builds_take(tmp_path: 
         plan=lambda _unavailable: session.manifest.plan,
     )
 
-    def create(folder: str, *, file: str = "", pairs: tuple[object, ...] = (), began_s: float | None = None) -> Any:
+    def create(folder: str, *, file: str = "", pairs: tuple[Any, ...] = (), began_s: float | None = None) -> Any:
         source = Source("redline limit", file, "", "search")
         bench = replace(session.bench, pairs=pairs)
         with pytest.MonkeyPatch.context() as patched:
