@@ -280,3 +280,29 @@ def test_percentiles_are_those_before_and_late_after() -> None:
     assert len(made.course) == 18, "a slice without length is none of it"
     with_errors = by_hand([part(130, 90, errors=10)] * 6, [part(80, 78, errors=2)] * 9)
     assert (with_errors.errors_overload, with_errors.errors_after) == (60, 18)
+
+
+@pytest.mark.parametrize(("left_out", "known"), [(0, True), (2, True), (3, False)])
+def test_a_load_that_ends_two_slices_early_is_still_judged(left_out: int, *, known: bool) -> None:
+    after = [part(80, 170), part(80, 170), *[part(80, 80)] * 7][: 9 - left_out]
+    made = by_hand(HELD, after)
+    assert (made.reason != "the load ended before its time") is known
+
+
+@pytest.mark.parametrize(("late", "reason"), [(95, "it answered as much as it can"), (50, "requests still waited")])
+def test_a_backlog_that_stays_is_held_against_a_server_that_could_answer_more(late: int, reason: str) -> None:
+    made = by_hand(HELD, [part(80, late if at >= 6 else 60) for at in range(9)])
+    assert made.backlog_gone_s is None
+    assert reason in made.reason
+    assert made.recovery == ("not known" if late == 95 else "does not come back")
+
+
+@pytest.mark.parametrize(("answered", "goodput"), [(100, "holds"), (82, "holds"), (79, "sags"), (49, "collapses")])
+def test_goodput_is_graded_by_its_share_of_the_capacity(answered: int, goodput: str) -> None:
+    assert by_hand([part(130, answered)] * 6, BACK).goodput == goodput
+
+
+def test_a_server_that_answered_all_was_not_overloaded() -> None:
+    made = by_hand([part(130, 130)] * 6, BACK)
+    assert made.goodput == "not known"
+    assert "this was no overload" in made.reason
