@@ -7,7 +7,7 @@ import numpy as np
 
 from redline.findings.duet import SeenDuet, observe_behind
 from redline.findings.duet_machine import WatchedStart
-from redline.findings.rules import TIME_DEPENDENT, TREND_P, Observation, Rule, judges
+from redline.findings.rules import HOLDS, TIME_DEPENDENT, TREND_P, Observation, Rule, judges
 from redline.findings.starts import measured, traffic_of
 from redline.model import Cell, Closed, Counts, CpuOwner, Grade, Reach, Series, ServerFacts, Traffic
 from redline.quantities import duration, significant, size
@@ -283,6 +283,6 @@ def owner(trial: Trial) -> Iterator[Observation]:
     if known.unknown:
         message = f"What the server itself uses is not watched: {known.unknown.rstrip('.')}."
         advice = f"To have it watched, {known.hint}." if known.hint else None
-        yield Observation(1.0, message, advice=advice, rule=SERVER_UNWATCHED)
+        yield Observation(HOLDS, message, advice=advice, rule=SERVER_UNWATCHED)
     elif known.behind:
         yield observe_behind("the server", known)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from redline.findings.rules import (
     AUTOCORRELATION_P,
+    HOLDS,
     TOO_ALIKE,
     TREND_P,
     WANTED_BEYOND,
@@ -120,7 +121,7 @@ def observe_kept(name: str, servers: Sequence[ServerFacts | None]) -> Observatio
         f"{', '.join(kept)} of {name} started {times} for {len(servers)} starts of it: how starts of what it needs "
         "would differ is not part of the intervals."
     )
-    return Observation(1.0, message)
+    return Observation(HOLDS, message)
 
 
 @Rule("builds-differ", when="cell", note=0.0, warn=0.02, scatters=True)

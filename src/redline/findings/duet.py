@@ -10,7 +10,7 @@ import numpy as np
 
 from redline.findings import cell, failed, hosts, load, machine
 from redline.findings.inherited import Inherited
-from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
+from redline.findings.rules import HOLDS, TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
 from redline.findings.served import Growths
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of, reach
@@ -166,7 +166,7 @@ def owners(duet: SeenDuet) -> Iterator[Observation]:
             some = "" if len(reasons) == all_starts else f"In {len(reasons)} of {all_starts} starts, "
             message = f"{some}{'the' if some else 'The'} CPU time of {name} is not known: {reasons[0].rstrip('.')}."
             advice = f"To have it watched, {hint}." if hint else None
-            yield Observation(1.0, message, rule=machine.cpu_unknown, advice=advice)
+            yield Observation(HOLDS, message, rule=machine.cpu_unknown, advice=advice)
             return
         if behind := next((owner for owner in owners if owner.behind and place in (BASELINE, duet.target)), None):
             yield observe_behind(name, behind)
@@ -178,7 +178,7 @@ def observe_behind(name: str, owner: CpuOwner) -> Observation:
         f"The CPU time of {name} is that of {', '.join(owner.processes)} alone: what was used at {owner.behind}, which "
         "it asks to answer, is not counted."
     )
-    return Observation(1.0, message, rule=CPU_BEHIND)
+    return Observation(HOLDS, message, rule=CPU_BEHIND)
 
 
 @machine.cpu_beside.also("duet")
@@ -243,13 +243,13 @@ def cold(duet: SeenDuet) -> Iterator[Observation]:
         message = (
             "Whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown."
         )
-        yield Observation(1.0, message)
+        yield Observation(HOLDS, message)
     if duet.left_out:
         starts = f"In {duet.left_out} of {len(duet.starts)} starts the servers were not warm"
-        yield Observation(1.0, f"{starts}: the ratio is that of the others.")
+        yield Observation(HOLDS, f"{starts}: the ratio is that of the others.")
     if not duet.unsettled or any(own.any for own in duet.growths):
         return  # what gets slower has a finding of its own
-    yield Observation(1.0, f"{duet.unsettled[0].upper()}{duet.unsettled[1:]}: {reach(duet.to_come)}.")
+    yield Observation(HOLDS, f"{duet.unsettled[0].upper()}{duet.unsettled[1:]}: {reach(duet.to_come)}.")
 
 
 @Rule("rare-costs", when="duet", warn=0.01, biases="rare costs, such as those of a collector, count too little")
@@ -291,7 +291,7 @@ def disagreement(duet: SeenDuet) -> Observation | None:
     if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(ratio.value for ratio in both) <= 0:
         return None
     message = "CPU per request and throughput disagree: one is better for {}, the other for {}.".format(*duet.names)
-    return Observation(1.0, message)
+    return Observation(HOLDS, message)
 
 
 @failed.errors.also("duet")
@@ -423,7 +423,7 @@ def connections(duet: SeenDuet) -> Iterator[Observation]:
         # No figures, and no milder grade: reconnections at the ends of slices count, and requests there do not.
         if duet.keeps and counts.due and counts.connects_often:
             message = f"Connections to {name} were opened again for most of its requests."
-            yield Observation(1.0, message, rule=failed.reconnecting)
+            yield Observation(HOLDS, message, rule=failed.reconnecting)
         if counts.surplus:
             message = f"After {counts.surplus:,} answers {name} sent bytes that nobody had requested."
             yield Observation(counts.surplus / max(counts.due, 1), message, rule=failed.surplus_bytes)
@@ -479,7 +479,7 @@ def parallel(duet: SeenDuet) -> Observation | None:
         "Servers were loaded at the same time, each on cores of its own, which were drawn for each start: "
         f"{duet.names[0]} had {first}, {duet.names[1]} {second}."
     )
-    return Observation(1.0, message)
+    return Observation(HOLDS, message)
 
 
 @judges("duet")

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from redline.findings import machine, network
 from redline.findings.duet import SeenDuet
-from redline.findings.rules import OTHERS_BUSY, TICK_NS, Observation, Rule
+from redline.findings.rules import HOLDS, OTHERS_BUSY, TICK_NS, Observation, Rule
 from redline.findings.starts import BASELINE, measured, traffic_of
 from redline.model import DuetRecording, Grade, Series, Subject
 
@@ -189,7 +189,7 @@ def disturbed(duet: SeenDuet) -> Observation | None:
         "Other work disturbed some slices and not others: the interval of a percentile allows for the times of both, "
         "where it may be of either."
     )
-    return Observation(1.0, message)
+    return Observation(HOLDS, message)
 
 
 @machine.throttled.also("duet")

@@ -1,6 +1,6 @@
 """Findings about what other packages brought to a trial."""
 
-from redline.findings.rules import Observation, Rule
+from redline.findings.rules import HOLDS, Observation, Rule
 from redline.model import Traffic
 from redline.stats import Trial
 
@@ -18,7 +18,7 @@ def other_driver(traffic: Traffic) -> Observation | None:
     if not traffic.own_driver:
         return None
     named = f"{engine.name} {engine.version}".rstrip()
-    return Observation(1.0, f"The load came from the driver {named}, which Redline has not tested.")
+    return Observation(HOLDS, f"The load came from the driver {named}, which Redline has not tested.")
 
 
 @Rule("monitor-failed", when="trial", note=0.0, unit="")

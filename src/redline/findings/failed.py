@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from redline.findings.rules import (
     ALL_BUT_COUNTS,
     EVERYTHING,
+    HOLDS,
     TOO_CHEAP,
     TOO_LITTLE_LOAD,
     TOO_SLOW,
@@ -92,17 +93,17 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
         said = failure.message.rstrip(".")
         message = f"{said}." if is_unread else f"Failed in stage {failure.stage}: {said}."
         rule = UNREAD if is_unread else SERVER_DIED if failure.kind == "died" else None
-        return Observation(1.0, message, advice=_sentence(failure.hint), rule=rule)
+        return Observation(HOLDS, message, advice=_sentence(failure.hint), rule=rule)
     if traffic is None:
-        return Observation(1.0, "The trial has no traffic and gives no reason.")
+        return Observation(HOLDS, "The trial has no traffic and gives no reason.")
     if traffic.counts.due == 0 and traffic.seconds > 0:
         return _nothing_due(cell, traffic)
     if traffic.counts.completed == 0:
         due = traffic.counts.due
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
         if late := traffic.counts.outcomes.ok:
-            return Observation(1.0, f"{message} {late:,} were answered after it.", rule=ANSWERED_LATE)
-        return Observation(1.0, message, advice=_of_endless_streams(cell))
+            return Observation(HOLDS, f"{message} {late:,} were answered after it.", rule=ANSWERED_LATE)
+        return Observation(HOLDS, message, advice=_of_endless_streams(cell))
     return None
 
 
@@ -152,9 +153,11 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
         if never_pause or waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
             which = f"{waiting:,} requests that were" if waiting > 1 else "what was"
             message = f"Nothing fell due in {lasted}: all users waited for answers to {which} due before."
-            return Observation(1.0, f"{message}{_first(traffic)}", rule=trial_failed, advice=_of_endless_streams(cell))
+            return Observation(
+                HOLDS, f"{message}{_first(traffic)}", rule=trial_failed, advice=_of_endless_streams(cell)
+            )
     message = f"Nothing fell due in {lasted}: the load asked for nothing in that time."
-    return Observation(1.0, message, rule=NOTHING_DUE)
+    return Observation(HOLDS, message, rule=NOTHING_DUE)
 
 
 @Rule(

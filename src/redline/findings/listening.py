@@ -1,7 +1,7 @@
 """Findings about duets of servers whose listen queue is short."""
 
 from redline.findings.duet import SeenDuet
-from redline.findings.rules import Observation, Rule
+from redline.findings.rules import HOLDS, Observation, Rule
 
 
 @Rule("short-queue", when="duet", warn=0.0)
@@ -20,4 +20,4 @@ def short_queue(duet: SeenDuet) -> Observation | None:
         f"{min(users)} users loaded each server: connections are opened for each request, and a listen queue has room "
         "for no more."
     )
-    return Observation(1.0, message)
+    return Observation(HOLDS, message)

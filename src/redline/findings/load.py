@@ -3,7 +3,7 @@
 import math
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import EVERYTHING, LENGTHENED, TOO_SLOW, Observation, Rule
+from redline.findings.rules import EVERYTHING, HOLDS, LENGTHENED, TOO_SLOW, Observation, Rule
 from redline.model import Cell, Closed, Histogram, Open, Traffic
 from redline.quantities import duration, percent, significant
 from redline.stats import Trial
@@ -38,7 +38,7 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     planned = cell.load.duration_ns / 1e9
     measured = f"{duration(traffic.seconds * 1e9)} of the planned {duration(cell.load.duration_ns)} were measured."
     if traffic.aborted_by:
-        return Observation(1.0, f"The load was aborted by {traffic.aborted_by}; {measured}")
+        return Observation(HOLDS, f"The load was aborted by {traffic.aborted_by}; {measured}")
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
     failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
     deadline = "The load was cut off" if failed else "The engine ran into its deadline"

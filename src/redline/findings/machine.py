@@ -6,6 +6,7 @@ from redline.findings.failed import instead_of_cores
 from redline.findings.rules import (
     BUSY_SERVER,
     FULL_SERVER,
+    HOLDS,
     OTHERS_BUSY,
     SLOWED,
     TICK_NS,
@@ -156,7 +157,7 @@ def cpu_sampled(trial: Trial, traffic: Traffic) -> Observation | None:
     if clocks is None or clocks.server_cpu_ns is not None or not sampled:
         return None
     message = "Processes of the server began or ended during the load, so its CPU time comes from samples."
-    return Observation(1.0, message)
+    return Observation(HOLDS, message)
 
 
 @Rule("cpu-unknown", when="requests", warn=0.0, biases="what a request costs is not known")
@@ -172,7 +173,7 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
     if used is None or used > 0 or not answers:
         return None
     message = f"The server's processes used no CPU time, and {answers:,} requests were answered: others answered."
-    return Observation(1.0, message)
+    return Observation(HOLDS, message)
 
 
 @Rule("cpu-beside", when="requests", note=0.0)
@@ -191,7 +192,7 @@ def observe_beside(name: str, services: tuple[str, ...]) -> Observation:
     """An observation that these services ran beside a server."""
     ran = f"{', '.join(services)} {'run' if len(services) > 1 else 'runs'} beside it, and"
     are = "are" if len(services) > 1 else "is"
-    return Observation(1.0, f"CPU time and memory of {name} are its own alone: {ran} {are} not counted.")
+    return Observation(HOLDS, f"CPU time and memory of {name} are its own alone: {ran} {are} not counted.")
 
 
 @Rule("cpu-pressure", when="requests", probes="all", note=0.20, warn=0.40, biases=SLOWED, scatters=True, passes=True)

@@ -37,6 +37,9 @@ WANTED_TRIALS = 5
 WANTED_BEYOND = 100
 """Requests beyond p99 that determine it to about 2% for an exponential tail: 1 / (sqrt(100) ln 100)."""
 
+HOLDS = 1.0
+"""The value of what holds or does not: above every limit of a share."""
+
 When = Literal["trial", "traffic", "requests", "runtime", "answers", "cell", "among", "duet"]
 """What a judge needs: a trial; its traffic; due requests; also the runtime's facts; right answers; a cell; a server
 among others; a duet."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from redline.findings.machine import client_saturated, engine_share, server_share
-from redline.findings.rules import TOO_SLOW, Observation, Rule
+from redline.findings.rules import HOLDS, TOO_SLOW, Observation, Rule
 from redline.model import Cell, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
 from redline.quantities import percent, significant, size
@@ -132,7 +132,7 @@ def upstream_protocol(trial: Trial) -> Iterator[Observation]:
     for hop in trial.recording.server.hops if trial.recording.server else ():
         leg = f"{hop.upstream} to what is behind it"
         if hop.upstream_seen is None:
-            yield Observation(1.0, f"It could not be seen whether the proxy {hop.name} speaks {leg}.")
+            yield Observation(HOLDS, f"It could not be seen whether the proxy {hop.name} speaks {leg}.")
         elif hop.upstream_seen != hop.upstream:
             message = f"The proxy {hop.name} did not speak {leg}, as the route says, but {hop.upstream_seen}."
             yield Observation(2.0, message)
@@ -149,7 +149,7 @@ def upstream_certificate(trial: Trial) -> Iterator[Observation]:
     for hop in trial.recording.server.hops if trial.recording.server else ():
         if hop.certificate:
             message = f"The proxy {hop.name} accepted a certificate that is not valid: {hop.certificate.rstrip('.')}."
-            yield Observation(1.0, message)
+            yield Observation(HOLDS, message)
 
 
 @Rule("runtime-differs", when="requests", probes="first", note=0.0)
@@ -172,7 +172,7 @@ def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Observation]:
                 f"{part.entry.name} is declared as `runtime: {declared}`, and its processes run on "
                 f"{' and '.join(sorted(seen))}."
             )
-            yield Observation(1.0, message)
+            yield Observation(HOLDS, message)
 
 
 def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:

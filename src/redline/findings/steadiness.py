@@ -7,6 +7,7 @@ import numpy as np
 
 from redline.findings.growth import growth_of
 from redline.findings.rules import (
+    HOLDS,
     TIME_DEPENDENT,
     TOO_CHEAP,
     TOO_SLOW,
@@ -75,7 +76,7 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
         message = f"It was steady enough to be measured after {since}, and changed again while it was measured."
         if in_vain:
             message = f"It was still changing when its warm-up had taken all of {since}, and while it was measured."
-        return Observation(1.0, message, rule=NEVER_STEADY)
+        return Observation(HOLDS, message, rule=NEVER_STEADY)
     message = (
         f"Steady from {duration(seen.steady_from_ns or 0)} after its first request on, and "
         f"{percent(seen.lost or 0.0)} slower then than at its best before."

@@ -79,7 +79,7 @@ class SessionListener(Protocol):
         """The trials of a plan are about to be run; `done` trials were run before."""
 
     def cell(
-        self, cell: Cell, number: int, cells: int, *, alone: bool = True, left_ns: int = 0
+        self, cell: Cell, number: int, cells: int, *, alone: bool, left_ns: int
     ) -> AbstractContextManager["running.SearchListener"]:
         """A turn of the search on a cell is about to begin: the `number`-th of `cells`.
 
@@ -365,7 +365,7 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
         return
     if not now:
         raise RedlineError("this run was begun on hosts of a cluster", hint=f"resume it there: {part('on', 'ADDRESS')}")
-    names = ", ".join(sorted(name for _, name in before ^ after))
+    names = ", ".join(sorted({name for _, name in before ^ after}))
     raise RedlineError(
         f"this run was begun on other hosts: {names} differ",
         hint="start a new run: its trials must be of the same hosts",

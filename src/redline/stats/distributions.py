@@ -194,11 +194,9 @@ def quantile_ranks(count: int, q: float, confidence: float) -> tuple[int, int] |
 def _binomial_quantile(share: float, count: int, q: float) -> int:
     """The smallest number that a binomial count does not exceed with at least this probability.
 
-    From a guess by Cornish and Fisher's expansion it is a few steps away.
+    From that of the normal distribution it is a few steps away.
     """
-    z = normal_quantile(share)
-    guess = count * q + z * math.sqrt(count * q * (1 - q)) + (1 - 2 * q) * (z * z - 1) / 6
-    number = min(max(round(guess), 0), count)
+    number = min(max(round(count * q + normal_quantile(share) * math.sqrt(count * q * (1 - q))), 0), count)
     chance = _binomial(number, count - number, q, 1 - q)
     below = beta_below(1 - q, count - number, number + 1) if number < count else 1.0
     while below < share and number < count:

@@ -45,7 +45,8 @@ def resamples(n: int) -> Resamples:
     if n > ENUMERATED_UP_TO:
         drawn = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=DRAWS)
         return Resamples(drawn.astype(np.float64), np.full(DRAWS, 1 / DRAWS))
-    bars = np.array(list(combinations(range(2 * n - 1), n - 1)), dtype=np.int64).reshape(-1, n - 1)
+    places = list(combinations(range(2 * n - 1), n - 1))
+    bars = np.array(places, dtype=np.int64).reshape(len(places), n - 1)
     edges = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), 2 * n - 1)])
     weights = np.diff(edges, axis=1) - 1
     orders = math.factorial(n) / np.array([math.factorial(k) for k in range(n + 1)])[weights].prod(axis=1)

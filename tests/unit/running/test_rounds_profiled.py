@@ -24,7 +24,7 @@ from redline.suite import (
 from tests.fakes.catalogues import SUITE, suite_of
 from tests.fakes.plugins import QuietListener
 from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_run
-from tests.unit.running.test_session import ReplayExecutor, never
+from tests.unit.running.test_rounds import ReplayExecutor, never
 
 TEXT = f"{SUITE}  steady: {{open: {{rate: 100}}, for: 2s}}\nceiling: top.null\nbaseline: fam.plain\ntrials: 3\n"
 

@@ -1,305 +1,317 @@
-"""A session runs what has no recording yet, keeps every recording as it ends, and continues where it stopped."""
+"""A run is created, resumed and extended: what is built, what is refused, and what its listener hears."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from redline.analysis import build_report
-from redline.cli import exits
-from redline.cli.experiment import exit_code
-from redline.errors import DriveError, UsageError
-from redline.model import AutoTrials, DuetRecording, Enough, Failure, PlannedDuet, PlannedTrial, Recording, Run
-from redline.running.rounds import run_trials
-from redline.running.session import extend
-from redline.storage.runs import RunStore
-from tests.fakes.compared import compared_run, with_a_further_duet
-from tests.fakes.plugins import QuietListener
-from tests.fakes.recordings import simulated_run
+from redline.errors import BuildError, RedlineError, StoreError, UsageError
+from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
+from redline.ports import Building, BuildOutcome, Placement
+from redline.running import session
+from redline.running.assembly import Workbench
+from redline.running.manifests import Source
+from redline.running.record import Tools
+from redline.running.session import (
+    RunSession,
+    build_all,
+    check_left,
+    extend_budget,
+    leave_cores,
+    refuse_other_hosts,
+    refuse_other_machine,
+)
+from redline.storage.runs import RunStore, capacity_store
+from tests.fakes.compared import compared_run
+from tests.fakes.plugins import FakeDriver, FakeLauncher, QuietListener
+from tests.fakes.recordings import simulated_environment, simulated_run, simulated_variant
 
 RUN = simulated_run(trials=2)
-PLAN = RUN.manifest.plan
+SUITE = RUN.manifest.plan.suite
+SECOND = 1_000_000_000
 
 
-def never(_run: Run) -> None:
-    """No number of rounds is enough."""
+@dataclass
+class Listener:
+    """Keeps what a session told."""
+
+    outcomes: list[BuildOutcome] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    skips: list[Skipped] = field(default_factory=list)
+    trial: QuietListener = field(default_factory=QuietListener)
+
+    @contextmanager
+    def building(self) -> Iterator[Callable[[Building], None]]:
+        yield lambda _building: None
+
+    def built(self, outcome: BuildOutcome) -> None:
+        self.outcomes.append(outcome)
+
+    def part(self, number: int, store: RunStore) -> None:
+        self.parts.append(number)
+
+    def skipped(self, skipped: Skipped) -> None:
+        self.skips.append(skipped)
+
+    @contextmanager
+    def trials(self, plan: Plan, done: int) -> Iterator[QuietListener]:
+        self.done.append(done)
+        yield self.trial
 
 
-class ReplayExecutor:
-    """Returns the simulated recordings, and stops where the test says."""
+@dataclass
+class Launcher(FakeLauncher):
+    """Fails to build these servers, and notes what it was asked for."""
 
-    def __init__(self, run: Run, stop_at: int | None = None) -> None:
-        self._recordings = {each.position: each for each in (*run.recordings, *run.duets)}
-        self._stop_at = stop_at
-        self.asked: list[int] = []
+    lacks: dict[str, BuildError] = field(default_factory=dict)
+    asked: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
 
-    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
-        for step in steps:
-            self.asked.append(step.position)
-            if step.position == self._stop_at:
-                raise KeyboardInterrupt
-            yield self._recordings[step.position]
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        slugs = tuple(variant.slug for variant in variants)
+        self.asked.append((slugs, builds))
+        failures = {slug: self.lacks[slug] for slug in slugs if slug in self.lacks}
+        return BuildOutcome(hashes={slug: "abc" for slug in slugs if slug not in failures}, failures=failures)
 
 
-def test_every_trial_is_run_in_order_and_kept(tmp_path: Path) -> None:
-    store, listener = RunStore(tmp_path / "run"), QuietListener()
+def bench_of(launcher: Launcher) -> Workbench:
+    return Workbench(Tools(launcher, FakeDriver([]), lambda _server: (), Placement()), simulated_environment())
+
+
+SOURCE = Source("redline run suite.yaml", "suite.yaml", "name: x", "run")
+
+
+def created(folder: Path, listener: Listener, launcher: Launcher, suite: Suite = SUITE) -> RunSession:
+    return RunSession.create(suite, SOURCE, folder, bench_of(launcher), listener)  # type: ignore[arg-type]
+
+
+def names(suite: Suite = SUITE) -> list[str]:
+    variants = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    return [variant.slug for variant in variants]
+
+
+def test_every_server_and_the_ceiling_is_built_once() -> None:
+    listener, launcher = Listener(), Launcher([])
+    assert SUITE.ceiling is not None
+    outcome = build_all(SUITE, launcher, listener)  # type: ignore[arg-type]
+    assert launcher.asked == [(tuple(names()), 1)]
+    assert listener.outcomes == [outcome]
+    assert [*outcome.hashes] == names()
+    build_all(SUITE, launcher, listener, tells=False)  # type: ignore[arg-type]
+    assert listener.outcomes == [outcome]
+
+
+def test_only_wanted_servers_are_built_and_the_ceiling_once_of_several_builds() -> None:
+    listener, launcher = Listener(), Launcher([])
+    first, *_, ceiling = names()
+    build_all(SUITE, launcher, listener, {first})  # type: ignore[arg-type]
+    assert launcher.asked == [((first,), 1)]
+    launcher.asked.clear()
+    outcome = build_all(SUITE.model_copy(update={"builds": 3}), launcher, listener)  # type: ignore[arg-type]
+    assert launcher.asked == [(tuple(names()[:-1]), 3), ((ceiling,), 1)]
+    assert [*outcome.hashes] == [ceiling, *names()[:-1]]
+    launcher.asked.clear()
+    alone = SUITE.model_copy(update={"builds": 3, "ceiling": None})
+    build_all(alone, launcher, listener)  # type: ignore[arg-type]
+    assert launcher.asked == [(tuple(names(alone)), 3)]
+
+
+def test_a_new_run_has_a_manifest_and_tells_what_was_built(tmp_path: Path) -> None:
+    listener = Listener()
+    made = created(tmp_path / "run", listener, Launcher([]))
+    manifest = made.store.manifest()
+    assert manifest.plan.suite == SUITE
+    assert manifest.plan.steps
+    assert len(listener.outcomes) == 1
+    assert made.unavailable == {}
+    with pytest.raises(StoreError):
+        created(tmp_path / "run", listener, Launcher([]))
+
+
+def test_a_server_that_cannot_be_built_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    lost = names()[0]
+    launcher = Launcher([], lacks={lost: BuildError("there is no compiler", hint="")})
+    made = created(tmp_path / "run", Listener(), launcher)
+    assert made.unavailable == {lost: "there is no compiler"}
+    plan = made.store.manifest().plan
+    assert lost not in {cell.variant.slug for cell in plan.cells.values() if cell.role == "subject"}
+    assert "there is no compiler" in {skipped.reason for skipped in plan.skipped}
+
+
+def test_where_no_server_can_be_built_nothing_is_left(tmp_path: Path) -> None:
+    launcher = Launcher([], lacks={slug: BuildError("there is no compiler", hint="") for slug in names()})
+    with pytest.raises(RedlineError) as raised:
+        created(tmp_path / "run", Listener(), launcher)
+    assert raised.value.message == "nothing is left to run: there is no compiler"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_with_a_capacity_is_not_begun_again(tmp_path: Path) -> None:
+    capacity_store(tmp_path / "run").create(RUN.manifest)
+    with pytest.raises(StoreError) as raised:
+        created(tmp_path / "run", Listener(), Launcher([]))
+    assert raised.value.hint == f"resume it with: redline run --resume {tmp_path / 'run'}"
+
+
+def resumed(store: RunStore, listener: Listener, launcher: Launcher, **more: int) -> RunSession:
+    return RunSession.resume(store.folder, lambda _manifest: bench_of(launcher), listener, **more)  # type: ignore[arg-type]
+
+
+def stored(folder: Path) -> RunStore:
+    store = RunStore(folder)
     store.create(RUN.manifest)
-    executor = ReplayExecutor(RUN)
-    run_trials(PLAN, store, executor, listener, never)
-    assert executor.asked == [trial.position for trial in PLAN.trials]
-    assert listener.ended == executor.asked
-    assert store.run() == RUN
+    return store
 
 
-def test_an_interrupted_session_is_resumed(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "run")
-    store.create(RUN.manifest)
-    stop_at = PLAN.trials[3].position
-    with pytest.raises(KeyboardInterrupt):
-        run_trials(PLAN, store, ReplayExecutor(RUN, stop_at), QuietListener(), never)
-    assert len(store.recordings()) == 3
-    again = ReplayExecutor(RUN)
-    run_trials(PLAN, store, again, QuietListener(), never)
-    assert again.asked == [trial.position for trial in PLAN.trials[3:]]
-    assert store.run() == RUN
+def test_a_resumed_run_builds_what_it_planned(tmp_path: Path) -> None:
+    listener, launcher = Listener(), Launcher([])
+    store = stored(tmp_path / "run")
+    made = resumed(store, listener, launcher)
+    planned = {cell.variant.slug for cell in RUN.manifest.plan.cells.values()}
+    ((built, _),) = launcher.asked
+    assert set(built) == planned
+    assert made.store.folder == store.folder
+    assert store.manifest().plan == RUN.manifest.plan
 
 
-def deciding(rounds: int) -> Run:
-    """A run of this many rounds whose suite leaves their number open."""
-    run = simulated_run(trials=rounds)
-    plan = run.manifest.plan
-    suite = plan.suite.model_copy(update={"auto": AutoTrials(precision=0.02, at_least=2)})
-    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"suite": suite})})
-    return run.model_copy(update={"manifest": manifest})
+def test_a_run_is_resumed_with_more_trials(tmp_path: Path) -> None:
+    store = stored(tmp_path / "run")
+    resumed(store, Listener(), Launcher([]), trials=4)
+    assert store.manifest().plan.suite.trials == 4
+    for trials, hint in ((4, "8"), (1, "8")):
+        with pytest.raises(UsageError, match="adds nothing") as raised:
+            resumed(store, Listener(), Launcher([]), trials=trials)
+        assert hint in raised.value.hint
 
 
-def test_rounds_end_when_they_are_enough(tmp_path: Path) -> None:
-    run, store, seen = deciding(5), RunStore(tmp_path / "run"), []
-    store.create(run.manifest)
-
-    def decide(so_far: Run) -> Enough | None:
-        seen.append(len(so_far.recordings))
-        return Enough(rounds=3, why="precision") if len(so_far.recordings) == 3 * cells else None
-
-    cells = len(run.manifest.plan.cells)
-    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
-    assert seen == [0, cells, 2 * cells, 3 * cells]
-    assert store.run().enough == Enough(rounds=3, why="precision")
-    assert store.run().complete
-    assert len(store.recordings()) == 3 * cells
-    again = ReplayExecutor(run)
-    run_trials(run.manifest.plan, store, again, QuietListener(), never)
-    assert again.asked == []
-
-
-def test_a_session_cut_off_within_a_round_finishes_it_before_it_decides(tmp_path: Path) -> None:
-    run, store = deciding(3), RunStore(tmp_path / "run")
-    store.create(run.manifest)
-    cells = len(run.manifest.plan.cells)
-    with pytest.raises(KeyboardInterrupt):
-        run_trials(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietListener(), never)
-    assert not store.run().complete
-
-    def decide(so_far: Run) -> Enough | None:
-        return Enough(rounds=2, why="budget") if len(so_far.recordings) == 2 * cells else None
-
-    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
-    assert len(store.recordings()) == 2 * cells
-
-
-def test_nothing_is_decided_within_a_round(tmp_path: Path) -> None:
-    """A judgement in the middle of a round would be another look at the data, and the round would never be complete."""
-    run, store = deciding(3), RunStore(tmp_path / "run")
-    store.create(run.manifest)
-    cells, asked = len(run.manifest.plan.cells), []
-    with pytest.raises(KeyboardInterrupt):
-        run_trials(run.manifest.plan, store, ReplayExecutor(run, cells + 1), QuietListener(), never)
-
-    def decide(so_far: Run) -> Enough | None:
-        asked.append(len(so_far.recordings))
-        return Enough(rounds=len(so_far.recordings) // cells, why="budget")
-
-    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
-    assert asked == [2 * cells]
-    assert store.run().complete
-    assert len(store.recordings()) == 2 * cells
-
-
-def test_a_recording_that_was_moved_away_is_made_again_though_rounds_are_enough(tmp_path: Path) -> None:
-    run, store = deciding(3), RunStore(tmp_path / "run")
-    store.create(run.manifest)
-    cells = len(run.manifest.plan.cells)
-
-    def decide(so_far: Run) -> Enough | None:
-        return Enough(rounds=2, why="precision") if len(so_far.recordings) == 2 * cells else None
-
-    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), decide)
-    next((store.folder / "recordings").glob("0001-*")).unlink()
-    again = ReplayExecutor(run)
-    run_trials(run.manifest.plan, store, again, QuietListener(), never)
-    assert again.asked == [1]
-    assert store.run().complete
-
-
-def test_without_any_decision_all_rounds_are_made(tmp_path: Path) -> None:
-    run, store = deciding(3), RunStore(tmp_path / "run")
-    store.create(run.manifest)
-    run_trials(run.manifest.plan, store, ReplayExecutor(run), QuietListener(), never)
-    assert store.run() == run
-
-
-def test_a_run_that_is_done_gets_further_rounds(tmp_path: Path) -> None:
-    more, store, listener = simulated_run(trials=4), RunStore(tmp_path / "run"), QuietListener()
-    store.create(RUN.manifest)
-    run_trials(PLAN, store, ReplayExecutor(RUN), listener, never)
-    extend(store, 4)
-    plan = store.manifest().plan
-    assert plan.trials[: len(PLAN.trials)] == PLAN.trials
-    again = ReplayExecutor(more)
-    run_trials(plan, store, again, QuietListener(), never)
-    assert again.asked == list(range(len(PLAN.trials), len(more.manifest.plan.trials)))
-    assert store.run().complete
-
-
-@pytest.mark.parametrize(("trials", "says"), [(2, "--trials 2 adds nothing"), (1, "that many or more for every")])
-def test_fewer_trials_than_a_run_has_are_refused(tmp_path: Path, trials: int, says: str) -> None:
-    store = RunStore(tmp_path / "run")
-    store.create(RUN.manifest)
-    with pytest.raises(UsageError, match=says):
-        extend(store, trials)
-    assert store.manifest().plan == PLAN
-
-
-def test_a_run_that_ends_by_itself_or_has_only_its_capacity_gets_no_rounds(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "run")
-    store.create(deciding(2).manifest)
-    with pytest.raises(UsageError, match="ends by itself"):
-        extend(store, 4)
+def test_a_run_that_was_not_planned_yet_takes_no_more_trials(tmp_path: Path) -> None:
+    capacity_store(tmp_path / "run").create(RUN.manifest)
+    launcher = Launcher([])
     with pytest.raises(UsageError, match="no further than its capacity"):
-        extend(RunStore(tmp_path / "other"), 4)
+        resumed(RunStore(tmp_path / "run"), Listener(), launcher, trials=4)
+    ((built, _),) = launcher.asked
+    assert list(built) == names(), "its second part may need all of them"
 
 
-class Stealing(ReplayExecutor):
-    """The host takes half of the CPU time from trials at these positions, however often they are made."""
-
-    def __init__(self, run: Run, *stolen: int) -> None:
-        super().__init__(run)
-        self._cells = run.manifest.plan.cells
-        self._stolen = list(stolen)
-
-    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
-        for recording in super().execute(steps):
-            if recording.position in self._stolen and isinstance(recording, Recording):
-                self._stolen.remove(recording.position)
-                yield disturbed(recording)
-            else:
-                yield recording
+def timed(**changed: object) -> Plan:
+    plan = compared_run(starts=2).manifest.plan
+    auto = AutoTrials.model_validate({"at_least": 1, "budget_ns": 60 * SECOND, **changed})
+    return plan.model_copy(update={"suite": plan.suite.model_copy(update={"auto": auto})})
 
 
-def disturbed(recording: Recording) -> Recording:
-    """The same, of which the host took half of the CPU time."""
-    busy = recording.find("busy_ns", "machine")
-    assert busy is not None
-    others = tuple(each for each in recording.series if each.name != "steal_ns")
-    return recording.model_copy(update={"series": (*others, busy.model_copy(update={"name": "steal_ns"}))})
+def comparison(folder: Path, plan: Plan) -> RunStore:
+    store = RunStore(folder)
+    store.create(compared_run(starts=2).manifest.with_plan(plan))
+    return store
 
 
-def of_cell(name: str, round_: int = 0) -> int:
-    """The position of a cell's trial."""
-    return next(each.position for each in PLAN.trials if each.round == round_ and each.cell_id.startswith(name))
+@pytest.mark.parametrize(("seconds", "longer"), [(60, False), (61, True), (59, False)])
+def test_a_comparison_takes_a_longer_budget(tmp_path: Path, seconds: int, *, longer: bool) -> None:
+    store = comparison(tmp_path / "run", timed())
+    store.save_enough(Enough(rounds=2, why="budget"))
+    if longer:
+        extend_budget(store, seconds * SECOND)
+        auto = store.manifest().plan.suite.auto
+        assert auto is not None
+        assert auto.budget_ns == seconds * SECOND
+        assert store.enough() is None
+        return
+    with pytest.raises(UsageError, match="adds nothing to the 1 min") as raised:
+        extend_budget(store, seconds * SECOND)
+    assert "120s" in raised.value.hint
+    assert store.enough() is not None
 
 
-HYPER, AXUM, NULL = (of_cell(f"{name}.SimpleGet.saturate") for name in ("rust.hyper", "rust.axum", "oracle.null"))
+@pytest.mark.parametrize("changed", [{"budget_ns": None, "precision": 0.05}, {"precision": 0.05}])
+def test_what_has_no_time_to_fill_takes_no_budget(tmp_path: Path, changed: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="has no time to fill"):
+        extend_budget(comparison(tmp_path / "run", timed(**changed)), 90 * SECOND)
 
 
-def test_a_trial_that_was_stolen_from_is_made_again_with_its_partner(tmp_path: Path) -> None:
-    store, listener = RunStore(tmp_path / "run"), QuietListener()
-    store.create(RUN.manifest)
-    executor = Stealing(RUN, AXUM, NULL)
-    run_trials(PLAN, store, executor, listener, never)
-    first = [trial.position for trial in PLAN.trials if trial.round == 0]
-    again = sorted((HYPER, AXUM))
-    assert listener.again == again, "not the ceiling's, with which nothing is compared"
-    assert executor.asked == [*first, *again, *(trial.position for trial in PLAN.trials if trial.round == 1)]
-    run = store.run()
-    assert tuple(run.recordings)[AXUM] == tuple(RUN.recordings)[AXUM]
-    assert run.repeated == tuple(again)
-    aside = sorted(file.name for file in (store.folder / "repeated").iterdir())
-    assert aside == [f"{at:04d}-{PLAN.cells[cell].slug}.1.json" for at, cell in cells_at(*again)]
-    assert build_report(run).run.trials_repeated == 2
+def test_a_run_of_fixed_trials_takes_no_budget(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no time to fill"):
+        extend_budget(stored(tmp_path / "run"), 90 * SECOND)
 
 
-def cells_at(*positions: int) -> list[tuple[int, str]]:
-    return [(trial.position, trial.cell_id) for trial in PLAN.trials if trial.position in positions]
+def test_servers_behind_urls_have_one_start(tmp_path: Path) -> None:
+    plan = timed()
+    once = plan.model_copy(update={"duets": tuple(duet for duet in plan.duets if duet.round == 0)})
+    with pytest.raises(UsageError, match="have one start"):
+        extend_budget(comparison(tmp_path / "run", once), 90 * SECOND)
+    twice = timed(at_least=2)
+    again = twice.model_copy(update={"duets": tuple(duet for duet in twice.duets if duet.round == 0)})
+    extend_budget(comparison(tmp_path / "other", again), 90 * SECOND)
 
 
-def test_repetitions_have_a_budget_that_a_resumed_session_keeps(tmp_path: Path) -> None:
-    store = RunStore(tmp_path / "run")
-    store.create(RUN.manifest)
-    budget = math.ceil(len(PLAN.trials) / 4)
-    always = [trial.position for trial in PLAN.trials] * 9
-    listener = QuietListener()
-    run_trials(PLAN, store, Stealing(RUN, *always), listener, never)
-    assert budget - 2 < len(listener.again) <= budget
-    assert len(store.repeated()) == len(listener.again)
-    assert store.run().complete
-    file = next((store.folder / "recordings").glob(f"{PLAN.trials[-1].position:04d}-*"))
-    file.unlink()
-    more = QuietListener()
-    run_trials(PLAN, store, Stealing(RUN, *always), more, never)
-    assert len(store.repeated()) == len(listener.again) + len(more.again) <= budget
+def test_another_engine_or_machine_is_refused() -> None:
+    here = simulated_environment()
+    refuse_other_machine(here, here, "this run")
+    for name in ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus"):
+        other = here.model_copy(update={name: (1, 2, 3) if "cpus" in name else 99 if name == "cores" else "another"})
+        with pytest.raises(RedlineError, match=f"this run was begun with another {name.replace('_', ' ')}: "):
+            refuse_other_machine(here, other, "this run")
 
 
-def test_a_session_cut_off_before_it_repeats_does_so_when_it_is_resumed(tmp_path: Path) -> None:
-    first = [trial for trial in PLAN.trials if trial.round == 0]
-    stolen = next(trial.position for trial in first if PLAN.cells[trial.cell_id].role == "subject")
-    store, executor = RunStore(tmp_path / "run"), Stealing(RUN, stolen)
-    store.create(RUN.manifest)
-    for recording in executor.execute(first[:-1]):
-        assert isinstance(recording, Recording)
-        store.save(recording, PLAN.cells[recording.cell_id])
-    listener = QuietListener()
-    run_trials(PLAN, store, ReplayExecutor(RUN), listener, never)
-    assert stolen in listener.again
+def used(role: str, name: str) -> UsedHost:
+    facts = {"role": role, "name": name, "address": "10.0.0.1", "environment": simulated_environment()}
+    return UsedHost.model_validate(facts)
 
 
-def compared_with_two(*failing: str) -> Run:
-    """A compared with B and with C, in duets of their own; these servers end under every load."""
-    run = with_a_further_duet(compared_run(starts=3))
-    ended = {"traffic": None, "failure": Failure(stage="load", kind="died", message="it exited with code 3", hint="")}
-    slugs = {cell.id: cell.variant.slug for cell in run.manifest.plan.cells.values()}
-    duets = tuple(
-        duet.model_copy(update=ended) if {slugs[cell_id] for cell_id in duet.cell_ids} & {*failing} else duet
-        for duet in run.duets
-    )
-    plan = run.manifest.plan
-    servers = {cell.variant.slug: cell.variant for cell in plan.cells.values()}
-    suite = plan.suite.model_copy(update={"variants": tuple(servers.values())})
-    return run.model_copy(
-        update={"duets": duets, "manifest": run.manifest.with_plan(plan.model_copy(update={"suite": suite}))}
-    )
+def test_other_hosts_are_refused_by_name() -> None:
+    a, b, c = used("server", "a"), used("load", "b"), used("load", "c")
+    refuse_other_hosts((a, b), (b, a))
+    refuse_other_hosts((), ())
+    with pytest.raises(RedlineError, match="was begun on hosts of a cluster"):
+        refuse_other_hosts((a, b), ())
+    with pytest.raises(RedlineError, match="was begun on other hosts: b, c differ"):
+        refuse_other_hosts((a, b), (a, c))
+    with pytest.raises(RedlineError, match="other hosts: a differ"):
+        refuse_other_hosts((a,), (used("load", "a"),))
 
 
-def test_a_server_that_fails_keeps_no_duet_of_other_servers_from_being_made(tmp_path: Path) -> None:
-    run, store = compared_with_two("C"), RunStore(tmp_path / "run")
-    store.create(run.manifest)
-    executor = ReplayExecutor(run)
-    run_trials(run.manifest.plan, store, executor, QuietListener(), never)
-    assert len(executor.asked) == 6
-    report = build_report(store.run())
-    servers = {cell.cell_id: cell.server for cell in report.cells}
-    assert {servers[made.cell_id] for made in report.comparisons if made.ratio} == {"B"}
-    assert all("it exited with code 3" in made.refused for made in report.comparisons if servers[made.cell_id] == "C")
-    (lost,) = report.lost_starts
-    assert (lost.lost, lost.made) == (3, 3)
-    assert exit_code([report]) == exits.COULD_NOT_RUN
+def test_a_plan_with_nothing_to_run_gives_each_reason_once() -> None:
+    plan = RUN.manifest.plan
+    check_left(plan, "run", "h")
+    skipped = tuple(Skipped(slug=slug, reason=reason) for slug, reason in (("a", "y"), ("b", "x"), ("c", "y")))
+    with pytest.raises(RedlineError) as raised:
+        check_left(plan.model_copy(update={"trials": (), "duets": (), "skipped": skipped}), "search", "do that")
+    assert (raised.value.message, raised.value.hint) == ("nothing is left to search: x; y", "do that")
 
 
-def test_a_comparison_ends_with_the_failure_when_no_other_servers_are_left(tmp_path: Path) -> None:
-    run, store = compared_with_two("B", "C"), RunStore(tmp_path / "run")
-    store.create(run.manifest)
-    executor = ReplayExecutor(run)
-    with pytest.raises(DriveError, match="it exited with code 3"):
-        run_trials(run.manifest.plan, store, executor, QuietListener(), never)
-    assert executor.asked == [0, 1, 2, 3]  # those with B, then the first with C
+def test_the_lab_leaves_the_cores_of_server_and_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = list[tuple[int, object]]()
+    monkeypatch.setattr(session.os, "sched_setaffinity", lambda pid, cpus: moved.append((pid, cpus)))
+    bench = bench_of(Launcher([]))
+    leave_cores(bench)
+    assert moved == []
+    placed = replace(bench.tools, placement=replace(bench.tools.placement, lab_cpus=(3,)))
+    leave_cores(replace(bench, tools=placed))
+    assert moved == [(0, (3,))]
+
+
+def test_a_run_is_executed_and_its_report_written(tmp_path: Path) -> None:
+    listener = Listener()
+    made = created(tmp_path / "run", listener, Launcher([]))
+    end = made.execute()
+    assert not end.interrupted
+    ((store, report),) = end.parts
+    assert store.folder == tmp_path / "run"
+    assert len(report.cells) == len(store.manifest().plan.cells)
+    planned = [trial.position for trial in store.manifest().plan.trials]
+    assert listener.trial.ended == planned
+    assert (listener.done, listener.parts) == ([0], [])
+    again = resumed(store, listener, Launcher([])).execute()
+    assert not again.interrupted
+    assert listener.done == [0, len(planned)]
+    assert listener.trial.ended == planned, "nothing is run twice"
+
+
+def test_an_interrupt_ends_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    made = created(tmp_path / "run", Listener(), Launcher([]))
+    driver = FakeDriver([], error=KeyboardInterrupt())
+    end = replace(made, bench=replace(made.bench, tools=replace(made.bench.tools, driver=driver))).execute()
+    assert end.interrupted
+    assert made.store.positions() == set()
+    assert simulated_variant().slug in names()

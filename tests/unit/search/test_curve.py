@@ -109,7 +109,10 @@ def test_probes_of_one_rate_are_one_point_with_all_their_counts() -> None:
     assert (low.probes, high.probes) == (1, 2)
     assert high.seconds == pytest.approx(10)
     both = Histogram.merged((probes[0].response, probes[1].response))
-    assert high.p99_ns == both.quantile_ns(0.99)
+    percentiles = {0.5: high.p50_ns, 0.75: high.p75_ns, 0.9: high.p90_ns, 0.95: high.p95_ns, 0.99: high.p99_ns}
+    assert percentiles == {q: both.quantile_ns(q) for q in percentiles}
+    assert (high.mean_ns, high.max_ns) == (both.mean_ns, both.max_ns)
+    assert high.errors == sum(probe.errors for probe in probes[:2])
     assert low.rate_per_s < high.rate_per_s
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redline.model import Histogram, Open
 from redline.model.limits import Beyond
 from redline.search import ProbeSlice
-from redline.search.overload import OverloadPlan, judge_overload, overload_plan
+from redline.search.overload import OverloadPlan, _SeenOverload, judge_overload, overload_plan
 from tests.fakes.overload import Server
 
 MU = 1000.0
@@ -224,3 +224,85 @@ def test_a_backlog_is_gone_where_it_is_back_at_its_level_from_before() -> None:
 def test_a_server_is_back_once_its_times_are_too() -> None:
     slow = [part(80, 170), part(80, 170, ms=500), part(80, 80, ms=500), part(80, 80, ms=500), *[part(80, 80)] * 5]
     assert by_hand(HELD, slow).back_s == pytest.approx(5)
+
+
+def seen(*slices: ProbeSlice, plan: OverloadPlan = BY_HAND) -> _SeenOverload:
+    return _SeenOverload(plan, slices)
+
+
+def test_stages_are_told_by_the_middles_of_slices() -> None:
+    """Three seconds before, six of overload, and nine after."""
+    made = seen(*[part(80, 80)] * 3, *HELD, *BACK)
+    assert made.before.tolist() == [True] * 3 + [False] * 15
+    assert made.overload.tolist() == [False] * 3 + [True] * 6 + [False] * 9
+    assert made.after.tolist() == [False] * 9 + [True] * 9
+    assert made.share_under_overload() == 1.0
+    assert seen(*[part(80, 80)] * 3).share_under_overload() is None
+    halves = seen(*[replace(part(40, 40), seconds=0.5)] * 37)
+    assert halves.after.tolist() == [False] * 18 + [True] * 19
+
+
+def test_a_fall_is_in_the_middle_of_the_first_window_below_half() -> None:
+    falls = [part(130, 100), part(130, 100), *[part(130, 49)] * 4]
+    assert seen(*[part(80, 80)] * 3, *falls).collapsed_after_s() == 2.5
+    assert seen(*[part(80, 80)] * 3, *[part(130, 49)] * 6).collapsed_after_s() == 0.0
+    assert seen(*[part(80, 80)] * 3, *[part(130, 49)] * 5, part(130, 50)).collapsed_after_s() is None
+    assert seen(*[part(80, 80)] * 3).collapsed_after_s() is None
+
+
+def test_what_waits_in_the_end_is_said_with_how_it_changed() -> None:
+    falling = seen(*[part(80, 80)] * 3, *HELD, *[part(80, 85)] * 9)
+    assert falling.behind() == "135 requests still waited, 5 /s fewer as time went by"
+    growing = seen(*[part(80, 80)] * 3, *HELD, *[part(80, 75)] * 9)
+    assert growing.behind() == "225 requests still waited, no fewer as time went by"
+    assert seen(*[part(80, 80)] * 3).behind() == "0 requests still waited, no fewer as time went by"
+
+
+def test_times_that_stay_high_in_half_of_the_late_time_are_slow() -> None:
+    def late(*ms: float) -> bool:
+        after = [part(80, 260), *[part(80, 80)] * 2, *[part(80, 80, ms=one) for one in ms]]
+        return seen(*[part(80, 80)] * 3, *HELD, *after, plan=replace(BY_HAND, after_s=9.0)).slow()
+
+    assert late(1, 1, 1, 90, 90, 90)
+    assert not late(1, 1, 1, 90, 1, 1)
+
+
+def test_percentiles_are_those_before_and_late_after() -> None:
+    """One request in fifty takes a hundred times as long."""
+    mixed = ProbeSlice(1.0, 100, 100, 0, Histogram.of([1e6] * 98 + [100e6] * 2))
+    late = ProbeSlice(1.0, 100, 100, 0, Histogram.of([2e6] * 98 + [200e6] * 2))
+    empty = ProbeSlice(0.0, 0, 7, 0, Histogram.of([9e9] * 7))
+    made = judge_overload(BY_HAND, (*[mixed] * 3, *HELD, *[late] * 9, empty))
+    assert made.p50_before_ns == pytest.approx(1e6, rel=0.01)
+    assert made.p99_before_ns == pytest.approx(100e6, rel=0.01)
+    assert made.p50_after_ns == pytest.approx(2e6, rel=0.01)
+    assert made.p99_after_ns == pytest.approx(200e6, rel=0.01)
+    assert len(made.course) == 18, "a slice without length is none of it"
+    with_errors = by_hand([part(130, 90, errors=10)] * 6, [part(80, 78, errors=2)] * 9)
+    assert (with_errors.errors_overload, with_errors.errors_after) == (60, 18)
+
+
+@pytest.mark.parametrize(("left_out", "known"), [(0, True), (2, True), (3, False)])
+def test_a_load_that_ends_two_slices_early_is_still_judged(left_out: int, *, known: bool) -> None:
+    after = [part(80, 170), part(80, 170), *[part(80, 80)] * 7][: 9 - left_out]
+    made = by_hand(HELD, after)
+    assert (made.reason != "the load ended before its time") is known
+
+
+@pytest.mark.parametrize(("late", "reason"), [(95, "it answered as much as it can"), (50, "requests still waited")])
+def test_a_backlog_that_stays_is_held_against_a_server_that_could_answer_more(late: int, reason: str) -> None:
+    made = by_hand(HELD, [part(80, late if at >= 6 else 60) for at in range(9)])
+    assert made.backlog_gone_s is None
+    assert reason in made.reason
+    assert made.recovery == ("not known" if late == 95 else "does not come back")
+
+
+@pytest.mark.parametrize(("answered", "goodput"), [(100, "holds"), (82, "holds"), (79, "sags"), (49, "collapses")])
+def test_goodput_is_graded_by_its_share_of_the_capacity(answered: int, goodput: str) -> None:
+    assert by_hand([part(130, answered)] * 6, BACK).goodput == goodput
+
+
+def test_a_server_that_answered_all_was_not_overloaded() -> None:
+    made = by_hand([part(130, 130)] * 6, BACK)
+    assert made.goodput == "not known"
+    assert "this was no overload" in made.reason

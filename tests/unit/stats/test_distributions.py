@@ -1,4 +1,4 @@
-"""Distributions and change points, compared with libraries that are too large, or too slow to import."""
+"""Distributions, compared with a library that is too large, and too slow to import."""
 
 import math
 
@@ -20,7 +20,6 @@ from redline.stats.distributions import (
     t_quantile,
     t_tail,
 )
-from redline.stats.series import WINDOW, clipped, median
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -104,21 +103,3 @@ def test_tails_and_quantiles_are_those_of_scipy() -> None:
 
 def test_no_values_hold_no_quantile() -> None:
     assert quantile_ranks(0, 0.5, 0.95) is None
-
-
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
-def test_the_quick_median_is_that_of_numpy(values: list[float]) -> None:
-    assert median(np.array(values)) == np.median(values)
-
-
-def test_the_median_of_what_is_no_number_is_none() -> None:
-    assert math.isnan(median(np.array([1.0, math.nan, 2.0])))
-
-
-@given(st.lists(st.floats(-20, 20), min_size=1, max_size=40))
-def test_a_clipped_series_is_near_its_running_median(values: list[float]) -> None:
-    padded = np.pad(values, WINDOW // 2, mode="edge")
-    middle = np.array([np.median(padded[at : at + WINDOW]) for at in range(len(values))])
-    off = np.abs(clipped(np.array(values)) - middle)
-    assert np.all(off <= np.abs(np.array(values) - middle))
-    assert np.all(np.sign(clipped(np.array(values)) - middle) * np.sign(np.array(values) - middle) >= 0)

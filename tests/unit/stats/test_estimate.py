@@ -21,6 +21,7 @@ from redline.stats.estimate import (
     UNPAIRED,
     Contrast,
     Spread,
+    _over_hosts,
     both_spreads,
     contrast_of,
     decide,
@@ -363,3 +364,23 @@ def test_the_variance_of_a_middle_is_fitted_to_few_values(n: int, factor: float,
     assert variance == pytest.approx((factor * float(np.median(distances))) ** 2 / n)
     assert degrees == pytest.approx(freedom)
     assert middle_shift(values, values - 0.25) == pytest.approx(0.25)
+
+
+def test_hosts_are_a_spread_where_both_ran_on_the_same() -> None:
+    def rates(*values: float, hosts: tuple[str, ...] = ()) -> Ratios:
+        made = Ratios(np.array(values), np.ones(len(values)))
+        made.hosts = hosts
+        return made
+
+    on, other = ("a", "a", "b", "b"), ("b", "b", "a", "a")
+    ours, theirs = rates(1.0, 1.1, 2.0, 2.1, hosts=on), rates(1.0, 1.0, 1.0, 1.0, hosts=on)
+    alone, both = _over_hosts(ours), _over_hosts(ours, theirs)
+    assert alone is not None
+    assert both is not None
+    assert both.variance == pytest.approx(alone.variance), "the baseline is the same everywhere"
+    assert _over_hosts(rates(1.0, 1.1, 2.0, 2.1)) is None
+    assert _over_hosts(rates(1.0, 1.1, 2.0, 2.1), rates(1.0, 1.0, 1.0, 1.0)) is None
+    assert _over_hosts(ours, rates(1.0, 1.0, 1.0, 1.0, hosts=other)) is None
+    assert _over_hosts(rates(0.0, 1.1, 2.0, 2.1, hosts=on)) is None
+    assert _over_hosts(rates(0.0, 1.1, 2.0, 2.1, hosts=on), theirs) is None
+    assert _over_hosts(ours, rates(0.0, 1.0, 1.0, 1.0, hosts=on)) is None

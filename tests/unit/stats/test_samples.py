@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from redline.model import Histogram
+from redline.stats.distributions import quantile_ranks
 from redline.stats.samples import DRAWS, LogRatios, Merged, Quantiles, Ratios, batch_sums, pooled, resamples
 
 
-@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_few_trials_have_all_their_resamples_with_their_chances(n: int) -> None:
     drawn = resamples(n)
     assert len(drawn.weights) == math.comb(2 * n - 1, n)
@@ -116,3 +117,46 @@ def test_several_quantiles_at_once_are_each_by_itself(trials: int) -> None:
         assert sample.value == alone.value
         assert sample.by_trial.tolist() == alone.by_trial.tolist()
         assert sample.resampled.tolist() == alone.resampled.tolist()
+
+
+def with_parts(seed: int, trials: int = 3, batches: int = 4) -> Merged:
+    """Trials of so many intervals, whose requests slow down from one to the next."""
+    rng = np.random.default_rng(seed)
+    made = [[Histogram.of(rng.exponential(1e6 * (1 + at), 400)) for at in range(batches)] for _ in range(trials)]
+    return Merged([Histogram.merged(own) for own in made], made)
+
+
+def test_a_batch_of_a_quantile_counts_by_its_excess_below_it() -> None:
+    merged = with_parts(1)
+    quantile = Quantiles(merged.histograms, 0.5)
+    assert quantile.scores is None, "without intervals there are no batches"
+    quantile = merged.sample(0.5)
+    scores = quantile.scores
+    assert scores is not None
+    assert scores.shape == (3, 4)
+    assert scores.sum() == pytest.approx(0, abs=1e-9)
+    low, high = quantile_ranks(4800, 0.5, 0.95) or (0, 1)
+    assert quantile.held is not None
+    worth = math.log(quantile.held[1] / quantile.held[0]) / (high - low)
+    below = merged.by_batch(merged.intervals.counts_up_to(quantile.value))
+    assert below.sum() == merged.sample(0.5).merged.intervals.counts_up_to(quantile.value).sum()
+    assert scores == pytest.approx((below.sum() / 4800 * 400 - below) * worth)
+    (both,) = Quantiles.several(with_parts(1), (0.5,))
+    assert both.scores == pytest.approx(scores)
+    (alone,) = Quantiles.several(with_parts(1, trials=1), (0.5,))
+    assert alone.scores is not None
+
+
+def test_a_quantile_at_an_end_has_no_scores() -> None:
+    for q in (0.0, 1.0):
+        (sample,) = Quantiles.several(with_parts(2), (q,))
+        assert "scores" not in vars(sample)
+
+
+def test_trials_without_requests_have_no_quantile_of_their_own_in_several() -> None:
+    merged = Merged([*parts(3, 2), Histogram()])
+    (sample,) = Quantiles.several(merged, (0.9,))
+    alone = Quantiles([*parts(3, 2), Histogram()], 0.9)
+    assert sample.value == alone.value
+    assert sample.resampled.tolist() == alone.resampled.tolist()
+    assert "by_trial" not in vars(sample)

@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pytest
 import ruptures
+from hypothesis import given
+from hypothesis import strategies as st
 
 from redline.stats.series import (
+    WINDOW,
     Groups,
     Plateau,
     clipped,
@@ -192,3 +195,21 @@ def test_the_error_of_what_is_switched_is_that_of_least_squares() -> None:
     assert 0 < alike < 0.8
     wider = squares[0] / 9 * np.linalg.inv(columns.T @ columns)[2, 2] * (1 + alike) / (1 - alike)
     assert found.error == pytest.approx(math.sqrt(wider))
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
+def test_the_quick_median_is_that_of_numpy(values: list[float]) -> None:
+    assert median(np.array(values)) == np.median(values)
+
+
+def test_the_median_of_what_is_no_number_is_none() -> None:
+    assert math.isnan(median(np.array([1.0, math.nan, 2.0])))
+
+
+@given(st.lists(st.floats(-20, 20), min_size=1, max_size=40))
+def test_a_clipped_series_is_near_its_running_median(values: list[float]) -> None:
+    padded = np.pad(values, WINDOW // 2, mode="edge")
+    middle = np.array([np.median(padded[at : at + WINDOW]) for at in range(len(values))])
+    off = np.abs(clipped(np.array(values)) - middle)
+    assert np.all(off <= np.abs(np.array(values) - middle))
+    assert np.all(np.sign(clipped(np.array(values)) - middle) * np.sign(np.array(values) - middle) >= 0)

@@ -20,6 +20,7 @@ from redline.stats.shares import (
     METHOD_COUNT,
     METHOD_NONE,
     METHOD_TRIALS,
+    PROFILE_BATCHES,
     CostChange,
     MeasuredShare,
     TrialWeights,
@@ -232,3 +233,69 @@ def test_libraries_that_cost_the_same_are_not_named_where_another_one_is_added(e
     assert wrong <= 0.06 * profiles
     assert right == profiles
     assert held >= 0.92 * profiles
+
+
+def weights(part: list[float], whole: list[float]) -> TrialWeights:
+    return TrialWeights(np.array(part), np.array(whole))
+
+
+def test_within_trials_the_variance_is_that_of_stretches() -> None:
+    """Two slices of ten: a share of 0.3, from which the slices are one sample off each."""
+    found = share([weights([2.0, 4.0], [10.0, 10.0])], 20)
+    assert (found.value, found.method, found.n) == (0.3, METHOD_BATCHES, 1)
+    (spread,) = found.spreads
+    assert (spread.variance, spread.freedom) == pytest.approx((2 * 1.0**2 * 2 / 1 / 20**2, 1))
+    many = share([weights([1.0, 3.0] * 20, [10.0] * 40)], 400)
+    assert many.variance == pytest.approx(0, abs=1e-12), "stretches of two slices are alike"
+    assert many.spreads[0].freedom == PROFILE_BATCHES - 1
+
+
+def test_over_trials_the_variance_is_that_of_their_sums() -> None:
+    found = share([weights([1.0] * 4, [10.0] * 4), weights([5.0] * 4, [10.0] * 4)], 80)
+    assert (found.value, found.method, found.n) == (0.3, METHOD_TRIALS, 2)
+    (spread,) = found.spreads
+    assert (spread.variance, spread.freedom) == pytest.approx((2 * 8.0**2 * 2 / 1 / 80**2, 1))
+
+
+def test_a_single_slice_counts_as_half_as_many_draws() -> None:
+    found = share([weights([3.0], [10.0])], 10)
+    assert (found.value, found.method) == (0.3, METHOD_COUNT)
+    near = (0.3 * 5 + 2) / 9
+    assert found.variance == pytest.approx(near * (1 - near) / 9)
+    never = share([weights([0.0] * 4, [10.0] * 4)], 40)
+    assert (never.value, never.method) == (0.0, METHOD_COUNT)
+    assert never.variance == pytest.approx(2 / 24 * (1 - 2 / 24) / 24)
+    none = share([weights([0.0], [0.0])], 0)
+    assert (none.value, none.spreads, none.method, none.n) == (0.0, (), METHOD_NONE, 1)
+    assert share([weights([1.0], [1.0])], 0).variance == pytest.approx(share([weights([1.0], [1.0])], 1).variance)
+
+
+@pytest.mark.parametrize(("method", "freedom"), [(METHOD, 4), (METHOD_WITHIN_STARTS, 45)])
+def test_the_error_of_a_ratio_is_that_of_its_interval(method: str, freedom: int) -> None:
+    ratio = Estimate(value=1.0, low=0.9, high=1 / 0.9, unit="ratio", n=5, method=method)
+    found = error_of(ratio)
+    assert found is not None
+    assert found.freedom == freedom
+    assert math.sqrt(found.variance) == pytest.approx(-math.log(0.9) / t_quantile(0.975, freedom))
+    assert error_of(ratio.model_copy(update={"low": None})) is None
+    assert error_of(ratio.model_copy(update={"low": 0.0})) is None
+    one = error_of(ratio.model_copy(update={"n": 1, "method": METHOD}))
+    assert one is not None
+    assert one.freedom == 1
+
+
+def test_the_p_value_of_a_share_is_weighted_by_variances() -> None:
+    both = MeasuredShare(0.3, (Spread(0.01, 3), Spread(0.03, 9)), 4, METHOD_TRIALS)
+    t = 0.3 / math.sqrt(0.04)
+    assert both.p == pytest.approx(2 * (0.25 * t_tail(t, 3) + 0.75 * t_tail(t, 9)))
+    assert both.half_width == pytest.approx(0.2 * (0.25 * t_quantile(0.975, 3) + 0.75 * t_quantile(0.975, 9)))
+    assert MeasuredShare(0.3, (), 1, METHOD_NONE).p is None
+    assert MeasuredShare(0.0, (), 1, METHOD_COUNT).p == 1.0
+    assert MeasuredShare(0.1, (Spread(0.0, 3),), 1, METHOD_COUNT).p == 0.0
+    less = both.minus(MeasuredShare(0.1, (Spread(0.02, 5),), 2, METHOD_TRIALS))
+    assert (less.value, less.n, less.variance) == pytest.approx((0.2, 2, 0.06))
+    clipped = both.estimate()
+    assert clipped.low == 0.0
+    assert clipped.high == pytest.approx(0.3 + both.half_width)
+    assert both.estimate(-1.0).low == pytest.approx(0.3 - both.half_width)
+    assert MeasuredShare(0.9, both.spreads, 4, METHOD_TRIALS).estimate().high == 1.0

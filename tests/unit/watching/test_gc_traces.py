@@ -157,3 +157,36 @@ def test_go_allocates_between_and_during_its_collections() -> None:
     assert [one.bytes // MIB for one in found] == [0, 0, 1], "equal sizes are no allocation, and known as such"
     shrunk = [one for one in read_go([go(1.0, 4, 4, 3), go(2.0, 2, 2, 2)], BEGAN) if isinstance(one, Allocated)]
     assert [one.bytes for one in shrunk] == [0, 0], "between them it shrank: nothing is known"
+
+
+def of_go(*lines: str) -> list[Event]:
+    return [*read_go(lines, BEGAN)]
+
+
+CYCLE = (
+    "gc 1 @{at}s 2%: 0.5+3.0+0.25 ms clock, 1+1/1/1+1 ms cpu, {before}->{end}->4 MB, 9 MB goal, 0 MB stacks, "
+    "0 MB globals, 2 P"
+)
+
+
+def test_a_cycle_of_go_has_a_pause_at_either_end_and_what_was_allocated_in_it() -> None:
+    first, second = (
+        CYCLE.format(at=at, before=before, end=end, live=4) for at, before, end in ((1.0, 8, 9), (2.0, 10, 9))
+    )
+    found = of_go(first, f"{second} (forced)")
+    pauses = [one for one in found if isinstance(one, Pause)]
+    start = BEGAN + 10**9
+    assert [(one.start_unix_ns, one.duration_ns) for one in pauses[:2]] == [
+        (start, MS // 2),
+        (start + 3_500_000, MS // 4),
+    ]
+    cycles = [one for one in found if isinstance(one, Collection)]
+    assert [(one.start_unix_ns, one.duration_ns, one.cause, one.live_bytes) for one in cycles] == [
+        (start, 3_750_000, "", 4 * MIB),
+        (start + 10**9, 3_750_000, "forced", 4 * MIB),
+    ]
+    allocated = [one for one in found if isinstance(one, Allocated)]
+    assert [tuple(one) for one in allocated] == [
+        (start + 3_750_000, 1 * MIB, 3_750_000),
+        (start + 10**9, 6 * MIB, 10**9 - 3_750_000),
+    ], "in the second cycle the heap shrank"

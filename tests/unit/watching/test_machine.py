@@ -4,6 +4,8 @@ import os
 import socket
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -251,3 +253,50 @@ def test_a_glance_sees_what_ran_since_it_began(meanwhile_s: float, slept_s: floa
     steal, others = glance.shares(0.2)
     assert (steal, others) == (0.0, busy)
     assert slept == [pytest.approx(slept_s)]
+
+
+def cpu(total: int, busy: int, steal: int) -> Any:
+    return SimpleNamespace(total_ns=total, busy_ns=busy, steal_ns=steal)
+
+
+@pytest.mark.parametrize(
+    ("after", "own", "expected"),
+    [
+        (cpu(200, 60, 15), 10, (0.1, 0.3)),
+        (cpu(100, 60, 15), 10, (None, None)),
+        (cpu(101, 20, 5), 10, (0.0, 0.0)),
+        (cpu(200, 300, 5), 10, (0.0, 1.0)),
+    ],
+)
+def test_shares_are_of_all_time_that_passed(after: Any, own: int, expected: tuple[float | None, float | None]) -> None:
+    assert shares(cpu(100, 20, 5), after, own) == pytest.approx(expected)
+
+
+def glance(clock: list[float], times: list[Any], slept: list[float]) -> MachineGlance:
+    return MachineGlance(lambda: times.pop(0), lambda: clock[0], slept.append, own_ns=lambda: 0)
+
+
+def test_a_glance_waits_for_what_is_missing() -> None:
+    clock, slept = [10.0], list[float]()
+    made = glance(clock, [cpu(0, 0, 0), cpu(100, 40, 10)], slept)
+    clock[0] = 10.15
+    assert made.shares(0.2) == pytest.approx((0.1, 0.4))
+    assert slept == [pytest.approx(0.05)]
+    late = glance(clock, [cpu(0, 0, 0), cpu(100, 40, 10)], slept)
+    clock[0] += 0.9
+    late.shares(0.2)
+    assert slept[-1] == 0.0
+
+
+def test_a_glance_of_long_ago_begins_anew() -> None:
+    clock, slept = [10.0], list[float]()
+    made = glance(clock, [cpu(0, 0, 0), cpu(1000, 0, 0), cpu(1100, 50, 0)], slept)
+    clock[0] += 1.1
+    assert made.shares(0.2) == pytest.approx((0.0, 0.5))
+    assert slept == [pytest.approx(0.2)]
+
+
+@pytest.mark.parametrize("known", [[None, None], [None, 1], [1, None]])
+def test_where_the_kernel_does_not_tell_no_share_is_known(known: list[int | None]) -> None:
+    times = [None if one is None else cpu(100, 50, 0) for one in known]
+    assert glance([10.0], times, []).shares(0.2) == (None, None)

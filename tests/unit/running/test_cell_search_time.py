@@ -1,0 +1,105 @@
+"""How long a search takes for a probe and all around it, and whether that fits into the time that is left."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.limits.probe_loads import SETTLE_NS
+from redline.running import cell_search
+from redline.running.cell_search import CellSearch
+from redline.search import Evidence
+from tests.fakes.cliffs import probe
+from tests.fakes.searched import bench_in
+
+AROUND_S = cell_search.AROUND_NS / 1e9
+SETTLE_S = SETTLE_NS / 1e9
+
+
+def made(tmp_path: Path, left_s: float = 0.0, **changed: Any) -> CellSearch:
+    search = replace(bench_in(tmp_path).made, left_s=lambda: left_s)
+    for name, value in changed.items():
+        setattr(search, name, value)
+    return search
+
+
+def test_a_probe_takes_its_own_time_and_its_settling(tmp_path: Path) -> None:
+    assert made(tmp_path)._probe_s(1000.0) == pytest.approx(1.0 + SETTLE_S)
+
+
+def around(factor: float = 1.0) -> float:
+    return (1 + cell_search._REPORT) * AROUND_S * factor
+
+
+@pytest.mark.parametrize(
+    ("state", "starts", "needs_s"),
+    [
+        ({"_prober": "one", "_cold": False}, False, 5.0),
+        ({"_prober": "one", "_cold": False, "_judging_s": 3.0}, False, 8.0),
+        ({"_prober": "one", "_cold": True}, False, 5.0 + 21.0),
+        ({"_prober": "one", "_cold": False, "_start_s": 2.0}, False, 5.0),
+        ({"_prober": "one", "_cold": False, "_start_s": 2.0}, True, 5.0 + 2.0 + 21.0),
+        ({"_prober": None, "_cold": False, "_start_s": 2.0}, False, 5.0 + 2.0 + 21.0),
+    ],
+)
+def test_a_load_fits_with_the_start_and_the_warm_up_that_it_takes(
+    state: dict[str, Any], needs_s: float, tmp_path: Path, *, starts: bool
+) -> None:
+    """The warm-up is one of 20 s by users, and one as long as a probe."""
+    whole_s = needs_s + around()
+    assert made(tmp_path / "enough", whole_s + 1e-6, **state)._fits(5.0, starts=starts)
+    assert not made(tmp_path / "less", whole_s - 1e-6, **state)._fits(5.0, starts=starts)
+
+
+def test_what_is_around_a_probe_is_the_last_or_halves(tmp_path: Path) -> None:
+    search = made(tmp_path)
+    search._around_s = 1.0
+    five: Evidence = probe(1000.0)
+    own_s = SETTLE_S + five.seconds
+    search._saw_around(own_s + 3.0, 1000.0, five)
+    assert search._around_s == pytest.approx(3.0)
+    search._saw_around(own_s + 1.0, 1000.0, five)
+    assert search._around_s == pytest.approx(2.0)
+    search._saw_around(0.0, 1000.0, five)
+    assert search._around_s == pytest.approx(1.0), "it took no less than no time"
+
+
+def test_pauses_end_with_the_search(tmp_path: Path) -> None:
+    paused = list[float]()
+    search = replace(made(tmp_path, 3.0), pause=paused.append)
+    search._pause(2.0)
+    search._pause(5.0)
+    replace(search, left_s=lambda: -1.0)._pause(5.0)
+    assert paused == [2.0, 3.0, 0.0]
+
+
+def test_judging_is_timed(tmp_path: Path) -> None:
+    times = iter([1.0, 4.0, 10.0, 12.0])
+    search = replace(made(tmp_path), now=lambda: next(times))
+    with search._judging():
+        pass
+    with search._judging():
+        pass
+    assert search._judging_s == 5.0
+
+
+def test_a_search_without_time_for_its_first_probe_says_how_long_a_start_takes(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    bench.made = replace(bench.made, left_s=lambda: 1.0)
+    assert bench.made.turn() is False
+    assert bench.driver.events == ["start", "verify", "stop"]
+    assert bench.state.ended
+    (stored,) = bench.made.store.probes(bench.made.cell)
+    assert stored.phase == "over"
+    assert stored.why.startswith("its first probe: it took ")
+    assert stored.recording.round == 0
+
+
+def test_a_search_without_any_time_starts_nothing(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    bench.made = replace(bench.made, left_s=lambda: 0.0)
+    assert bench.made.turn() is False
+    assert bench.driver.events == []
+    (stored,) = bench.made.store.probes(bench.made.cell)
+    assert (stored.phase, stored.why) == ("over", "both ends of the answer were known and confirmed")
