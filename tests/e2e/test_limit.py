@@ -51,6 +51,7 @@ def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) 
         assert limit.failed_per_s >= TRUTH_PER_S * (1 - SLACK)
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) -> None:
     flags = ("--start", "200", "-d", "1s", "--warmup", "0s", "--json")

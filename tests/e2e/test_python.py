@@ -41,8 +41,8 @@ def needs_p99(code: str) -> bool:
 
 
 def taking(code: str) -> object:
-    """A block as a parameter. A shorter one stands for the block that asserts the p99 of 500 requests per second."""
-    long = [pytest.mark.long] if takes_long(code) or "rate=500" in code else []
+    """A block as a parameter. Of the blocks that read p99, the default run has one: 200 requests per second."""
+    long = [pytest.mark.long] if takes_long(code) or "rate=500" in code or "asyncio" in code else []
     return pytest.param(code, marks=[*long, *([pytest.mark.alone] if needs_p99(code) else [])])
 
 
