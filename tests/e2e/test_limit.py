@@ -15,6 +15,7 @@ from redline.running.cell_search import AGAIN
 from redline.search.change import LOOKS
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
+from tests.e2e.preloaded import PATIENT
 
 pytestmark = pytest.mark.e2e
 
@@ -35,6 +36,7 @@ def url(oracle: Path) -> Iterator[str]:
 @pytest.mark.long
 @pytest.mark.alone
 def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
+    redline.environment[PATIENT] = "1"
     done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
     assert done.out, done.err
     (cell,) = LimitReport.model_validate(done.json).cells
