@@ -93,15 +93,17 @@ test-sanitizers: build ## The engine's tests under AddressSanitizer: its own cod
 HYPOTHESIS = --hypothesis-profile=redline
 TESTS = not long
 PYTEST_E2E = .venv/bin/pytest tests/e2e
+# The tests with a mark, by the files that name it: to import all the others takes as long as many a test.
+PYTEST_MARKED = .venv/bin/pytest $$(grep -l 'pytest.mark.$(1)' tests/e2e/test_*.py) -m '$(1) and ($(TESTS))'
 
 # The truth tests measure the machine's noise and judge by that. All other end-to-end tests may fail where something takes
 # the cores, be it the tests beside them; then they run once more by themselves.
 test-lab: build ## The lab's tests, with real servers on loopback
 	.venv/bin/pytest tests/unit -n 2 --dist worksteal -m '$(TESTS)' $(HYPOTHESIS) --junitxml=.cache/tests-unit.xml
-	$(PYTEST_E2E) -m 'truth and ($(TESTS))'
+	$(call PYTEST_MARKED,truth)
 	scripts/patiently $(PYTEST_E2E) -m 'not alone and not truth and ($(TESTS))' -n 3 --dist worksteal \
 		--junitxml=.cache/tests-e2e.xml
-	scripts/patiently $(PYTEST_E2E) -m 'alone and ($(TESTS))'
+	scripts/patiently $(call PYTEST_MARKED,alone)
 
 FUZZ_SECONDS = 5
 fuzz: ## Fuzz the readers of network bytes for a few seconds; `scripts/fuzz 3600` by hand

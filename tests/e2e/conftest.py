@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -85,6 +86,18 @@ class Redline:
         if "unshare:" in done.stderr or "mount:" in done.stderr:
             pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
         return Done(done.returncode, done.stdout, done.stderr)
+
+
+def for_each(commands: Sequence[object], cases: Sequence[tuple[object, ...]]) -> list[object]:
+    """Parameters: every case with the first command, and the first case with each; what is left is long.
+
+    For what one piece of code refuses, whichever command asked.
+    """
+    return [
+        pytest.param(command, *case, marks=[] if 0 in (number, place) else [pytest.mark.long])
+        for number, command in enumerate(commands)
+        for place, case in enumerate(cases)
+    ]
 
 
 @cache

@@ -17,6 +17,10 @@ from pathlib import Path
 
 LARGEST = 1 << 17
 """The most bytes of a call, which is a single packet."""
+SHORT_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+"""How long a search waits for a host whose CPU time is taken: as often as for a user, 32 s in all in place of 255."""
+PATIENT = "REDLINE_TEST_PATIENT"
+"""Set in the environment of a call whose search has to end with an answer: it waits as long as for a user."""
 
 
 class Preloaded:
@@ -90,6 +94,8 @@ def _serve(calls: socket.socket) -> None:
             os.chdir(folder)
             os.environ.clear()
             os.environ.update(environment)
+            if not os.environ.pop(PATIENT, ""):
+                cell_search.WAITS_S = SHORT_WAITS_S
             Path("/proc/self/comm").write_text("redline")
             signal.signal(signal.SIGINT, signal.default_int_handler)
             return
@@ -107,6 +113,7 @@ if __name__ == "__main__":
     from redline.cli.command_line import FLAGS
     from redline.cli.declaring import execute_of
     from redline.cli.main import main
+    from redline.running import cell_search
 
     for command in FLAGS:
         execute_of(command)

@@ -73,7 +73,7 @@ def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) 
     ("habit", "says"),
     [
         ("exits", "B exited with code 1"),
-        ("silent", "B was not ready"),
+        pytest.param("silent", "B was not ready", marks=pytest.mark.long),
         pytest.param("wrong", "status 404", marks=pytest.mark.long),
         pytest.param("elsewhere", "listens at 127.0.0.1:", marks=pytest.mark.long),
         ("taken", "B found a port in use"),

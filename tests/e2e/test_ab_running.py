@@ -19,7 +19,7 @@ def command(oracle: Path) -> str:
     return f"{oracle} null --port {{port}}"
 
 
-@pytest.mark.parametrize("runs", ["A", "B"])
+@pytest.mark.parametrize("runs", [pytest.param("A", marks=pytest.mark.long), "B"])
 def test_a_running_server_is_reached_at_each_start_of_the_other(
     redline: Redline, oracle: Path, tmp_path: Path, runs: str
 ) -> None:

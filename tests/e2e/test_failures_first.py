@@ -72,10 +72,10 @@ def named(text: str, habit: str) -> bool:
     return all(word in text for word in REASONS[habit])
 
 
-@pytest.mark.parametrize("habit", REASONS)
 class TestEveryAnswerIsWrong:
     """A load of a minute ends after moments, with the reason in place of any verdict."""
 
+    @pytest.mark.parametrize("habit", REASONS)
     def test_load(self, redline: Redline, habit: str) -> None:
         with turning(habit) as url:
             done = redline("load", url, "-c", "4", "-d", "60s", "--warmup", "0s", "--objective", "p99 < 1s", "--json")
@@ -86,17 +86,20 @@ class TestEveryAnswerIsWrong:
         assert result.failures[0].bytes_base64
         assert [each.state for each in result.objectives] == ["missed"]
 
+    @pytest.mark.parametrize("habit", ["malformed", pytest.param("unavailable", marks=pytest.mark.long)])
     def test_ab(self, redline: Redline, habit: str) -> None:
         done = redline("ab", f"{COMMAND} good", f"{COMMAND} {habit}", "--for", "120s", "--load", "closed:4")
         done.refused(1, "requests to B failed")
         assert named(done.err, habit)
 
+    @pytest.mark.parametrize("habit", ["malformed", pytest.param("unavailable", marks=pytest.mark.long)])
     def test_limit(self, redline: Redline, habit: str) -> None:
         with turning(habit) as url:
             done = redline("limit", url, "--objective", "p99 < 1s", "--warmup", "60s", "-d", "1s")
         done.refused(1, "gave no right answer while it was warmed up")
         assert named(done.err, habit)
 
+    @pytest.mark.parametrize("habit", ["malformed", pytest.param("unavailable", marks=pytest.mark.long)])
     def test_run(self, redline: Redline, habit: str) -> None:
         done = redline("run", suite(redline.folder, habit, CLOSED), "-o", "out", "--json")
         assert done.out, done.err

@@ -15,6 +15,7 @@ from redline.running.cell_search import AGAIN
 from redline.search.change import LOOKS
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
+from tests.e2e.preloaded import PATIENT
 
 pytestmark = pytest.mark.e2e
 
@@ -35,6 +36,7 @@ def url(oracle: Path) -> Iterator[str]:
 @pytest.mark.long
 @pytest.mark.alone
 def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) -> None:
+    redline.environment[PATIENT] = "1"
     done = redline("limit", url, "--objective", "p99 < 50ms", "--probes", "9", "--json", *SHORT)
     assert done.out, done.err
     (cell,) = LimitReport.model_validate(done.json).cells
@@ -51,6 +53,7 @@ def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) 
         assert limit.failed_per_s >= TRUTH_PER_S * (1 - SLACK)
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) -> None:
     flags = ("--start", "200", "-d", "1s", "--warmup", "0s", "--json")

@@ -8,7 +8,7 @@ import pytest
 from redline.model import Report
 from redline.model.load_result import LoadResult
 from redline.suite.urls import base_of
-from tests.e2e.conftest import Redline
+from tests.e2e.conftest import Redline, for_each
 from tests.e2e.test_way_in import SHORT, haproxy
 from tests.fakes import targets
 from tests.fakes.certificates import Authority
@@ -108,19 +108,19 @@ def test_a_command_of_curl_names_a_proxy_and_its_password_becomes_a_variable(red
         assert redline("load", *SHORT).code == 0
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (("http://127.0.0.1:1/", "-x", "socks5://127.0.0.1:1080"), "a proxy of socks5:// is not supported"),
-        (("http://127.0.0.1:1/", "-x", "http://me:secret@127.0.0.1"), "is not a proxy with its port"),
-        (("http+unix://%2Fa/", "-x", "127.0.0.1:1"), "and not to a Unix socket"),
-        (("http://127.0.0.1:1/", "-x", "127.0.0.1:1", "--addresses", "all"), "the proxy looks up the server's name"),
-        (("http://h:1/", "-x", "127.0.0.1:1", "--resolve", "h:1:127.0.0.1,127.0.0.2"), "leads to one place"),
-        (("http://127.0.0.1:1/", "-x", "http://me:${UNSET_X}@127.0.0.1:1"), "the variable UNSET_X is not set"),
-        (("http://127.0.0.1:1/", "-x", "http://192.0.2.1:1"), "192.0.2.1 is another machine"),
-    ],
+CANNOT_BE = (
+    (("http://127.0.0.1:1/", "-x", "socks5://127.0.0.1:1080"), "a proxy of socks5:// is not supported"),
+    (("http://127.0.0.1:1/", "-x", "http://me:secret@127.0.0.1"), "is not a proxy with its port"),
+    (("http+unix://%2Fa/", "-x", "127.0.0.1:1"), "and not to a Unix socket"),
+    (("http://127.0.0.1:1/", "-x", "127.0.0.1:1", "--addresses", "all"), "the proxy looks up the server's name"),
+    (("http://h:1/", "-x", "127.0.0.1:1", "--resolve", "h:1:127.0.0.1,127.0.0.2"), "leads to one place"),
+    (("http://127.0.0.1:1/", "-x", "http://me:${UNSET_X}@127.0.0.1:1"), "the variable UNSET_X is not set"),
+    (("http://127.0.0.1:1/", "-x", "http://192.0.2.1:1"), "192.0.2.1 is another machine"),
 )
-@pytest.mark.parametrize("command", [("load",), ("limit", "--objective", "p99 < 1s"), ("ab", "http://127.0.0.1:1/")])
+COMMANDS = (("load",), ("limit", "--objective", "p99 < 1s"), ("ab", "http://127.0.0.1:1/"))
+
+
+@pytest.mark.parametrize(("command", "args", "says"), for_each(COMMANDS, CANNOT_BE))
 def test_a_proxy_that_cannot_be_is_refused(
     redline: Redline, command: tuple[str, ...], args: tuple[str, ...], says: str
 ) -> None:

@@ -14,8 +14,10 @@ import pytest
 from redline import ab, limit, load, serve
 from redline.errors import DriveError, LaunchError, NotKnownError
 from redline.model import Verdict
+from redline.running import cell_search
 from tests.e2e.conftest import CHECKOUT
 from tests.e2e.leftovers import exists_below
+from tests.e2e.preloaded import SHORT_WAITS_S
 from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
@@ -41,8 +43,8 @@ def needs_p99(code: str) -> bool:
 
 
 def taking(code: str) -> object:
-    """A block as a parameter. A shorter one stands for the block that asserts the p99 of 500 requests per second."""
-    long = [pytest.mark.long] if takes_long(code) or "rate=500" in code else []
+    """A block as a parameter. Of the blocks that read p99, the default run has one: 200 requests per second."""
+    long = [pytest.mark.long] if takes_long(code) or "rate=500" in code or "asyncio" in code else []
     return pytest.param(code, marks=[*long, *([pytest.mark.alone] if needs_p99(code) else [])])
 
 
@@ -129,7 +131,8 @@ def test_a_slower_server_is_seen(oracle: Path) -> None:
     assert result.report.run.command.startswith("redline.ab(")
 
 
-def test_a_limit_of_a_running_server_is_found() -> None:
+def test_a_limit_of_a_running_server_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell_search, "WAITS_S", SHORT_WAITS_S)
     with targets.target(targets.healthy) as url:
         result = limit(url, objective="p99 < 1s", duration="1s", warmup="50ms", probes=2, start=20)
     assert result.report.cells[0].probes

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from redline.model import Report
-from tests.e2e.conftest import Redline
+from tests.e2e.conftest import Redline, for_each
 from tests.e2e.test_documented_commands import SIGN_INS
 from tests.e2e.test_way_in import SHORT
 from tests.fakes import targets
@@ -172,21 +172,20 @@ def test_the_commands_of_the_guide_sign_in(redline: Redline) -> None:
     assert {f"Basic {BASIC}".encode(), f"Bearer {TOKEN}".encode(), KEY.encode()} == SAID - signatures
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (("--user", "ann"), "--user has no password"),
-        (("--oauth2-bearer", ""), "--oauth2-bearer has no token"),
-        (("--oauth2-bearer", "a\r\nX-Other: b"), "the header Authorization"),
-        (("--user", "ann:a", "--oauth2-bearer", "b"), "--user and --oauth2-bearer are two sign-ins"),
-        (("--user", "ann:a", "-H", "authorization: Basic x"), "is a sign-in of its own"),
-        (("--oauth2-bearer", "${REDLINE_NO_SUCH}"), "the variable REDLINE_NO_SUCH is not set"),
-        (("-H", "X-Key: ${REDLINE_NO_SUCH}"), "the header X-Key: the variable REDLINE_NO_SUCH is not set"),
-        (("--requests", "x.yaml", "--user", "ann:a"), "--user"),
-        (("--aws-sigv4", "aws:amz:eu-central-1:s3"), "the key and its secret are missing"),
-    ],
+WRONG_SIGN_INS = (
+    (("--user", "ann"), "--user has no password"),
+    (("--oauth2-bearer", ""), "--oauth2-bearer has no token"),
+    (("--oauth2-bearer", "a\r\nX-Other: b"), "the header Authorization"),
+    (("--user", "ann:a", "--oauth2-bearer", "b"), "--user and --oauth2-bearer are two sign-ins"),
+    (("--user", "ann:a", "-H", "authorization: Basic x"), "is a sign-in of its own"),
+    (("--oauth2-bearer", "${REDLINE_NO_SUCH}"), "the variable REDLINE_NO_SUCH is not set"),
+    (("-H", "X-Key: ${REDLINE_NO_SUCH}"), "the header X-Key: the variable REDLINE_NO_SUCH is not set"),
+    (("--requests", "x.yaml", "--user", "ann:a"), "--user"),
+    (("--aws-sigv4", "aws:amz:eu-central-1:s3"), "the key and its secret are missing"),
 )
-@pytest.mark.parametrize("command", ["load", "ab", "limit"])
+
+
+@pytest.mark.parametrize(("command", "flags", "message"), for_each(("load", "ab", "limit"), WRONG_SIGN_INS))
 def test_wrong_sign_ins_are_refused_before_anything_is_sent(
     redline: Redline, command: str, flags: tuple[str, ...], message: str
 ) -> None:

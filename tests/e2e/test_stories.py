@@ -48,7 +48,7 @@ def shown(begins: str) -> str:
 def test_a_login_is_made_of_a_recording(redline: Redline, shop: str) -> None:
     done = redline("import", "shop.har", "--journey", "-o", "checkout.yaml")
     assert done.out == shown("shop.har: ")
-    done = redline("load", shop, "--requests", "checkout.yaml", "-c", "40", "-d", "5s", "--warmup", "500ms", "--json")
+    done = redline("load", shop, "--requests", "checkout.yaml", "-c", "40", "-d", "2s", "--warmup", "500ms", "--json")
     assert done.code in {0, 1}, done.err
     journeys = done.json["journeys"]
     assert journeys["begun"] >= 40

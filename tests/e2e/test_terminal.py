@@ -73,7 +73,7 @@ def is_asked(lines: list[str]) -> bool:
     return ASKED in "".join(lines)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.long), 120])
 def test_a_load_has_a_panel_and_ctrl_c_ends_it_early_with_what_was_measured(redline: Redline, columns: int) -> None:
     with targets.target(targets.healthy) as url:
         command = [str(REDLINE), "load", url, *LOAD, "-d", "60s"]

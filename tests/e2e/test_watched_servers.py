@@ -57,7 +57,12 @@ def about(findings: tuple[Finding, ...], kind: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("habit", "kind"),
-    [("memory", "memory-grows"), ("descriptors", "descriptors-grow"), ("threads", "threads-grow"), ("nothing", None)],
+    [
+        ("memory", "memory-grows"),
+        ("descriptors", "descriptors-grow"),
+        pytest.param("threads", "threads-grow", marks=pytest.mark.long),
+        ("nothing", None),
+    ],
 )
 def test_a_load_of_some_seconds_says_what_a_server_keeps_of_each_request(
     redline: Redline, habit: str, kind: str | None
