@@ -174,7 +174,7 @@ def page(study: str) -> str:
     """The table of a study's claims, and the runs that it rests on."""
     of_study = claims(study)
     lines = [
-        f"# What was published, and what was measured: {study}",
+        f"# Published claims: {study}",
         "",
         f"Made by `python -m bench.claims`. *Agrees*: the interval lies within the published, \u00b1{TOLERANCE:.0%};",
         f"*differs*: outside. \u00d7: a ratio of levels, as wide as their intervals allow. [The study](../{study}.md).",
