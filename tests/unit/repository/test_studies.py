@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from redline.cli.command_line import app
 
 STUDIES = Path(__file__).parents[3] / "docs" / "studies"
 PAGES = sorted(STUDIES.glob("*.md"))
@@ -61,3 +64,18 @@ def test_the_rates_while_warming_up_are_those_of_the_recording() -> None:
         assert words in page
         rate = float(re.findall(r"\d+,\d+", words)[0].replace(",", ""))
         assert abs(rates[server, second] - rate) <= 60, words
+
+
+@pytest.mark.parametrize(
+    ("flags", "hours"), [((), 209), (("--quick", "-u", "128", "-m", "SimpleGet,PostBytes"), 7)], ids=["all", "a part"]
+)
+def test_the_hours_of_a_suite_are_those_that_check_says(flags: tuple[str, ...], hours: int) -> None:
+    suite = STUDIES.parents[1] / "suites" / "tapir.yaml"
+    done = CliRunner().invoke(app, ["check", str(suite), *flags], catch_exceptions=False)
+    found = re.search(r"about (\d+) h (\d+) min", " ".join(done.stdout.split()))
+    assert found is not None
+    assert round(int(found[1]) + int(found[2]) / 60) == hours
+    page = " ".join((STUDIES / "tapir.md").read_text().split())
+    assert f"in {hours} h" in page
+    assert " ".join(flags) in page
+    assert f"{hours} hours" in suite.read_text()

@@ -1,0 +1,202 @@
+"""Tables of what studies published, and of what was measured here: `docs/studies/*/claims.md`.
+
+`python -m bench.claims` writes them from `claims.yaml` and the stored reports beside it. No number of a table is
+written by hand. A claim *agrees* only if the interval lies within what was published, *differs* only if outside.
+"""
+
+import csv
+import gzip
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from redline.version import VERSION
+
+STUDIES = Path(__file__).parents[1] / "docs" / "studies"
+TOLERANCE = 0.1
+"""A published number counts as ± this share: what the authors of the study of Tapir give for theirs."""
+UNITS = {"k/s": 1e3, "/s": 1.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+_CHANGE = re.compile(r"([\u2212+]?[\d.,]+)%(?: [▲▼≈?];?|;)? ?\[([\u2212+]?[\d.,]+), ([\u2212+]?[\d.,]+)\]")
+_LEVEL = re.compile(r"([\d.,]+) ?(k/s|/s|ms|µs|s|GiB|MiB|KiB)(?: ±([\d.,]+)%| ([\d.,]+)\u2013([\d.,]+))?$")
+_REPEAT = re.compile(r"redline ([\d.]+) · ([0-9a-f]{7})[0-9a-f]*(\+dirty)? · kernel \S+ · (redline .+)$")
+KINDS = ("measured", "nearest", "not measured", "cannot", "done")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure of a stored report: its text, and its interval; changes in percent are ratios here."""
+
+    text: str
+    low: float | None
+    high: float | None
+
+
+@cache
+def rows(study: str) -> tuple[dict[str, str], ...]:
+    """The stored reports of a study, one dictionary for each cell of a table."""
+    with gzip.open(STUDIES / study / "reports.csv.gz", "rt", newline="", encoding="utf-8") as file:
+        return tuple(csv.DictReader(file))
+
+
+def measured(reference: Any, study: str) -> Measured:
+    """The figure that `report | section | row | column` names, or the ratio of two."""
+    if isinstance(reference, Mapping):
+        return _ratio(measured(reference["of"], study), measured(reference["to"], study))
+    return parsed(_text(reference, study))
+
+
+def _text(reference: str, study: str) -> str:
+    report, section, row, column = (part.strip() for part in reference.split(" | "))
+    other, _, report = report.rpartition("/")
+    found = [
+        each["text"]
+        for each in rows(other or study)
+        if (each["report"], each["section"], each["column"]) == (report, section, column)
+        and (each["row"] == row or each["row"].startswith(row + " "))
+    ]
+    if len(found) != 1:
+        raise ValueError(f"{study}: {reference!r} names {len(found)} stored figures, not one")
+    return found[0]
+
+
+def parsed(text: str) -> Measured:
+    """A figure as reports write it: `+5.6% [+1.2, +9.7]`, `55.0 k/s ±6.2%` or a value and its ends."""
+    if change := _CHANGE.match(text):
+        low, high = (1 + _number(bound) / 100 for bound in change.groups()[1:])
+        return Measured(f"{change[1]}% [{change[2]}, {change[3]}]", low, high)
+    first = text.split(";", maxsplit=1)[0].strip()
+    if (level := _LEVEL.match(first)) is None:
+        raise ValueError(f"not a figure: {text!r}")
+    value, unit = _number(level[1]), UNITS[level[2]]
+    if level[3]:
+        factor = 1 + _number(level[3]) / 100
+        return Measured(first, value * unit / factor, value * unit * factor)
+    if level[4]:
+        low, high = (_number(bound) * unit for bound in level.groups()[3:])
+        return Measured(f"{level[1]} {level[2]} ({level[4]}\u2013{level[5]})", low, high)
+    return Measured(first, None, None)
+
+
+def _number(text: str) -> float:
+    return float(text.replace("\u2212", "-").replace(",", ""))
+
+
+def _ratio(of: Measured, to: Measured) -> Measured:
+    """The ratio of two levels, as wide as both intervals allow; the middle is that of the logarithms."""
+    if of.low is None or of.high is None or to.low is None or to.high is None:
+        raise ValueError(f"a ratio needs two intervals: {of.text} / {to.text}")
+    low, high = of.low / to.high, of.high / to.low
+    middle, *ends = (f"{each:.2g}" if each < 100 else f"{each:.0f}" for each in (math.sqrt(low * high), low, high))
+    return Measured(f"\u00d7 {middle} ({ends[0]}\u2013{ends[1]})", low, high)
+
+
+def verdict(figure: Measured, expected: Mapping[str, float], because: str) -> str:
+    """What the interval says about the claim: `agrees`, `differs`, or `not known` where it holds both."""
+    low, high = bounds(expected)
+    if figure.low is None or figure.high is None:
+        return "not known: one trial has no interval"
+    if low <= figure.low and figure.high <= high:
+        return "**agrees**"
+    if figure.high < low or figure.low > high:
+        return f"**differs**, because {because}" if because else "**differs**; the reason is not measured"
+    return "not known"
+
+
+def bounds(expected: Mapping[str, float]) -> tuple[float, float]:
+    """What a claim allows: a number and its tolerance, or everything on one side of a number."""
+    ((kind, value),) = expected.items()
+    match kind:
+        case "about":
+            return value * (1 - TOLERANCE), value * (1 + TOLERANCE)
+        case "above":
+            return value, math.inf
+        case "below":
+            return 0, value
+    raise ValueError(f"not an expectation: {kind}")
+
+
+def claims(study: str) -> list[dict[str, Any]]:
+    """The claims of a study as `claims.yaml` has them."""
+    return list(YAML(typ="safe").load(STUDIES / study / "claims.yaml")["claims"])
+
+
+def _row(claim: dict[str, Any], study: str) -> tuple[str, str]:
+    """What was measured, and the verdict."""
+    (kind,) = (kind for kind in KINDS if kind in claim)
+    value = claim[kind]
+    match kind:
+        case "measured":
+            figure = measured(value, study)
+            figures = {name: measured(each, study).text for name, each in claim.get("figures", {}).items()}
+            because = str(claim.get("because", "")).format(**figures)
+            return f" {figure.text} {_runs(value)} ", verdict(figure, claim["expected"], because)
+        case "nearest":
+            return f" {measured(value, study).text} {_runs(value)} ", f"not measured: this is {claim['but']}"
+        case "not measured":
+            return "", f"not measured{f': {value}' if value else ''}"
+        case "cannot":
+            return "", f"cannot be measured here, because {value}"
+    return f" `{value}` ", f"done: {claim['what']}"
+
+
+def _names(reference: Any) -> Iterator[str]:
+    for each in reference.values() if isinstance(reference, Mapping) else [reference]:
+        yield str(each).split(" | ")[0].strip()
+
+
+def _runs(reference: Any) -> str:
+    return ", ".join(f"`{name}`" for name in dict.fromkeys(_names(reference)))
+
+
+def _used(of_study: list[dict[str, Any]]) -> list[str]:
+    """The runs behind a table, in the order of its rows."""
+    references = [each[kind] for each in of_study for kind in ("measured", "nearest", "done") if kind in each]
+    references += [figure for each in of_study for figure in each.get("figures", {}).values()]
+    return list(dict.fromkeys(name for reference in references for name in _names(reference)))
+
+
+def _repeat(name: str, study: str) -> tuple[str, str, str]:
+    """The version and the commit that made a run, and its command."""
+    other, _, report = name.rpartition("/")
+    for each in rows(other or study):
+        if each["report"] == report and (found := _REPEAT.search(each["text"])):
+            return found[1], found[2] + (found[3] or ""), found[4]
+    raise ValueError(f"{study}: the stored report {name!r} does not say how to repeat it")
+
+
+def page(study: str) -> str:
+    """The table of a study's claims, and the runs that it rests on."""
+    of_study = claims(study)
+    lines = [
+        f"# Published claims: {study}",
+        "",
+        f"Made by `python -m bench.claims`. *Agrees*: the interval lies within the published, \u00b1{TOLERANCE:.0%};",
+        f"*differs*: outside. \u00d7: a ratio of levels, as wide as their intervals allow. [The study](../{study}.md).",
+        "",
+        "| | published | measured | verdict |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {each['id']} | {each['claim']} |{'| '.join(_row(each, study))} |" for each in of_study]
+    lines += ["", "Earlier versions of Redline made the runs:", ""]
+    for name in _used(of_study):
+        version, commit, command = _repeat(name, study)
+        command = re.sub(r" -o \S+", "", command)
+        named = commit if version == VERSION else f"Redline {version}, {commit}"
+        lines.append(f"- `{name}` ({named}): `{command}`")
+    return "\n".join(lines) + "\n"
+
+
+def studies() -> list[str]:
+    """The studies that follow a published one."""
+    return sorted(path.parent.name for path in STUDIES.glob("*/claims.yaml"))
+
+
+if __name__ == "__main__":
+    for each in studies():
+        (STUDIES / each / "claims.md").write_text(page(each), encoding="utf-8")

@@ -1,0 +1,105 @@
+"""The tables of claims are made from stored reports, and a verdict says no more than its interval."""
+
+import math
+import re
+
+import pytest
+
+from bench import claims
+
+PUBLISHED = {
+    "tapir": {*(f"T{number}" for number in range(1, 12)), "S1", "S2", "S3"},
+    "petstore": {f"L{number}" for number in range(1, 7)},
+    "clojure": {f"C{number}" for number in range(1, 9)},
+}
+
+
+@pytest.mark.parametrize("study", sorted(PUBLISHED))
+def test_a_page_of_claims_is_what_the_stored_reports_say(study: str) -> None:
+    written = (claims.STUDIES / study / "claims.md").read_text(encoding="utf-8")
+    assert written == claims.page(study), "python -m bench.claims writes it anew"
+    assert f"({study}/claims.md)" in (claims.STUDIES / f"{study}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("study", sorted(PUBLISHED))
+def test_no_published_claim_is_left_out(study: str) -> None:
+    assert {each["id"] for each in claims.claims(study)} == PUBLISHED[study]
+    assert len(claims.claims(study)) == len(re.findall(r"(?m)^\| [TLSC]\d", claims.page(study)))
+
+
+def test_every_study_with_claims_is_known() -> None:
+    assert claims.studies() == sorted(PUBLISHED)
+
+
+def test_what_was_contradicted_is_said() -> None:
+    page = claims.page("tapir")
+    for claim in ("Play with Tapir collapses", "cats faster than Future", "the log barely seen"):
+        (row,) = [line for line in page.splitlines() if claim in line]
+        assert "**differs**" in row
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "low", "high"),
+    [
+        ("\u22125.6% [\u22129.7, \u22121.2] ?", "\u22125.6% [\u22129.7, \u22121.2]", 0.903, 0.988),
+        ("+33% ? [\u22128.9, +1,093.8]", "+33% [\u22128.9, +1,093.8]", 0.911, 11.938),
+        ("\u221228.5% ?; [\u221234.8, \u221221.6]", "\u221228.5% [\u221234.8, \u221221.6]", 0.652, 0.784),
+        ("50.0 k/s ±25%; 0.512 (0.355\u20130.738); ▼ slower", "50.0 k/s ±25%", 40_000, 62_500),
+        ("4.00 ms 2\u20138", "4.00 ms (2\u20138)", 0.002, 0.008),
+    ],
+)
+def test_a_stored_figure_is_read_with_its_interval(text: str, shown: str, low: float, high: float) -> None:
+    figure = claims.parsed(text)
+    assert figure.text == shown
+    assert figure.low == pytest.approx(low)
+    assert figure.high == pytest.approx(high)
+
+
+def test_a_text_that_is_no_figure_is_refused() -> None:
+    for text in ("refused: 1,012 requests are too few for p99.9", "✕ invalid", "353 ms not known"):
+        with pytest.raises(ValueError, match="not a figure"):
+            claims.parsed(text)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected", "says"),
+    [
+        (0.75, 0.85, {"about": 0.8}, "**agrees**"),
+        (0.70, 0.85, {"about": 0.8}, "not known"),
+        (0.40, 0.50, {"about": 0.8}, "**differs**; the reason is not measured"),
+        (1.01, 1.20, {"above": 1}, "**agrees**"),
+        (0.99, 1.20, {"above": 1}, "not known"),
+        (0.80, 0.99, {"above": 1}, "**differs**; the reason is not measured"),
+        (0.80, 0.99, {"below": 1}, "**agrees**"),
+        (1.01, 1.20, {"below": 1}, "**differs**; the reason is not measured"),
+        (0.10, math.inf, {"about": 0.8}, "not known"),
+    ],
+)
+def test_a_claim_agrees_only_if_the_interval_lies_within_it(
+    low: float, high: float, expected: dict[str, float], says: str
+) -> None:
+    assert claims.verdict(claims.Measured("", low, high), expected, "") == says
+
+
+def test_a_figure_without_an_interval_decides_nothing() -> None:
+    figure = claims.parsed("93.0 MiB")
+    assert claims.verdict(figure, {"above": 1}, "") == "not known: one trial has no interval"
+    server = "clojure.aleph+gc=Shenandoah+heap=512m+tuning=stream+flags=every-20s"
+    live_set = f"soak-settings | Memory and pauses: MathPlus \u00b7 soak | {server} | live set"
+    with pytest.raises(ValueError, match="needs two intervals"):
+        claims.measured(dict.fromkeys(("of", "to"), live_set), "clojure")
+
+
+def test_a_reference_names_one_stored_figure_or_is_refused() -> None:
+    with pytest.raises(ValueError, match="names 0 stored figures"):
+        claims.measured("routes | no such section | pekko.tapir | SimpleGet", "tapir")
+
+
+def test_a_ratio_is_as_wide_as_both_intervals() -> None:
+    pair = {
+        "of": "overhead | SimpleGet · users128 | vertx.tapir-cats | throughput",
+        "to": "overhead | SimpleGet · users128 | vertx.tapir-future | throughput",
+    }
+    figure = claims.measured(pair, "tapir")
+    assert figure.low == pytest.approx(51.9 / 1.13 / (74.4 * 1.035))
+    assert figure.high == pytest.approx(51.9 * 1.13 / (74.4 / 1.035))
