@@ -38,6 +38,8 @@ def recording() -> Iterator[tuple[str, Seen]]:
 
     class Recorder(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1
+        """An answer is a single packet, which waits for no acknowledgement."""
 
         def handle_one_request(self) -> None:
             try:
@@ -83,8 +85,8 @@ def test_the_server_sees_the_requests_of_the_script(
     (redline.folder / "script.lua").write_text(script)
     command = f"wrk -t1 -c2 -d1s -H 'A: b' {{url}}/p -s script.lua --latency {arguments}"
     with recording() as (url, seen):
-        done = redline("load", "--like", command.format(url=url), "--count", "60", "--json")
-        assert sum(seen.values()) == 60 + len(requests), done.err
+        done = redline("load", "--like", command.format(url=url), "--count", "20", "--json")
+        assert sum(seen.values()) == 20 + len(requests), done.err
         host = url.removeprefix("http://")
         expected = {json.dumps([*it[:3], {**it[3], "host": host}], sort_keys=True) for it in requests}  # type: ignore[dict-item]
         assert {*seen} == expected
@@ -94,6 +96,17 @@ def test_the_server_sees_the_requests_of_the_script(
                 shlex.split(command.format(url=url)), cwd=redline.folder, check=True, capture_output=True, timeout=60
             )
             assert {*seen} == expected
+
+
+def test_latency_of_wrk_asks_for_its_columns(redline: Redline) -> None:
+    with recording() as (url, _):
+        shown = redline("load", "--like", f"wrk -c2 -d1s --latency {url}", "--count", "20").out
+        plain = redline("load", "--like", f"wrk -c2 -d1s {url}", "--count", "20").out
+        known = redline("load", url, "-c", "2", "--count", "20", "--json").json["deviations"]["response"]
+    assert "± stdev" in shown
+    assert "± stdev" not in plain
+    assert known["values"] == 20
+    assert 0 < known["mean"] <= known["max"]
 
 
 def test_a_script_whose_requests_change_is_refused_at_its_line(redline: Redline) -> None:

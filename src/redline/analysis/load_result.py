@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 
 from redline.analysis.bounds import Times, load_bounds
 from redline.analysis.objectives import load_objectives
@@ -24,13 +25,14 @@ from redline.model import (
     Estimate,
     Finding,
     Grade,
+    Histogram,
     Metric,
     Numbers,
     Objective,
     Recording,
     Traffic,
 )
-from redline.model.load_result import LoadedServer, LoadResult, RequestsSent
+from redline.model.load_result import Deviation, LoadDeviations, LoadedServer, LoadResult, RequestsSent
 from redline.model.percentile import bounded
 from redline.model.traffic import earlier_first_byte
 from redline.stats import Trial
@@ -73,6 +75,7 @@ def load_result(
     received_per_s = traffic.counts.bytes_received / traffic.seconds if traffic.seconds > 0 else 0.0
     bounds = load_bounds(touched, times, traffic.rate_per_s, received_per_s) if completed else {}
     is_rated, users = bool(completed) and "throughput" not in touched, _users(cell)
+    knows_times = bool(traffic.response.count) and Metric.MEAN not in bounds
     journeys = journey_report(cell.scenario, [traffic.journeys], traffic.seconds)
     streams = stream_report([traffic.streams], traffic.seconds)
     return LoadResult(
@@ -85,7 +88,8 @@ def load_result(
         bounds=bounds,
         throughput=_single(traffic.rate_per_s, "1/s") if is_rated else None,
         received=_single(received_per_s, "B/s") if is_rated and traffic.seconds > 0 else None,
-        mean=_single(traffic.response.mean_ns, "ns") if traffic.response.count and Metric.MEAN not in bounds else None,
+        mean=_single(traffic.response.mean_ns, "ns") if knows_times else None,
+        deviations=_deviations(traffic, times=knows_times, rate=is_rated),
         engine_cpu_per_request=_single(traffic.engine_cpu_ns / completed, "ns") if completed else None,
         response=times.points(touched.get("response times")),
         service=bounded(percentiles(traffic.service), on_service),
@@ -122,6 +126,38 @@ def load_result(
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
         findings=findings,
     )
+
+
+def _deviations(traffic: Traffic, *, times: bool, rate: bool) -> LoadDeviations | None:
+    """How far response times and the rate of intervals are from their means, as far as they are known."""
+    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
+    if not (times or rate) or not measured:
+        return None
+    longest_ns = max(interval.lasts_ns for interval in measured)
+    rates = [it.counts.outcomes.ok / it.lasts_ns * 1e9 for it in measured if it.lasts_ns * 2 >= longest_ns > 0]
+    return LoadDeviations(
+        response=response_deviation(traffic.response) if times else None,
+        rate=rate_deviation(rates) if rate and rates else None,
+        interval_ns=longest_ns,
+    )
+
+
+def response_deviation(response: Histogram) -> Deviation:
+    """How far response times are from their mean."""
+    return Deviation(
+        mean=response.mean_ns,
+        stdev=response.stdev_ns,
+        max=response.max_ns,
+        within=response.share_within(1),
+        values=response.count,
+    )
+
+
+def rate_deviation(rates: Sequence[float]) -> Deviation:
+    """How far the rates of intervals are from their mean."""
+    mean, stdev = fmean(rates), pstdev(rates)
+    near = sum(abs(rate - mean) <= stdev for rate in rates)
+    return Deviation(mean=mean, stdev=stdev, max=max(rates), within=near / len(rates), values=len(rates))
 
 
 def loaded_server(recording: Recording) -> LoadedServer | None:

@@ -12,7 +12,8 @@ class Like:
 
     `flags` are fields of `LoadFlags` with their values. `says` is what the tool does not report of such a load,
     `ignored` the options, as written, that have no counterpart here and need none.
-    `requests` are several in place of one, as a list has them.
+    `requests` are several in place of one, as a list has them. `has_deviations`: it asks for mean, standard deviation
+    and the share within it.
     """
 
     tool: str
@@ -20,3 +21,4 @@ class Like:
     says: tuple[str, ...]
     ignored: tuple[str, ...] = ()
     requests: tuple[Plain, ...] = ()
+    has_deviations: bool = False

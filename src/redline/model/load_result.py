@@ -42,6 +42,26 @@ class LoadedServer(Frozen):
     unknown: str = omitted_if_default("", "why its processes are not known")
 
 
+class Deviation(Frozen):
+    """How far values of a load are from their mean: the columns of wrk. Deviations are those of all values, over N."""
+
+    mean: float
+    stdev: float
+    max: float
+    within: float = Field(description="share of values at most one standard deviation from the mean, 0 to 1")
+    values: int = Field(description="how many there are")
+
+
+class LoadDeviations(Frozen):
+    """What wrk prints as `Thread Stats`."""
+
+    response: Deviation | None = Field(description="of the response times, in ns; null where `mean` is")
+    rate: Deviation | None = Field(
+        description="right answers per second of all threads, by interval; null if the throughput is not known"
+    )
+    interval_ns: int = Field(description="the longest interval; a last one of less than half of it is left out")
+
+
 class LoadResult(Frozen):
     """`redline load --json`: a load on a running server.
 
@@ -61,6 +81,7 @@ class LoadResult(Frozen):
     throughput: Estimate | None = Field(description="null if no right answer came")
     received: Estimate | None = omitted_if_default(None, description="bytes per second, as counted on the connections")
     mean: Estimate | None = omitted_if_default(None, description="of the response time")
+    deviations: LoadDeviations | None = omitted_if_default(None, "absent if nothing was measured")
     engine_cpu_per_request: Estimate | None
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns, or a `bound`")
     service: tuple[Percentile, ...] = Field(description="from when each request was written; ns, or a `bound`")

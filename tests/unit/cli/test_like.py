@@ -247,3 +247,9 @@ def test_any_command_line_is_read_or_refused(words: list[str], tool: str) -> Non
     except UsageError:
         return
     assert like.says
+
+
+def test_latency_of_wrk_asks_for_its_columns() -> None:
+    assert read_like(f"wrk --latency {URL}").has_deviations
+    assert read_like(f"wrk2 -R9 -L {URL}").has_deviations
+    assert not read_like(f"wrk {URL}").has_deviations

@@ -85,7 +85,8 @@ def execute(flags: LoadFlags) -> None:
     elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         times = recording.traffic.response if recording.traffic and flags.verbose else None
-        show([*spectrum, *([_like_section(like)] if like else []), load_section(result, times)])
+        shown = load_section(result, times, as_wrk=like is not None and like.has_deviations)
+        show([*spectrum, *([_like_section(like)] if like else []), shown])
     if flags.open:
         open_page(folder / "report.html", console)
     if result.ended == "interrupted":

@@ -48,7 +48,7 @@ def read_like(text: str) -> Like:
             flags["http2"] = True
     flags = _closing(flags)
     known = {key: value for key, value in flags.items() if value is not None}
-    return Like(name, known, tuple(says), read.unneeded, requests)
+    return Like(name, known, tuple(says), read.unneeded, requests, bool(read.values.get("latency")))
 
 
 @dataclass(frozen=True)
