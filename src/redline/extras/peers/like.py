@@ -12,7 +12,7 @@ from redline.asking.like import Like
 from redline.errors import UsageError
 from redline.extras.peers.generators import GENERATORS, Generator
 from redline.extras.peers.lua_values import FileText
-from redline.extras.peers.wrk_script import Request, Script, Target, read_script
+from redline.extras.peers.wrk_script import Script, ScriptRequest, Target, read_script
 from redline.model.template import as_literal
 from redline.quantities import clip
 from redline.schema.document import Plain
@@ -122,7 +122,7 @@ def _body(file: Path, body: str | FileText | None) -> str | None:
     return None if body is None else as_literal(body)
 
 
-def _listed(request: Request) -> dict[str, Plain]:
+def _listed(request: ScriptRequest) -> dict[str, Plain]:
     """A request as a list has it."""
     path, known = as_literal(request.path), request.method.lower() in METHODS
     asked: dict[str, Plain] = {request.method.lower(): path} if known else {"method": request.method, "path": path}

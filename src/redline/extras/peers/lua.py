@@ -88,7 +88,7 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Call:
+class LuaCall:
     """`function(…)`, or with a `method` `object:method(…)`."""
 
     line: int
@@ -184,8 +184,8 @@ class Break:
     line: int
 
 
-Expression: TypeAlias = Constant | Name | Index | Call | Function | Operation | TableOf | Varargs
-Statement: TypeAlias = Assign | If | Loop | For | Return | Break | Call
+Expression: TypeAlias = Constant | Name | Index | LuaCall | Function | Operation | TableOf | Varargs
+Statement: TypeAlias = Assign | If | Loop | For | Return | Break | LuaCall
 Block: TypeAlias = tuple[Statement, ...]
 
 
@@ -340,7 +340,7 @@ class _Parser:
 
     def _assignment_or_call(self, line: int) -> Statement:
         first = self._suffixed()
-        if isinstance(first, Call) and self.token not in {"=", ","}:
+        if isinstance(first, LuaCall) and self.token not in {"=", ","}:
             return first
         targets = [first]
         while self.takes(","):
@@ -400,9 +400,9 @@ class _Parser:
                 value = Index(line, value, self.expression())
                 self.expect("]")
             elif self.takes(":"):
-                value = Call(line, value, self.name(), self._arguments())
+                value = LuaCall(line, value, self.name(), self._arguments())
             elif self.token in {"(", "{"} or self.kind in {"text", "long"}:
-                value = Call(line, value, "", self._arguments())
+                value = LuaCall(line, value, "", self._arguments())
             else:
                 return value
 

@@ -7,7 +7,6 @@ from redline.extras.peers.lua import (
     Assign,
     Block,
     Break,
-    Call,
     Constant,
     Expression,
     For,
@@ -15,6 +14,7 @@ from redline.extras.peers.lua import (
     If,
     Index,
     Loop,
+    LuaCall,
     Name,
     Operation,
     Return,
@@ -27,12 +27,12 @@ Node = Statement | Expression
 
 
 @dataclass(frozen=True)
-class Effect:
+class LuaEffect:
     """A variable or a field that is assigned, or a function that is called."""
 
     line: int
     target: Name | Index | None = None
-    call: Call | None = None
+    call: LuaCall | None = None
 
 
 def nodes(parts: Iterable[Node]) -> Iterator[Node]:
@@ -42,14 +42,14 @@ def nodes(parts: Iterable[Node]) -> Iterator[Node]:
         yield from nodes(_inside(part))
 
 
-def effects(block: Iterable[Node]) -> Iterator[Effect]:
+def effects(block: Iterable[Node]) -> Iterator[LuaEffect]:
     """What these statements, and functions in them, assign and call. Declaring a local changes nothing."""
     for node in nodes(block):
-        if isinstance(node, Call):
-            yield Effect(node.line, call=node)
+        if isinstance(node, LuaCall):
+            yield LuaEffect(node.line, call=node)
         elif isinstance(node, Assign) and not node.is_local:
             for target in node.targets:
-                yield Effect(node.line, target)
+                yield LuaEffect(node.line, target)
 
 
 def local_names(block: Block) -> set[str]:
@@ -79,7 +79,7 @@ def _inside(node: Node) -> Iterable[Node]:  # noqa: C901, PLR0911 - one for each
     match node:
         case Index(table=table, key=key):
             return (table, key)
-        case Call(function=function, arguments=arguments):
+        case LuaCall(function=function, arguments=arguments):
             return (function, *arguments)
         case Function(body=body):
             return body

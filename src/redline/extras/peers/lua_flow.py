@@ -9,7 +9,6 @@ from redline.extras.peers.lua import (
     Assign,
     Block,
     Break,
-    Call,
     Constant,
     Expression,
     For,
@@ -17,6 +16,7 @@ from redline.extras.peers.lua import (
     If,
     Index,
     Loop,
+    LuaCall,
     Name,
     Operation,
     Return,
@@ -29,14 +29,14 @@ from redline.extras.peers.lua_values import (
     FUNCTIONS,
     Batch,
     Builtin,
-    Closure,
     FileText,
     Key,
+    LuaClosure,
+    LuaTable,
     Scope,
-    Sent,
-    Table,
     Unknown,
     Value,
+    WrittenRequest,
     concatenated,
     is_true,
     number,
@@ -81,7 +81,7 @@ _STOPS = "--count N ends a load after N requests, -d TIME after a time"
 _READ = "leave it out, or leave out -s and list what is requested: redline load --requests FILE"
 
 
-T = TypeVar("T", Scope, Table)
+T = TypeVar("T", Scope, LuaTable)
 
 
 class Refused(Exception):  # noqa: N818 - it is turned into a UsageError
@@ -101,7 +101,7 @@ class Again:
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _BlockEnd:
     """A block ended early: by `break`, or with the value of `return`."""
 
     value: Value = None
@@ -111,7 +111,7 @@ class _Ended:
 class Flow:
     """The variables of a script, and what its functions do with them."""
 
-    def __init__(self, wrk: Table) -> None:
+    def __init__(self, wrk: LuaTable) -> None:
         self.wrk = wrk
         for name in _OF_WRK:
             wrk.fields[name] = Builtin(f"wrk.{name}")
@@ -121,14 +121,14 @@ class Flow:
         self.default: Value = None
         self._steps = 0
         self._before: set[int] | None = None
-        self._old: dict[tuple[int, Key], tuple[Scope | Table, Value, int]] = {}
-        self._made: list[Scope | Table] = []
+        self._old: dict[tuple[int, Key], tuple[Scope | LuaTable, Value, int]] = {}
+        self._made: list[Scope | LuaTable] = []
 
     def file(self, script: Block) -> None:
         """Take in the functions and variables of a script."""
         self._block(script, self._scope(self.globals))
 
-    def call(self, closure: Closure, arguments: Sequence[Value], line: int) -> Value:
+    def call(self, closure: LuaClosure, arguments: Sequence[Value], line: int) -> Value:
         """Return what a function of the script returns."""
         self._step(line)
         scope, function = self._scope(closure.scope), closure.function
@@ -137,7 +137,7 @@ class Flow:
         ended = self._block(function.body, scope)
         return ended.value if ended is not None else None
 
-    def call_again(self, closure: Closure) -> Again:
+    def call_again(self, closure: LuaClosure) -> Again:
         """Call a function, and forget the values that it found and changed."""
         self._old, self._made, self._before = {}, [], set()
         value = self.call(closure, (), closure.function.line)
@@ -175,12 +175,12 @@ class Flow:
         """A request as `wrk.format` makes it."""
         method, path, headers, body = (*arguments, None, None, None, None)[:4]
         table = self.wrk.get("headers") if headers is None else headers
-        lines = table.headers() if isinstance(table, Table) else None
+        lines = table.headers() if isinstance(table, LuaTable) else None
         if lines is None:
             lines = table if isinstance(table, Unknown) else Unknown(line, "the headers are no table")
         return Batch(
             (
-                Sent(
+                WrittenRequest(
                     line,
                     self.wrk.get("method") if method is None else method,
                     self.wrk.get("path") if path is None else path,
@@ -199,7 +199,7 @@ class Flow:
             self._made.append(made)
         return made
 
-    def _set(self, holder: Scope | Table, key: Key, value: Value, line: int) -> None:
+    def _set(self, holder: Scope | LuaTable, key: Key, value: Value, line: int) -> None:
         if self._before is not None and id(holder) not in self._before:
             names = holder.names if isinstance(holder, Scope) else holder.fields
             self._old.setdefault((id(holder), key), (holder, names.get(key), line))
@@ -208,7 +208,7 @@ class Flow:
         else:
             holder.put(key, value, line)
 
-    def _put(self, table: Table, key: Value, value: Value, line: int) -> None:
+    def _put(self, table: LuaTable, key: Value, value: Value, line: int) -> None:
         if table is self.wrk and (not isinstance(key, str) or key in _FIXED):
             raise Refused(line, f"it changes `wrk.{key if isinstance(key, str) else '…'}`", _READ)
         if isinstance(key, str | float | bool):
@@ -218,7 +218,7 @@ class Flow:
         else:
             table.put(key, value, line)
 
-    def _block(self, block: Block, scope: Scope) -> _Ended | None:
+    def _block(self, block: Block, scope: Scope) -> _BlockEnd | None:
         for statement in block:
             self._step(statement.line)
             if isinstance(statement, Assign) and statement.is_local:
@@ -236,18 +236,18 @@ class Flow:
         if self._steps > _MOST_STEPS:
             raise Refused(line, f"it takes more than {_MOST_STEPS:,} steps", _READ)
 
-    def _statement(self, statement: Statement, scope: Scope) -> _Ended | None:
+    def _statement(self, statement: Statement, scope: Scope) -> _BlockEnd | None:
         match statement:
-            case Call():
+            case LuaCall():
                 self._value(statement, scope)
             case Assign(line, targets, values):
                 for target, value in zip(targets, self._values(values, len(targets), scope), strict=True):
                     self._assign(target, value, scope, line)
             case Return(line, values):
                 several = Unknown(line, "a function returns several values")
-                return _Ended(several if len(values) > 1 else self._value(values[0], scope) if values else None)
+                return _BlockEnd(several if len(values) > 1 else self._value(values[0], scope) if values else None)
             case Break():
-                return _Ended(is_break=True)
+                return _BlockEnd(is_break=True)
             case If():
                 return self._if(statement, scope)
             case Loop():
@@ -261,7 +261,7 @@ class Flow:
             self._set(scope.of(target.name), target.name, value, line)
             return
         table, key = self._value(target.table, scope), self._value(target.key, scope)
-        if isinstance(table, Table):
+        if isinstance(table, LuaTable):
             self._put(table, key, value, line)
         elif isinstance(table, Unknown) and self._constant_key(target) == "addr":
             raise Refused(line, "it sends a thread to another address", "give --addresses all")
@@ -269,7 +269,7 @@ class Flow:
     def _constant_key(self, index: Index) -> str | None:
         return self.constant((index.key,))
 
-    def _if(self, statement: If, scope: Scope) -> _Ended | None:
+    def _if(self, statement: If, scope: Scope) -> _BlockEnd | None:
         for at, (condition, block) in enumerate(statement.branches):
             value = self._value(condition, scope)
             if isinstance(value, Unknown):
@@ -286,7 +286,7 @@ class Flow:
             raise Refused(line, f"what follows depends on what is not known: {why.why}", _READ)
         self.forget(block, scope, why.why)
 
-    def _loop(self, statement: Loop, scope: Scope) -> _Ended | None:
+    def _loop(self, statement: Loop, scope: Scope) -> _BlockEnd | None:
         while True:
             self._step(statement.line)
             inner = self._scope(scope)
@@ -301,7 +301,7 @@ class Flow:
             if not statement.is_until and (ended := self._block(statement.body, inner)) is not None:
                 return None if ended.is_break else ended
 
-    def _for(self, statement: For, scope: Scope) -> _Ended | None:
+    def _for(self, statement: For, scope: Scope) -> _BlockEnd | None:
         rounds = self._in(statement, scope) if statement.is_in else self._counted(statement, scope)
         if isinstance(rounds, Unknown):
             self._leave_out(statement.body, scope, rounds, statement.line)
@@ -327,22 +327,26 @@ class Flow:
 
     def _in(self, statement: For, scope: Scope) -> Iterator[tuple[Value, ...]] | Unknown:
         call = statement.values[0]
-        value = self._value(call.function, scope) if isinstance(call, Call) and not call.method else None
-        if not isinstance(call, Call) or value not in {Builtin("ipairs"), Builtin("pairs")} or len(call.arguments) != 1:
+        value = self._value(call.function, scope) if isinstance(call, LuaCall) and not call.method else None
+        if (
+            not isinstance(call, LuaCall)
+            or value not in {Builtin("ipairs"), Builtin("pairs")}
+            or len(call.arguments) != 1
+        ):
             result = self._value(call, scope)
             return result if isinstance(result, Unknown) else Unknown(statement.line, "what this loop goes through")
         table = self._value(call.arguments[0], scope)
         if isinstance(table, Unknown):
             return table
-        if not isinstance(table, Table) or table.unknown is not None:
-            return (table.unknown if isinstance(table, Table) else None) or Unknown(statement.line, "no table")
+        if not isinstance(table, LuaTable) or table.unknown is not None:
+            return (table.unknown if isinstance(table, LuaTable) else None) or Unknown(statement.line, "no table")
         if value == Builtin("ipairs"):
             return iter([(float(at), table.fields[float(at)]) for at in range(1, table.length + 1)])
         return iter(list(table.fields.items()))
 
     def _values(self, expressions: Sequence[Expression], count: int, scope: Scope) -> list[Value]:
         values = [self._value(expression, scope) for expression in expressions]
-        if len(values) < count and expressions and isinstance(expressions[-1], Call | Varargs):
+        if len(values) < count and expressions and isinstance(expressions[-1], LuaCall | Varargs):
             more = Unknown(expressions[-1].line, "one of several results of a function")
             return [*values, *[more] * (count - len(values))]
         return [*values, *[None] * count][:count]
@@ -357,15 +361,15 @@ class Flow:
             case Index(line, table, key):
                 return self._field(self._value(table, scope), self._value(key, scope), line)
             case Function():
-                return Closure(expression, scope)
+                return LuaClosure(expression, scope)
             case TableOf(line, fields):
-                table_made = self._new(Table())
+                table_made = self._new(LuaTable())
                 for at, of_field in fields:
                     self._put(table_made, self._value(at, scope), self._value(of_field, scope), line)
                 return table_made
             case Operation():
                 return self._operation(expression, scope)
-            case Call():
+            case LuaCall():
                 return self._called(expression, scope)
             case Varargs(line):
                 return Unknown(line, "`...`")
@@ -377,7 +381,7 @@ class Flow:
         return Builtin(name) if name in _SPACES | _BASE else None
 
     def _field(self, table: Value, key: Value, line: int) -> Value:
-        if isinstance(table, Table):
+        if isinstance(table, LuaTable):
             found = table.get(key)
             return Unknown(line, found.why) if isinstance(found, Unknown) and not found.line else found
         if isinstance(table, Builtin) and isinstance(key, str):
@@ -404,7 +408,7 @@ class Flow:
             return _same(first, second) == (operator == "==")
         return _compared_or_calculated(operator, first, second, line)
 
-    def _called(self, call: Call, scope: Scope) -> Value:
+    def _called(self, call: LuaCall, scope: Scope) -> Value:
         line = call.line
         if call.method == "stop":
             raise Refused(line, "it stops a thread", _STOPS)
@@ -414,7 +418,7 @@ class Flow:
             function, arguments = self._method(owner, call.method), [owner, *arguments]
         else:
             function = owner
-        if isinstance(function, Closure):
+        if isinstance(function, LuaClosure):
             return self.call(function, arguments, line)
         if isinstance(function, Builtin):
             return self._builtin(function.name, arguments, line)
@@ -427,7 +431,7 @@ class Flow:
             return Builtin(f"string.{method}")
         if isinstance(owner, FileText):
             return Builtin(f"file.{method}")
-        return owner.get(method) if isinstance(owner, Table) else owner if isinstance(owner, Unknown) else None
+        return owner.get(method) if isinstance(owner, LuaTable) else owner if isinstance(owner, Unknown) else None
 
     def _builtin(self, name: str, arguments: Sequence[Value], line: int) -> Value:  # noqa: C901, PLR0911 - one for each function
         if name == "os.exit":
@@ -446,10 +450,10 @@ class Flow:
             file = arguments[0]
             return FileText(file.path) if isinstance(file, FileText) else None
         table = arguments[0] if arguments else None
-        if name == "table.insert" and isinstance(table, Table) and len(arguments) == 2:
+        if name == "table.insert" and isinstance(table, LuaTable) and len(arguments) == 2:
             self._put(table, float(table.length + 1), arguments[1], line)
             return None
-        if name in _CHANGES_TABLE and isinstance(table, Table):
+        if name in _CHANGES_TABLE and isinstance(table, LuaTable):
             table.unknown = Unknown(line, f"`{name}`")
         for argument in arguments:
             if isinstance(argument, Unknown):
@@ -457,7 +461,7 @@ class Flow:
         known = FUNCTIONS.get(name)
         return known(arguments, line) if known is not None and arguments else Unknown(line, f"`{name}`")
 
-    def _forget_call(self, call: Call, block: Block, scope: Scope, why: str, seen: frozenset[int]) -> None:
+    def _forget_call(self, call: LuaCall, block: Block, scope: Scope, why: str, seen: frozenset[int]) -> None:
         if call.method == "stop":
             raise Refused(call.line, "it stops a thread", _STOPS)
         function = self._known(call.function, scope)
@@ -466,10 +470,12 @@ class Flow:
                 raise Refused(call.line, "it ends wrk", _STOPS)
             if function.name in _CHANGES_TABLE and call.arguments:
                 table = self._known(call.arguments[0], scope)
-                self._unknown_tables([table] if isinstance(table, Table) else self._named(block, scope), call.line, why)
-        if isinstance(function, Closure):
+                self._unknown_tables(
+                    [table] if isinstance(table, LuaTable) else self._named(block, scope), call.line, why
+                )
+        if isinstance(function, LuaClosure):
             self.forget(function.function.body, function.scope, why, seen)
-        if call.method and isinstance(function, Table):
+        if call.method and isinstance(function, LuaTable):
             self._unknown_tables([function], call.line, why)
 
     def _forget_field(self, target: Index, block: Block, scope: Scope, why: str, inner: set[str]) -> None:
@@ -478,7 +484,7 @@ class Flow:
             root = root.table
         table = None if isinstance(root, Name) and root.name in inner else self._known(target.table, scope)
         key = self._constant_key(target)
-        if not isinstance(table, Table):
+        if not isinstance(table, LuaTable):
             self._unknown_tables(self._named(block, scope), target.line, why)
         elif key is None:
             self._unknown_tables([table], target.line, why)
@@ -491,7 +497,7 @@ class Flow:
 
     def _unknown_tables(self, tables: Sequence[Value], line: int, why: str) -> None:
         for table in tables:
-            if isinstance(table, Table):
+            if isinstance(table, LuaTable):
                 table.unknown = table.unknown or Unknown(line, why)
 
     def _known(self, expression: Expression, scope: Scope) -> Value:
@@ -504,7 +510,7 @@ class Flow:
 
 
 def _same(first: Value, second: Value) -> bool:
-    if isinstance(first, Table | Closure) or isinstance(second, Table | Closure):
+    if isinstance(first, LuaTable | LuaClosure) or isinstance(second, LuaTable | LuaClosure):
         return first is second
     return type(first) is type(second) and not isinstance(first, Unknown) and first == second
 
@@ -519,7 +525,7 @@ def _single(operator: str, value: Value, line: int) -> Value:
     if operator == "not":
         return not is_true(value)
     if operator == "#":
-        if isinstance(value, Table):
+        if isinstance(value, LuaTable):
             return value.unknown or float(value.length)
         return float(len(value.encode())) if isinstance(value, str) else Unknown(line, "the length of this")
     known = number(value)

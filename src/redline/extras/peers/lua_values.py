@@ -28,7 +28,7 @@ class FileText:
 
 
 @dataclass(frozen=True)
-class Sent:
+class WrittenRequest:
     """A request as `wrk.format` writes it. Unknown parts stay as such until it is known whether it is sent."""
 
     line: int
@@ -46,7 +46,7 @@ class Sent:
 class Batch:
     """Requests that are written at once."""
 
-    requests: tuple[Sent, ...]
+    requests: tuple[WrittenRequest, ...]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and [it.same() for it in self.requests] == [it.same() for it in other.requests]
@@ -56,7 +56,7 @@ class Batch:
 
 
 @dataclass(eq=False)
-class Table:
+class LuaTable:
     """A table, whose content may be `unknown`. `folds_case`: the request headers of wrk."""
 
     fields: dict["Key", "Value"] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Scope:
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class LuaClosure:
     """A function of the script."""
 
     function: Function
@@ -133,7 +133,7 @@ class Builtin:
 
 
 Key: TypeAlias = str | float
-Value: TypeAlias = str | float | bool | Unknown | FileText | Batch | Table | Closure | Builtin | None
+Value: TypeAlias = str | float | bool | Unknown | FileText | Batch | LuaTable | LuaClosure | Builtin | None
 
 
 def text(value: Value) -> str:
@@ -173,7 +173,7 @@ def concatenated(parts: Sequence[Value], between: str, line: int) -> Value:
 
 def _concat(arguments: Sequence[Value], line: int) -> Value:
     table, between = arguments[0], (*arguments, None)[1]
-    if not isinstance(table, Table) or len(arguments) > 2:
+    if not isinstance(table, LuaTable) or len(arguments) > 2:
         return Unknown(line, "`table.concat` gets no whole table")
     if table.unknown is not None:
         return table.unknown

@@ -16,12 +16,12 @@ from redline.extras.peers.lua_effects import effects
 from redline.extras.peers.lua_flow import Flow, Refused
 from redline.extras.peers.lua_values import (
     Batch,
-    Closure,
     FileText,
-    Sent,
-    Table,
+    LuaClosure,
+    LuaTable,
     Unknown,
     Value,
+    WrittenRequest,
     number,
     text,
 )
@@ -42,7 +42,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Request:
+class ScriptRequest:
     """A request of a script. A body is a text or `@` and a file, as `--body` takes them."""
 
     method: str
@@ -55,7 +55,7 @@ class Request:
 class Script:
     """The requests that each connection writes at once, and the time that it waits before."""
 
-    requests: tuple[Request, ...]
+    requests: tuple[ScriptRequest, ...]
     think_ms: float | None = None
     ignored: tuple[str, ...] = ()
 
@@ -63,7 +63,7 @@ class Script:
 def read_script(source: str, file: str, target: Target, arguments: Sequence[str]) -> Script:
     """Return what a script sends. Raises UsageError at the line that sends something else from request to request."""
     try:
-        return _Reader(parse(source), target).read(arguments)
+        return _ScriptReader(parse(source), target).read(arguments)
     except LuaError as error:
         message = f"--like: this is not Lua: {error.message}"
         raise UsageError(message, hint="is it the script that wrk runs?", place=Location(file, error.line)) from None
@@ -78,12 +78,12 @@ def _refuse(line: int, why: str, hint: str = _LIST) -> NoReturn:
     raise Refused(line, why, hint)
 
 
-class _Reader:
+class _ScriptReader:
     def __init__(self, script: Block, target: Target) -> None:
-        headers = Table(folds_case=True)
+        headers = LuaTable(folds_case=True)
         for name, value in target.headers:
             headers.put(name, value, 0)
-        self.wrk = Table({"method": "GET", "path": target.path, "headers": headers})
+        self.wrk = LuaTable({"method": "GET", "path": target.path, "headers": headers})
         self.flow = Flow(self.wrk)
         self.flow.file(script)
         self.script = script
@@ -92,7 +92,7 @@ class _Reader:
         self._threads()
         init = self._function("init")
         if init is not None:
-            words: Table = Table({float(at): word for at, word in enumerate(arguments, 1)})
+            words: LuaTable = LuaTable({float(at): word for at, word in enumerate(arguments, 1)})
             self.flow.call(init, (words,), init.function.line)
         self.flow.default = self.flow.format((), 0)
         for name in ("response", "delay"):
@@ -111,9 +111,9 @@ class _Reader:
         ignored = tuple(f"`{name}`" for name in ("response", "done") if self._function(name))
         return Script(tuple(map(_request, sent.requests)), think, ignored)
 
-    def _function(self, name: str) -> Closure | None:
+    def _function(self, name: str) -> LuaClosure | None:
         value = self.flow.globals.names.get(name)
-        if value is None or isinstance(value, Closure):
+        if value is None or isinstance(value, LuaClosure):
             return value
         if isinstance(value, Unknown):
             _refuse(value.line, f"`{name}` is not known: {value.why}")
@@ -140,7 +140,7 @@ class _Reader:
                 _refuse(call.line, "`setup` sets variables of threads whose names are not known")
             self.flow.globals.names[name] = Unknown(call.line, f"`setup` sets {name} in each thread")
 
-    def _steady(self, request: Closure) -> Value:
+    def _steady(self, request: LuaClosure) -> Value:
         """Return the request that is sent each time; what the ones before change is unknown."""
         first = self.flow.call_again(request)
         for _ in range(10):
@@ -177,7 +177,7 @@ def _differs(first: Value, again: Batch) -> int:
     return lines[0]
 
 
-def _request(sent: Sent) -> Request:
+def _request(sent: WrittenRequest) -> ScriptRequest:
     """The request with all its parts known. Raises Refused."""
     parts: Mapping[str, Value | object] = {"method": sent.method, "path": sent.path, "body": sent.body}
     for name, value in parts.items():
@@ -191,7 +191,7 @@ def _request(sent: Sent) -> Request:
     if not path.startswith("/"):
         _refuse(sent.line, f"the path `{path}` does not begin with /", "give the server in the URL")
     body = sent.body if isinstance(sent.body, FileText) else None if sent.body is None else text(sent.body)
-    return Request(method, path, tuple(_headers(sent.line, sent.headers)), body)
+    return ScriptRequest(method, path, tuple(_headers(sent.line, sent.headers)), body)
 
 
 def _hint(name: str, value: Unknown) -> str:

@@ -13,7 +13,7 @@ from redline.cli.commands.load import as_like
 from redline.errors import UsageError
 from redline.extras.peers.like import read_like
 from redline.extras.peers.lua_values import FileText
-from redline.extras.peers.wrk_script import Request, Script, Target, read_script
+from redline.extras.peers.wrk_script import Script, ScriptRequest, Target, read_script
 
 URL = "http://127.0.0.1:8080"
 PIPELINE = """
@@ -38,9 +38,11 @@ def read(source: str, *arguments: str) -> Script:
     return read_script(source, "script.lua", Target("/items", (("A", "b"),)), arguments)
 
 
-def sent(method: str = "GET", path: str = "/items", body: str | FileText | None = None, **headers: str) -> Request:
+def sent(
+    method: str = "GET", path: str = "/items", body: str | FileText | None = None, **headers: str
+) -> ScriptRequest:
     more = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return Request(method, path, (("A", "b"), *more), body)
+    return ScriptRequest(method, path, (("A", "b"), *more), body)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +55,12 @@ def sent(method: str = "GET", path: str = "/items", body: str | FileText | None 
             sent("POST", body="a=1&b=2", Content_Type="application/x"),
         ),
         ("token = 'abc'; wrk.headers['Authorization'] = 'Bearer ' .. token", sent(Authorization="Bearer abc")),
-        ("wrk.headers['a'] = 'c'", Request("GET", "/items", (("a", "c"),), None)),
+        ("wrk.headers['a'] = 'c'", ScriptRequest("GET", "/items", (("a", "c"),), None)),
         ("wrk.headers['Content-Length'] = 3", sent()),
         ("request = function() return wrk.format('DELETE', '/x/' .. 7) end", sent("DELETE", "/x/7")),
         (
             "function request() return wrk.format(nil, nil, {X = '1'}, 'y') end",
-            Request("GET", "/items", (("X", "1"),), "y"),
+            ScriptRequest("GET", "/items", (("X", "1"),), "y"),
         ),
         (
             "function request() wrk.headers['X'] = '1'; path = '/y'; return wrk.format(nil, path) end",
@@ -79,7 +81,7 @@ def sent(method: str = "GET", path: str = "/items", body: str | FileText | None 
         ("local i = 0; while i < 3 do i = i + 1; if i == 2 then break end end; wrk.path = '/' .. i", sent(path="/2")),
     ],
 )
-def test_a_script_with_constants_sends_one_request(source: str, request_: Request) -> None:
+def test_a_script_with_constants_sends_one_request(source: str, request_: ScriptRequest) -> None:
     assert read(source).requests == (request_,)
 
 
