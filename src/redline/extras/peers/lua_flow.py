@@ -1,6 +1,5 @@
 """Follow the values of a Lua script as far as they are known. Pure; what would need a machine is unknown."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -37,9 +36,12 @@ from redline.extras.peers.lua_values import (
     Unknown,
     Value,
     WrittenRequest,
+    calculated,
     concatenated,
     is_true,
     number,
+    same,
+    single,
 )
 
 _MOST_STEPS = 100_000
@@ -145,7 +147,7 @@ class Flow:
         for (_, key), (holder, old, line) in self._old.items():
             names = holder.names if isinstance(holder, Scope) else holder.fields
             new = names.get(key)
-            if _same(old, new):
+            if same(old, new):
                 continue
             changed = changed or not isinstance(old, Unknown)
             known = old if isinstance(old, Unknown) else Unknown(line, f"{_shown(key)} changes from request to request")
@@ -397,7 +399,7 @@ class Flow:
                 return first
             return first if is_true(first) == (operator == "or") else self._value(operation.operands[1], scope)
         if operator == "not" or len(operation.operands) == 1:
-            return _single(operator, first, line)
+            return single(operator, first, line)
         second = self._value(operation.operands[1], scope)
         for value in (first, second):
             if isinstance(value, Unknown):
@@ -405,8 +407,8 @@ class Flow:
         if operator == "..":
             return concatenated((first, second), "", line)
         if operator in {"==", "~="}:
-            return _same(first, second) == (operator == "==")
-        return _compared_or_calculated(operator, first, second, line)
+            return same(first, second) == (operator == "==")
+        return calculated(operator, first, second, line)
 
     def _called(self, call: LuaCall, scope: Scope) -> Value:
         line = call.line
@@ -509,48 +511,5 @@ class Flow:
         return None
 
 
-def _same(first: Value, second: Value) -> bool:
-    if isinstance(first, LuaTable | LuaClosure) or isinstance(second, LuaTable | LuaClosure):
-        return first is second
-    return type(first) is type(second) and not isinstance(first, Unknown) and first == second
-
-
 def _shown(key: Key) -> str:
     return key if isinstance(key, str) else f"[{key:g}]"
-
-
-def _single(operator: str, value: Value, line: int) -> Value:
-    if isinstance(value, Unknown):
-        return value
-    if operator == "not":
-        return not is_true(value)
-    if operator == "#":
-        if isinstance(value, LuaTable):
-            return value.unknown or float(value.length)
-        return float(len(value.encode())) if isinstance(value, str) else Unknown(line, "the length of this")
-    known = number(value)
-    return Unknown(line, "it counts with what is no number") if known is None else -known
-
-
-def _compared_or_calculated(operator: str, first: Value, second: Value, line: int) -> Value:
-    if operator in {"<", ">", "<=", ">="} and isinstance(first, str) and isinstance(second, str):
-        return {"<": first < second, ">": first > second, "<=": first <= second, ">=": first >= second}[operator]
-    left, right = number(first), number(second)
-    if left is None or right is None:
-        return Unknown(line, "it counts with what is no number")
-    if operator in {"<", ">", "<=", ">="}:
-        return {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[operator]
-    try:
-        result = {
-            "+": lambda: left + right,
-            "-": lambda: left - right,
-            "*": lambda: left * right,
-            "/": lambda: left / right,
-            "%": lambda: left % right,
-            "^": lambda: float(left**right),
-        }[operator]()
-        if math.isfinite(result):
-            return result
-    except (ZeroDivisionError, OverflowError, TypeError):
-        pass
-    return Unknown(line, "it counts beyond what is a number")

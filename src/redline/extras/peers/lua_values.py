@@ -247,3 +247,49 @@ FUNCTIONS: Mapping[str, Callable[[Sequence[Value], int], Value]] = {
     "math.ceil": _of_number(lambda value: -(-value // 1)),
 }
 """Functions that depend on their arguments alone; they get at least one, and none that is unknown."""
+
+
+def same(first: Value, second: Value) -> bool:
+    """Whether both are known, and the same value."""
+    if isinstance(first, LuaTable | LuaClosure) or isinstance(second, LuaTable | LuaClosure):
+        return first is second
+    return type(first) is type(second) and not isinstance(first, Unknown) and first == second
+
+
+def single(operator: str, value: Value, line: int) -> Value:
+    """What an operator makes of one value."""
+    if isinstance(value, Unknown):
+        return value
+    if operator == "not":
+        return not is_true(value)
+    if operator == "#":
+        if isinstance(value, LuaTable):
+            return value.unknown or float(value.length)
+        return float(len(value.encode())) if isinstance(value, str) else Unknown(line, "the length of this")
+    known = number(value)
+    return Unknown(line, "it counts with what is no number") if known is None else -known
+
+
+def calculated(operator: str, first: Value, second: Value, line: int) -> Value:
+    """What an operator for numbers, or for the order of texts, makes of two values."""
+    if operator in {"<", ">", "<=", ">="} and isinstance(first, str) and isinstance(second, str):
+        return {"<": first < second, ">": first > second, "<=": first <= second, ">=": first >= second}[operator]
+    left, right = number(first), number(second)
+    if left is None or right is None:
+        return Unknown(line, "it counts with what is no number")
+    if operator in {"<", ">", "<=", ">="}:
+        return {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[operator]
+    try:
+        result = {
+            "+": lambda: left + right,
+            "-": lambda: left - right,
+            "*": lambda: left * right,
+            "/": lambda: left / right,
+            "%": lambda: left % right,
+            "^": lambda: float(left**right),
+        }[operator]()
+        if math.isfinite(result):
+            return result
+    except (ZeroDivisionError, OverflowError, TypeError):
+        pass
+    return Unknown(line, "it counts beyond what is a number")
