@@ -1,10 +1,13 @@
 """What a load shows of its only trial besides the numbers that every judged cell has."""
 
+from collections.abc import Sequence
+from statistics import fmean, pstdev
+
 from redline.analysis.own_servers import own_server
 from redline.analysis.percentiles import percentiles
 from redline.findings import Touched
-from redline.model import AttachedServer, Cell, Closed, Counts, Estimate, Traffic
-from redline.model.load_result import LoadedServer, LoadFacts, RequestsSent
+from redline.model import AttachedServer, Cell, Closed, Counts, Estimate, Histogram, Traffic
+from redline.model.load_result import Deviation, LoadDeviations, LoadedServer, LoadFacts, RequestsSent
 from redline.stats import Trial
 
 
@@ -27,11 +30,48 @@ def load_facts(cell: Cell, trial: Trial, touched: Touched) -> LoadFacts | None:
         users=users,
         users_waiting=_waiting(traffic, users) if is_known and users is not None else None,
         reach=traffic.reach,
+        deviations=_deviations(
+            traffic,
+            times=bool(traffic.response.count) and "response times" not in touched,
+            rate=bool(completed) and "throughput" not in touched,
+        ),
         server=loaded_server(trial),
         sent=None if recording.checks is None else _requests_sent(traffic, recording.checks),
         asked_again=recording.asked_again,
         engine=traffic.engine,
     )
+
+
+def _deviations(traffic: Traffic, *, times: bool, rate: bool) -> LoadDeviations | None:
+    """How far response times and the rate of intervals are from their means, as far as they are known."""
+    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
+    if not (times or rate) or not measured:
+        return None
+    longest_ns = max(interval.lasts_ns for interval in measured)
+    rates = [it.counts.outcomes.ok / it.lasts_ns * 1e9 for it in measured if it.lasts_ns * 2 >= longest_ns > 0]
+    return LoadDeviations(
+        response=response_deviation(traffic.response) if times else None,
+        rate=rate_deviation(rates) if rate and rates else None,
+        interval_ns=longest_ns,
+    )
+
+
+def response_deviation(response: Histogram) -> Deviation:
+    """How far response times are from their mean."""
+    return Deviation(
+        mean=response.mean_ns,
+        stdev=response.stdev_ns,
+        max=response.max_ns,
+        within=response.share_within(1),
+        values=response.count,
+    )
+
+
+def rate_deviation(rates: Sequence[float]) -> Deviation:
+    """How far the rates of intervals are from their mean."""
+    mean, stdev = fmean(rates), pstdev(rates)
+    near = sum(abs(rate - mean) <= stdev for rate in rates)
+    return Deviation(mean=mean, stdev=stdev, max=max(rates), within=near / len(rates), values=len(rates))
 
 
 def loaded_server(trial: Trial) -> LoadedServer | None:

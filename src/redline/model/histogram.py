@@ -114,10 +114,25 @@ class Histogram:
     @property
     def mean_ns(self) -> float:
         """The mean, to the histogram's precision; 0 when nothing was recorded."""
+        middles, counts = self._middles()
+        return float(np.average(middles, weights=counts)) if len(middles) else 0.0
+
+    @property
+    def stdev_ns(self) -> float:
+        """The standard deviation of all durations, to the histogram's precision; 0 when nothing was recorded."""
+        middles, counts = self._middles()
+        return float(np.average((middles - self.mean_ns) ** 2, weights=counts)) ** 0.5 if len(middles) else 0.0
+
+    def share_within(self, deviations: float) -> float:
+        """The share of durations that are at most so many standard deviations from the mean; 0 without durations."""
+        middles, counts = self._middles()
+        near = np.abs(middles - self.mean_ns) <= deviations * self.stdev_ns
+        return float(counts[near].sum() / counts.sum()) if len(middles) else 0.0
+
+    def _middles(self) -> tuple[NDArray[np.float64], Ints]:
+        """The middles of non-empty slots, and their counts."""
         slots, counts = self._filled()
-        if not len(slots):
-            return 0.0
-        return float(np.average((hdr.lowest_of(slots) + hdr.highest_of(slots)) / 2.0, weights=counts))
+        return (hdr.lowest_of(slots) + hdr.highest_of(slots)) / 2.0, counts
 
     def quantile_ns(self, q: float) -> int:
         """The duration that a share `q` (0 to 1) of all durations does not exceed; 0 without durations."""

@@ -43,6 +43,26 @@ class LoadedServer(Frozen):
     unknown: str = omitted_if_default("", "why its processes are not known")
 
 
+class Deviation(Frozen):
+    """How far values of a load are from their mean: the columns of wrk. Deviations are those of all values, over N."""
+
+    mean: float
+    stdev: float
+    max: float
+    within: float = Field(description="share of values at most one standard deviation from the mean, 0 to 1")
+    values: int = Field(description="how many there are")
+
+
+class LoadDeviations(Frozen):
+    """What wrk prints as `Thread Stats`."""
+
+    response: Deviation | None = Field(description="of the response times, in ns; null where `mean` is")
+    rate: Deviation | None = Field(
+        description="right answers per second of all threads, by interval; null if the throughput is not known"
+    )
+    interval_ns: int = Field(description="the longest interval; a last one of less than half of it is left out")
+
+
 class LoadFacts(Frozen):
     """What only a load that is measured by itself shows of its single trial."""
 
@@ -50,6 +70,7 @@ class LoadFacts(Frozen):
     seed: int
     ended: Ended
     measured_ns: int
+    deviations: LoadDeviations | None = omitted_if_default(None, "absent if nothing was measured")
     engine_cpu_per_request: Estimate | None
     lateness: tuple[Percentile, ...] = Field(description="how late the engine itself was; ns")
     addresses: tuple[str, ...] = omitted_if_default(

@@ -22,7 +22,7 @@ from redline.document.format import (
 from redline.findings.failed import telling
 from redline.findings.two_modes import unstable_percentile
 from redline.model import Counts, Histogram, Metric, Recording, numbers_of
-from redline.model.load_result import LoadedServer, LoadResult, RequestsSent
+from redline.model.load_result import LoadDeviations, LoadedServer, LoadResult, RequestsSent
 from redline.quantities import significant
 from redline.report.by_journey import journey_tables
 from redline.report.histogram import histogram_table
@@ -36,12 +36,13 @@ _AT_A_GLANCE = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0)
 """The percentiles of a view that is not whole: with its heads the table has nine lines at most."""
 
 
-def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
+def load_section(result: LoadResult, times: Histogram | None = None, *, as_wrk: bool = False) -> Section:
     """The throughput and the objectives, then percentiles, what else there is to say, and findings.
 
     What findings hide has its bound, or why it is not known, in its place. An interrupted load is shown as far as it
     was measured: being short is no reason to hide it. With `times`, the response times, all is shown: their histogram,
     the mean, the transfer rate, and what is as one expects: status codes, the warm-up, service times and lateness.
+    Then, or `as_wrk`, the columns of wrk are shown too.
     """
     whole, all_times = times is not None, times if result.response and not _hides_times(result) else None
     findings = (
@@ -52,6 +53,7 @@ def load_section(result: LoadResult, times: Histogram | None = None) -> Section:
         Prose((line((f"throughput  {_throughput(result)}", "strong")), *map(objective_line, result.objectives))),
         histogram_table(all_times) if all_times is not None else None,
         _percentiles(result, whole=whole),
+        _deviations(result.deviations) if whole or as_wrk else None,
         *_by_request(result),
         *journey_tables(result.journeys),
         Prose.of(tuple(_remarks(result, whole=whole))),
@@ -109,6 +111,20 @@ def _percentiles(result: LoadResult, *, whole: bool) -> Table:
     quantiles = [q for q in sorted(set().union(*known)) if whole or q in _AT_A_GLANCE]
     rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in quantiles)
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
+
+
+def _deviations(known: LoadDeviations | None) -> Table | None:
+    """Mean, standard deviation, largest value, and the share within one standard deviation of the mean."""
+    if known is None:
+        return None
+    of_rate = f"right answers/s, by {duration(known.interval_ns)}"
+    kinds = (("response", known.response, duration), (of_rate, known.rate, rate))
+    rows = [(name, it, form) for name, it, form in kinds if it is not None]
+    heads = ("mean", "stdev", "max", "± stdev")
+    return Table(
+        (Column(""), *(Column(head, "right") for head in heads)),
+        tuple((name, *map(form, (it.mean, it.stdev, it.max)), f"{it.within:.1%}") for name, it, form in rows),
+    )
 
 
 def _levels(result: LoadResult) -> str:

@@ -138,7 +138,8 @@ def test_a_command_line_means_the_same_load(command: str, tool: str, flags: dict
         ("", "this is no command"),
         ("curl http://127.0.0.1/", "this is no command"),
         ("wrk 'http://127.0.0.1/", "no closing quotation"),
-        (f"wrk -s post.lua {URL}", "wrk -s has no counterpart"),
+        (f"wrk -s post.lua {URL}", "-s post.lua: No such file or directory"),
+        ("wrk -s post.lua", "a script needs the URL of the server"),
         (f"wrk -c ten {URL}", "ten is not a whole number"),
         (f"wrk {URL} -c", "option -c requires argument"),
         (f"wrk --bogus {URL}", "option --bogus not recognized"),
@@ -246,3 +247,9 @@ def test_any_command_line_is_read_or_refused(words: list[str], tool: str) -> Non
     except UsageError:
         return
     assert like.says
+
+
+def test_latency_of_wrk_asks_for_its_columns() -> None:
+    assert read_like(f"wrk --latency {URL}").has_deviations
+    assert read_like(f"wrk2 -R9 -L {URL}").has_deviations
+    assert not read_like(f"wrk {URL}").has_deviations

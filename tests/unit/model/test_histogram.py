@@ -133,3 +133,28 @@ def test_a_histogram_of_another_range_is_refused() -> None:
     other.record_value(5)
     with pytest.raises(ValueError, match="another range"):
         Histogram.decode(other.encode().decode())
+
+
+@given(st.lists(st.integers(1_000, 10**10), min_size=1, max_size=60))
+def test_the_standard_deviation_is_that_of_the_durations_to_three_digits(values: list[int]) -> None:
+    histogram = Histogram.of(values)
+    assert histogram.stdev_ns == pytest.approx(np.std(values), rel=2e-3, abs=2e-3 * max(values))
+
+
+def test_the_share_within_a_standard_deviation_is_that_of_the_durations() -> None:
+    drawn = np.random.default_rng(5).lognormal(14, 1, 100_000)
+    histogram = Histogram.of(drawn)
+    within = float((abs(drawn - drawn.mean()) <= drawn.std()).mean())
+    assert histogram.stdev_ns == pytest.approx(drawn.std(), rel=1e-4)
+    assert histogram.share_within(1) == pytest.approx(within, abs=2e-3)
+    assert histogram.share_within(1000) == 1
+
+
+def test_a_normal_distribution_has_68_percent_within_a_standard_deviation() -> None:
+    histogram = Histogram.of(np.random.default_rng(6).normal(1e6, 1e5, 200_000))
+    assert histogram.stdev_ns == pytest.approx(1e5, rel=0.01)
+    assert histogram.share_within(1) == pytest.approx(0.6827, abs=0.005)
+
+
+def test_without_durations_nothing_deviates() -> None:
+    assert (Histogram().stdev_ns, Histogram().share_within(1)) == (0, 0)

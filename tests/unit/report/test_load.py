@@ -8,11 +8,12 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import evaluate_all
+from redline.analysis.load_facts import rate_deviation, response_deviation
 from redline.cli.show import show
 from redline.document.blocks import Section
 from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
 from redline.model.judged import WarmUp
-from redline.model.load_result import LoadResult
+from redline.model.load_result import LoadDeviations, LoadResult
 from redline.report.load import load_section
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
@@ -192,3 +193,30 @@ def test_at_a_glance_a_table_has_eight_percentiles_at_most_and_as_a_whole_all() 
     assert names == ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max"]
     whole = shown(load_section(result, Histogram.of([1_240_000])))
     assert len([line for line in whole if line.split()[0] in {"p0", "p25", "p99.5", "p99.95", "p99.995"}]) == 5
+
+
+def test_the_columns_of_wrk_are_shown_if_asked() -> None:
+    response = response_deviation(Histogram.of([1_000_000] * 3 + [5_000_000]))
+    rates = rate_deviation([90.0, 100.0, 110.0, 100.0])
+    known = LoadDeviations(response=response, rate=rates, interval_ns=10**8)
+    result = loaded(valid=True).model_copy(update={"deviations": known})
+    assert (rates.mean, rates.max, rates.within, rates.values) == (100, 110, 0.5, 4)
+    assert rates.stdev == pytest.approx(50**0.5)
+    assert [line.split() for line in shown(load_section(result, as_wrk=True), width=120)[5:8]] == [
+        ["mean", "stdev", "max", "±", "stdev"],
+        ["response", "2.00", "ms", "1.73", "ms", "5.00", "ms", "75.0%"],
+        ["right", "answers/s,", "by", "100", "ms", "100", "/s", "7.07", "/s", "110", "/s", "50.0%"],
+    ]
+    assert "± stdev" not in " ".join(shown(load_section(result)))
+
+
+def test_the_rate_by_interval_is_about_the_throughput() -> None:
+    recording = simulated_recording(simulated_cell(), GOOD)
+    result = result_of(simulated_cell(), recording)
+    assert recording.traffic is not None
+    assert result.deviations is not None
+    assert result.deviations.rate is not None
+    assert result.deviations.response == response_deviation(recording.traffic.response)
+    assert result.throughput is not None
+    assert result.deviations.rate.mean == pytest.approx(result.throughput.value, rel=0.05)
+    assert result.deviations.rate.values == sum(it.phase == "measure" for it in recording.traffic.intervals)

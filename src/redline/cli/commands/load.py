@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from redline.analysis.intervals import interval_row
 from redline.analysis.judging import judged_load
 from redline.analysis.load_result import load_result
 from redline.asking import places
-from redline.asking.asks import LoadAsk
+from redline.asking.asks import Listed, LoadAsk
 from redline.asking.like import Like
 from redline.asking.load import load_document, load_suite
 from redline.asking.naming import read_workers
@@ -47,6 +47,7 @@ from redline.model.load_result import LoadResult, StreamSummary
 from redline.report.load import load_section, spectrum_section
 from redline.running.assembly import Workplace
 from redline.running.single import LoadFollower, SingleTrial
+from redline.schema.document import Document
 from redline.storage.runs import RunStore
 from redline.suite.urls import is_secure, is_url
 from redline.wording import part
@@ -64,7 +65,7 @@ def execute(flags: LoadFlags) -> None:
     console = progress_console(flags)
     if flags.write_suite is not None:
         refuse(flags.given(among={*OF_MEASURING, "threads"}), WHY)
-        _write_suite(flags, flags.write_suite, console)
+        _write_suite(flags, like, flags.write_suite, console)
         return
     check_is_kept(opens=flags.open, is_kept=flags.output is not None)
     with ExitStack() as stack:
@@ -75,7 +76,9 @@ def execute(flags: LoadFlags) -> None:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         stream = stack.enter_context(LineStream()) if flags.stream else None
         outputs = LoadOutputs(console, stream, meter)
-        order = LoadOrder(_asked(flags, console), command_line, folder, is_kept=flags.output is not None, log=flags.log)
+        order = LoadOrder(
+            _asked(flags, like, console), command_line, folder, is_kept=flags.output is not None, log=flags.log
+        )
         loaded = measure(order, workplace, outputs)
         result, recording = loaded.result, loaded.recording
         question.settle()
@@ -86,7 +89,8 @@ def execute(flags: LoadFlags) -> None:
     elif not flags.stream:
         spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
         times = recording.traffic.response if recording.traffic and flags.verbose else None
-        show([*spectrum, *([_like_section(like)] if like else []), load_section(result, times)])
+        shown = load_section(result, times, as_wrk=like is not None and like.has_deviations)
+        show([*spectrum, *([_like_section(like)] if like else []), shown])
     if flags.open:
         open_page(folder / "report.html", console)
     if result.ended == "interrupted":
@@ -115,16 +119,21 @@ def _like_section(like: Like) -> Section:
     return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
 
 
-def _asked(flags: LoadFlags, console: Console) -> LoadAsk:
+def _asked(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
     """What flags ask for, of the URL to which redirects lead. Raises UsageError."""
     ask = load_ask(flags)
+    if like is not None and like.requests:
+        document = Document(part("like"), [*like.requests], {}, {})
+        ask = replace(ask, listed=Listed(document, is_traffic=True))
     return followed(ask, console) if flags.follow else ask
 
 
-def _write_suite(flags: LoadFlags, file: Path, console: Console) -> None:
+def _write_suite(flags: LoadFlags, like: Like | None, file: Path, console: Console) -> None:
     """Write what flags ask for as a suite. Raises RedlineError."""
     project = project_here() if flags.url is None else None
-    write_suite(_asked(flags, console), file, project, lambda ask, placed: load_document(ask, placed, project), console)
+    write_suite(
+        _asked(flags, like, console), file, project, lambda ask, placed: load_document(ask, placed, project), console
+    )
 
 
 def _check_printed(flags: LoadFlags) -> None:

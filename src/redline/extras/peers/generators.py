@@ -49,11 +49,11 @@ _WRK_VALUES = {
     "-d --duration": "lasts",
     "-H --header": "headers",
     "-T --timeout": "timeout",
+    "-s --script": "script",
 }
-_WRK_SCRIPT = {"-s= --script=": "write what the script requests as a list: redline load --requests FILE"}
 GENERATORS = {
     "wrk": Generator(
-        Options("mixed", _WRK_VALUES, shown="-L --latency -v --version", refused=_WRK_SCRIPT),
+        Options("mixed", _WRK_VALUES, {"-L --latency": "latency"}, shown="-v --version"),
         wrk_flags,
         (_CLOSED, _MEAN, "only statuses from 400 on count as errors, not wrong answers", _ALONE),
     ),
@@ -61,8 +61,8 @@ GENERATORS = {
         Options(
             "mixed",
             {**_WRK_VALUES, "-R --rate": "rate"},
-            shown="-L --latency -U --u_latency -B --batch_latency -v --version",
-            refused=_WRK_SCRIPT,
+            {"-L --latency": "latency"},
+            shown="-U --u_latency -B --batch_latency -v --version",
         ),
         wrk2_flags,
         ("a rate that is not reached is not reported as such", _ALONE),

@@ -1,17 +1,24 @@
-"""`--like`: translate the command line of another load generator into flags of `redline load`. Pure.
+"""`--like`: translate the command line of another load generator into flags of `redline load`.
 
-The options and defaults are as the tools document them. None of the tools is run.
+The options and defaults are as the tools document them. None of the tools is run; a script of wrk is read.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from redline.asking.like import Like
 from redline.errors import UsageError
 from redline.extras.peers.generators import GENERATORS, Generator
+from redline.extras.peers.lua_values import FileText
+from redline.extras.peers.wrk_script import Script, ScriptRequest, Target, read_script
+from redline.model.template import as_literal
 from redline.quantities import clip
+from redline.schema.document import Plain
+from redline.schema.request import METHODS
 from redline.suite.pasted import Pasted, read_pasted, unescaped
-from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 
 _FLAG = "--like"
 _SETS = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
@@ -28,13 +35,101 @@ def read_like(text: str) -> Like:
     read = tool.options.read(name, words)
     flags = dict(tool.read(read.values))
     says = [*tool.says, *_texts(flags.pop("says", ()))]
-    flags |= _url(name, tool, read.rest)
+    script = flags.pop("script", None)
+    rest, arguments = (read.rest, ()) if script is None else (read.rest[:1], read.rest[1:])
+    flags |= _url(name, tool, rest)
+    requests: tuple[Plain, ...] = ()
+    if script is not None:
+        scripted = _scripted(Path(str(script)), flags, arguments)
+        flags, requests, says = flags | scripted.flags, scripted.requests, [*says, *scripted.says]
     if name == "vegeta":
         flags = _targeted(flags, pasted)
         if is_url(str(flags.get("url"))) and is_secure(str(flags["url"])) and flags["http2"] is None:
             flags["http2"] = True
     flags = _closing(flags)
-    return Like(name, {key: value for key, value in flags.items() if value is not None}, tuple(says), read.unneeded)
+    known = {key: value for key, value in flags.items() if value is not None}
+    return Like(name, known, tuple(says), read.unneeded, requests, bool(read.values.get("latency")))
+
+
+@dataclass(frozen=True)
+class _Scripted:
+    """What a script of wrk adds: flags, several requests as a list has them, and what there is to say of it."""
+
+    flags: dict[str, object]
+    requests: tuple[Plain, ...]
+    says: tuple[str, ...]
+
+
+def _scripted(file: Path, flags: dict[str, object], arguments: Sequence[str]) -> _Scripted:
+    """Read a script of wrk. Raises UsageError."""
+    url, headers = str(flags.get("url") or ""), flags["headers"]
+    assert isinstance(headers, list), "its generator gives a list"
+    if not is_url(url):
+        raise UsageError(f"{_FLAG}: a script needs the URL of the server", hint="write it before `--`")
+    given = tuple((name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in headers))
+    script = read_script(_content(file), str(file), Target(read_url(url)[1], given), arguments)
+    if script.think_ms is not None and flags.get("rate"):
+        raise UsageError(f"{_FLAG}: {file} has a `delay`, and -R a rate", hint="leave out either")
+    first, depth = script.requests[0], len(script.requests)
+    batch: dict[str, object] = {
+        "depth": depth,
+        "think": None if script.think_ms is None else f"{script.think_ms:.12g}ms",
+    }
+    says = _of_script(file, script)
+    if all(request == first for request in script.requests):
+        single: dict[str, object] = {
+            "url": base_of(url) + as_literal(first.path),
+            "method": first.method,
+            "headers": [f"{name}: {as_literal(value)}" for name, value in first.headers],
+            "body": _body(file, first.body),
+        }
+        return _Scripted(single | batch, (), says)
+    listed = tuple({"name": f"request-{at}", **_listed(it)} for at, it in enumerate(script.requests, 1))
+    return _Scripted(batch | {"url": base_of(url), "headers": []}, listed, says)
+
+
+def _content(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{_FLAG}: -s {file}: {error.strerror}", hint="give the script that wrk would run") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{_FLAG}: -s {file} is not UTF-8 text", hint="save it as UTF-8") from None
+
+
+def _of_script(file: Path, script: Script) -> tuple[str, ...]:
+    """What there is to say of a load by a script."""
+    depth, texts = len(script.requests), []
+    if depth > 1:
+        texts.append(
+            f"that it writes {depth} requests at once, the next ones when all are answered, and records one time for "
+            "all of them; here each request has its own time, and another follows each answer"
+        )
+    if any(request != script.requests[0] for request in script.requests):
+        texts.append("the order of its requests is that of the script; here it is random, with equal shares")
+    if script.ignored:
+        texts.append(f"{' and '.join(script.ignored)} of {file} change no request, and are left out")
+    return tuple(texts)
+
+
+def _body(file: Path, body: str | FileText | None) -> str | None:
+    """The body as `--body` takes it. Raises UsageError for a text that begins with `@`."""
+    if isinstance(body, FileText):
+        return f"@{body.path}"
+    if body is not None and body.startswith("@"):
+        hint = "save the body in a file, and read it: io.open(FILE):read('*all')"
+        raise UsageError(f"{_FLAG}: {file} sends a body that begins with @", hint=hint)
+    return None if body is None else as_literal(body)
+
+
+def _listed(request: ScriptRequest) -> dict[str, Plain]:
+    """A request as a list has it."""
+    path, known = as_literal(request.path), request.method.lower() in METHODS
+    asked: dict[str, Plain] = {request.method.lower(): path} if known else {"method": request.method, "path": path}
+    asked["headers"] = {name: as_literal(value) for name, value in request.headers}
+    if isinstance(request.body, FileText):
+        return asked | {"body": {"file": request.body.path}}
+    return asked if request.body is None else asked | {"body": as_literal(request.body)}
 
 
 def _texts(value: object) -> Sequence[str]:
@@ -48,7 +143,8 @@ def _generator(text: str) -> tuple[str, tuple[str, ...], Pasted]:
     for at, command in enumerate(pasted.commands):
         words = _bare(command)
         name = _name(words[0]) if words else ""
-        if name == "wrk" and any(word.startswith(("-R", "--rate")) for word in words):
+        options = words[: words.index("--")] if "--" in words else words
+        if name == "wrk" and any(word.startswith(("-R", "--rate")) for word in options):
             name = "wrk2"
         if name not in GENERATORS:
             continue

@@ -100,6 +100,7 @@ def wrk_flags(values: Mapping[str, Any]) -> dict[str, object]:
         "insecure": True,
         "warmup": "0s",
         "says": (less,) if opened < connections else (),
+        "script": values.get("script"),
     }
 
 
