@@ -1,19 +1,22 @@
 """Which of many commits made a metric worse, if every measurement is uncertain: the probability of each, and the next.
 
-A measured commit is a duet against the oldest one: log ratios of fresh starts, positive if it is worse. The model is one
-change of unknown size at one commit, beside no change at all, and several changes. Likelihoods are Student's, with
+A measured commit is a duet against the oldest one: log ratios of fresh starts, positive if it is worse. The model is
+one change of unknown size at one commit, beside no change at all, and several changes. Likelihoods are Student's, with
 variances moderated by those of all commits (Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004).
 The next commit is the one whose measurement is expected to tell most for its time (probabilistic bisection: Horstein,
 IEEE Transactions on Information Theory 9, 1963; Waeber et al., SIAM Journal on Control and Optimization 51, 2013).
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from redline.stats.distributions import t_quantile
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -28,8 +31,8 @@ BUILD_SD = 0.001
 """How builds of equal speed differ by the layout of their code. More starts do not take it away."""
 SAME_SE = 1e-4
 """The error of a commit that builds the same bytes as the oldest one: nothing is measured."""
-SIZE_SD = 0.1
-"""The size of a change before any is known, as a standard deviation of log ratios."""
+SIZE_SCALE = 0.05
+"""The size of a change before any is known: half of all log ratios are below (Cauchy, so that none is too large)."""
 NO_CHANGE, SEVERAL = 0.01, 0.02
 """The probabilities of no change and of several, before anything is measured."""
 _SEVERAL_WIDTH = 3.0
@@ -191,7 +194,7 @@ def posterior(commits: Commits, measured: Sequence[Measured]) -> Posterior:
     most = float(max(single.max(), at_zero.sum()))
     density = np.exp(single - most) * (1 - NO_CHANGE - SEVERAL)  # of each group, over sizes
     none = NO_CHANGE * math.exp(float(at_zero.sum()) - most)
-    several = SEVERAL * _two_changes(value, se, df, at_zero, masks, weights, most)
+    several = SEVERAL * _two_changes((value, se, df), masks, weights, most)
     of_sizes = density[members] * commits.prior[:, np.newaxis]
     total = float(of_sizes.sum()) + none + several
     of_sizes /= total
@@ -199,14 +202,16 @@ def posterior(commits: Commits, measured: Sequence[Measured]) -> Posterior:
 
 
 def _log_size_prior(size: Floats) -> Floats:
-    density: Floats = -((size / SIZE_SD) ** 2) / 2 - math.log(SIZE_SD * math.sqrt(2 * math.pi))
+    density: Floats = -np.log1p((size / SIZE_SCALE) ** 2) - math.log(SIZE_SCALE * math.pi)
     return density
 
 
-def _two_changes(
-    value: Floats, se: Floats, df: Floats, at_zero: Floats, masks: Floats, weights: Floats, most: float
-) -> float:
-    """The likelihood of changes at two commits that measurements tell apart, over exp(`most`), by Laplace's method."""
+def _two_changes(seen: tuple[Floats, Floats, Floats], masks: Floats, weights: Floats, most: float) -> float:
+    """The likelihood of changes at two commits that measurements tell apart, over exp(`most`), by Laplace's method.
+
+    `seen` are values, their errors and degrees of freedom; `masks` says which of them contain each group of commits.
+    """
+    value, se, df = seen
     first, second = np.triu_indices(masks.shape[1], k=1)
     if not len(first):
         return 0.0
@@ -227,7 +232,7 @@ def _two_changes(
         else:
             width = np.maximum(_SEVERAL_WIDTH * np.abs(total), spread)
             found += np.where(some, np.log(spread / width), 0.0)
-    found += ((1 - one) * (1 - other)) @ at_zero
+    found += ((1 - one) * (1 - other)) @ _log_density(value, np.zeros(len(value)), se, df)
     prior = 2 * weights[first] * weights[second]
     return float((prior * np.exp(np.minimum(found - most, 600.0))).sum())
 
@@ -271,7 +276,7 @@ def next_commit(
     measured: Sequence[Measured],
     broken: Collection[int],
     known: Posterior,
-    costs: Costs = Costs(),  # noqa: B008 - frozen
+    costs: Costs = Costs(),
 ) -> int:
     """The commit whose measurement tells most for its time; commits near those that do not build count for less."""
     size, uncertain = known.size
@@ -344,28 +349,35 @@ def answer(commits: Commits, known: Posterior, broken: Collection[int], tried: i
     return None
 
 
+Span: TypeAlias = tuple[float, float, float]
+"""A log ratio with the ends of its 95% interval."""
+
+
+def spans(measured: Sequence[Measured]) -> dict[int, Span]:
+    """The level of every measured commit."""
+    return {commit: _span(level.value, level.se, level.df) for commit, level in levels(measured).items()}
+
+
 @dataclass(frozen=True)
 class Rise:
     """The difference between two measured commits that follow each other; `before` is None for the oldest commit."""
 
     before: int | None
     after: int
-    value: float
-    low: float
-    high: float
+    span: Span
 
 
 def rises(measured: Sequence[Measured]) -> list[Rise]:
-    """How the level changes from each measured commit to the next, with 95% intervals."""
-    from scipy.stats import t  # noqa: PLC0415 - it takes long to import
-
-    known: Mapping[int | None, Level] = levels(measured)
-    found, before, last = [], None, Level(0.0, 0.0, math.inf)
-    for commit in sorted(known, key=lambda one: one if one is not None else -1):
-        level = known[commit]
-        apart, se = level.value - last.value, math.hypot(level.se, last.se)
-        reach = float(t.ppf(0.975, min(level.df, last.df, 1e6))) * se
-        assert commit is not None
-        found.append(Rise(before, commit, apart, apart - reach, apart + reach))
+    """How the level changes from each measured commit to the next."""
+    found: list[Rise] = []
+    before, last = None, Level(0.0, 0.0, math.inf)
+    for commit, level in sorted(levels(measured).items()):
+        span = _span(level.value - last.value, math.hypot(level.se, last.se), min(level.df, last.df))
+        found.append(Rise(before, commit, span))
         before, last = commit, level
     return found
+
+
+def _span(value: float, se: float, df: float) -> Span:
+    reach = t_quantile(0.975, min(df, 1e6)) * se
+    return value, value - reach, value + reach
