@@ -1,10 +1,9 @@
-"""`redline bisect` on small repositories: the commit that it finds, what it skips, and that it leaves nothing behind."""
+"""`redline bisect` on small repositories: what it finds, what it skips, and that it leaves nothing behind."""
 
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -149,7 +148,7 @@ def test_a_command_that_prints_a_number(redline: Redline, history: History) -> N
     assert "printed no number" in next(commit.broken for commit in told.commits if commit.broken)
     done = redline("bisect", commits[0], "HEAD", *command, "--higher-is-better")
     assert done.code == 1
-    assert "HEAD is no worse" in done.out or "is the better one" in done.out
+    assert "HEAD is the better one in the number" in done.out
     redline("bisect", commits[0], "HEAD", "--measure", "exit 3").refused(1, "ended with code 3")
     redline("bisect", commits[0], "HEAD", *command, "--load", "closed:2").refused(2, "takes no --load")
     assert nothing_is_left(redline, history)
@@ -168,7 +167,7 @@ def test_revisions_between_which_there_is_nothing_to_search(redline: Redline, hi
     redline("bisect", first, other).refused(2, "have no common commit")
     redline("bisect", first, second, "--", "absent").refused(2, "touches absent")
     redline("bisect", first, second, "--higher-is-better").refused(2, "is about --measure")
-    redline("bisect", "--resume", "runs/none").refused(1, "holds no bisection")
+    redline("bisect", "--resume", "runs/none").refused(2, "holds no bisection")
     shallow = history.folder.parent / "shallow"
     clone = ("clone", "--quiet", "--depth", "1", "--branch", "main", f"file://{history.folder}", str(shallow))
     history.git(*clone)
@@ -176,7 +175,6 @@ def test_revisions_between_which_there_is_nothing_to_search(redline: Redline, hi
     redline("bisect", first, "HEAD").refused(2, f"the revision {first} does not exist", "this clone is shallow")
     redline.folder = history.folder.parent
     redline("bisect", "a", "b").refused(2, "is not in a git repository")
-    assert sys.platform == "linux"
     assert nothing_is_left(redline, history)
 
 

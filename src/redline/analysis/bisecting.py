@@ -166,9 +166,10 @@ def with_duet(told: Bisection, commit: BisectedCommit, duet: CommitDuet) -> Bise
     return _with(told, commit.model_copy(update={"duets": (*commit.duets, duet)}))
 
 
-def with_broken(told: Bisection, commit: BisectedCommit, why: str, took_ns: int) -> Bisection:
-    """A search with a commit that cannot be measured."""
-    return _with(told, commit.model_copy(update={"broken": why, "broken_ns": took_ns}))
+def with_failure(told: Bisection, commit: BisectedCommit, why: str, took_ns: int) -> Bisection:
+    """A search with a commit that cannot be measured; one that was measured before has failed by chance."""
+    broken = "" if commit.duets else why
+    return _with(told, commit.model_copy(update={"broken": broken, "broken_ns": commit.broken_ns + took_ns}))
 
 
 def _with(told: Bisection, changed: BisectedCommit) -> Bisection:

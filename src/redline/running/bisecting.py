@@ -13,10 +13,10 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from redline.analysis.bisecting import Bisecting, with_broken, with_duet
+from redline.analysis.bisecting import Bisecting, with_duet, with_failure
 from redline.errors import BuildError, DriveError, LaunchError, NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
-from redline.model import Comparison, Manifest, Metric, Plan, Report, Suite, Variant
+from redline.model import Manifest, Metric, Plan, Report, Suite, Variant
 from redline.model.bisection import BisectedCommit, Bisection, CommitDuet
 from redline.model.catalogue import Revision
 from redline.running.assembly import Workbench
@@ -104,27 +104,27 @@ def search(store: BisectStore, told: Bisection, measure: CommitMeasurement, list
 
     Raises RedlineError if the newest commit cannot be measured: nothing could be compared then.
     """
-    while (commit := Bisecting(told).next()) is not None:
-        listener.measuring(commit, told)
-        began = time.monotonic_ns()
-        try:
-            duet = measure(commit, len(told.order) + 1)
-        except KeyboardInterrupt:
-            told = Bisecting(told).judged(interrupted=True)
-            store.write(told.model_copy(update={"ending": None}))
-            return told
-        except (BuildError, LaunchError, DriveError) as error:
-            if commit.commit == told.newest.commit:
-                raise
-            told = with_broken(told, commit, error.message.partition("\n")[0], time.monotonic_ns() - began)
-        else:
-            told = with_duet(told, commit, duet.model_copy(update={"took_ns": time.monotonic_ns() - began}))
-        told = Bisecting(told).judged()
-        store.write(told)
-        listener.measured(next(one for one in told.commits if one.commit == commit.commit), told)
-    told = Bisecting(told).judged()
-    store.write(told)
+    try:
+        while (commit := Bisecting(told).next()) is not None:
+            listener.measuring(commit, told)
+            told = Bisecting(_with_next(told, commit, measure)).judged()
+            store.write(told)
+            listener.measured(next(one for one in told.commits if one.commit == commit.commit), told)
+    except KeyboardInterrupt:
+        return Bisecting(told).judged(interrupted=True)
     return told
+
+
+def _with_next(told: Bisection, commit: BisectedCommit, measure: CommitMeasurement) -> Bisection:
+    """A search with one more measurement, or with a commit that cannot be measured. Raises RedlineError."""
+    began = time.monotonic_ns()
+    try:
+        duet = measure(commit, len(told.order) + 1)
+    except (BuildError, LaunchError, DriveError) as error:
+        if commit.commit == told.newest.commit:
+            raise
+        return with_failure(told, commit, error.message.partition("\n")[0], time.monotonic_ns() - began)
+    return with_duet(told, commit, duet.model_copy(update={"took_ns": time.monotonic_ns() - began}))
 
 
 @dataclass(frozen=True)
@@ -182,16 +182,6 @@ def _duet_of(report: Report, plan: Plan, build_ns: int) -> CommitDuet:
     (one,) = judged
     if one.duet is None or one.ratio is None or not one.duet.of_starts:
         raise DriveError(one.refused or f"not enough data to compare {metric.words}", hint="measure for longer")
-    return CommitDuet(logs=tuple(map(math.log, one.duet.of_starts)), within_se=_within(one), build_ns=build_ns)
-
-
-def _within(comparison: Comparison) -> float:
-    """The standard error of a start by the scatter within it, and by how far its ratio may yet move."""
-    duet, ratio = comparison.duet, comparison.ratio
-    assert duet is not None
-    assert ratio is not None
-    within = duet.blocks_se or 0.0
-    if duet.unsettled and ratio.log_interval is not None:
-        low, high = ratio.log_interval
-        within = max(within, (high - low) / 4 * math.sqrt(len(duet.of_starts)))
-    return within
+    return CommitDuet(
+        logs=tuple(map(math.log, one.duet.of_starts)), within_se=one.duet.blocks_se or 0.0, build_ns=build_ns
+    )

@@ -67,15 +67,15 @@ class NumberOfCommit:
         return self._folders[revision.commit]
 
     def _number(self, folder: Path, commit: str) -> float:
-        """The last number that the command prints in a folder. Raises BuildError."""
-        command, hint = self.printed.command, "it has to end with 0, and to print a number above 0 at the end"
+        """The last number in the last line that the command prints in a folder. Raises BuildError."""
+        command, hint = self.printed.command, "it has to end with 0, and to print a number above 0 in its last line"
         with started(["sh", "-c", command], folder) as process:
             printed = b"".join(lines_of(process))
             code = process.wait()
         said = printed.decode(errors="replace").strip()[-200:] or "nothing"
         if code != 0:
             raise BuildError(f"{commit[:9]}: `{command}` ended {how_ended(code)}: {said}", hint=hint)
-        numbers = _NUMBER.findall(printed)
+        numbers = _NUMBER.findall(printed.strip().rpartition(b"\n")[2])
         if not numbers or not 0 < float(numbers[-1]) < math.inf:
             raise BuildError(f"{commit[:9]}: `{command}` printed no number above 0: {said}", hint=hint)
         return float(numbers[-1])

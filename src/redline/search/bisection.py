@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 
 CONFIDENCE = 0.95
 """The probability at which a search ends."""
-START_SD, START_SD_DF = 0.005, 2.0
+START_SD, START_SD_DF = 0.0065, 2.0
 """The scatter of starts before any is known, and for how many degrees of freedom it counts."""
 MODERATION_DF = 8.0
 """For how many degrees of freedom the scatter of all commits counts in that of each."""
@@ -151,9 +151,7 @@ def levels(measured: Sequence[Measured]) -> dict[int, Level]:
         if not one.is_same:
             starts.setdefault(one.commit, []).extend(one.logs)
             within[one.commit] = max(within.get(one.commit, 0.0), one.within_se)
-    squares = sum(float(np.var(logs)) * len(logs) for logs in starts.values())
-    df = sum(len(logs) - 1 for logs in starts.values())
-    pooled = (START_SD_DF * START_SD**2 + squares) / (START_SD_DF + df)
+    pooled = _pooled([Measured(commit, tuple(logs)) for commit, logs in starts.items()])
     found = {one.commit: Level(0.0, SAME_SE, math.inf) for one in measured if one.is_same}
     for commit, logs in starts.items():
         of_commit = MODERATION_DF + len(logs) - 1
@@ -246,10 +244,11 @@ class Costs:
     starts: int = 3
 
 
-@lru_cache(maxsize=4096)
-def _scatter(squares: float, df: float, starts: int) -> float:
-    pooled = (START_SD_DF * START_SD**2 + squares) / (START_SD_DF + df)
-    return math.sqrt(pooled / starts + BUILD_SD**2)
+def _pooled(measured: Sequence[Measured]) -> float:
+    """The variance of starts, by all measurements."""
+    squares = sum(float(np.var(one.logs)) * len(one.logs) for one in measured)
+    df = sum(len(one.logs) - 1 for one in measured)
+    return (START_SD_DF * START_SD**2 + squares) / (START_SD_DF + df)
 
 
 def _information(shares: Floats, apart: float) -> Floats:
@@ -281,9 +280,9 @@ def next_commit(
     """The commit whose measurement tells most for its time; commits near those that do not build count for less."""
     size, uncertain = known.size
     inexact = [one for one in measured if not one.is_same]
-    squares = sum(float(np.var(one.logs)) * len(one.logs) for one in inexact)
-    df = sum(len(one.logs) - 1 for one in inexact)
-    se = math.hypot(_scatter(round(squares, 12), df, costs.starts), uncertain)
+    within = [one.within_se**2 for one in inexact]
+    variance = max(_pooled(inexact), float(np.mean(within or [0.0])))
+    se = math.hypot(math.sqrt(variance / costs.starts), BUILD_SD, uncertain)
     total = float(known.commits.sum()) + known.none
     if known.several > 1 - known.several - float(known.commits.max()):
         return _least_fitting(commits, measured, known)

@@ -96,21 +96,28 @@ def execute(flags: BisectFlags) -> None:
         lines = BisectView(console)
         lines.begins(told)
         told = search(store, told, measure, lines)
-        if told.ending == "interrupted":
+        resumed_by = "nothing was measured"
+        if store.exists:
+            resumed_by = f"resume with: {places.own_name()} bisect --resume {store.folder}"
+        try:
             question.settle()
-        _show(told, store, flags, console)
+        except KeyboardInterrupt:
+            insist(console, f"stopped; {resumed_by}")
+            raise
+        _show(told, store, flags, console, resumed_by)
 
 
-def _show(told: Bisection, store: BisectStore, flags: BisectFlags, console: Console) -> None:
+def _show(told: Bisection, store: BisectStore, flags: BisectFlags, console: Console, resumed_by: str) -> None:
     """Print what is known, and exit with the code of it."""
     if flags.json:
         write_json(told)
     else:
         show(sections(told))
-        log = store.folder / "bisect.log"
-        console.print(f"as a log of git bisect: {log}", soft_wrap=True, highlight=False, markup=False)
+        if store.exists:
+            text = f"as a log of git bisect: {store.folder / 'bisect.log'}"
+            console.print(text, soft_wrap=True, highlight=False, markup=False)
     if told.ending == "interrupted":
-        insist(console, f"interrupted; resume with: {places.own_name()} bisect --resume {store.folder}")
+        insist(console, f"interrupted; {resumed_by}")
         raise typer.Exit(exits.INTERRUPTED)
     if told.ending != "found":
         raise typer.Exit(exits.COULD_NOT_RUN)
