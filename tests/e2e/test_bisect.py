@@ -83,8 +83,16 @@ def test_the_commit_is_found_and_one_that_does_not_start_is_skipped(redline: Red
     assert "exited with code 4" in broken[0].broken
     assert f"git bisect skip {commits[4]}" in told.log
     assert f"git bisect good {commits[3]}" in told.log
-    history.git("bisect", "replay", "runs/found/bisect.log")
+    replayed = subprocess.run(
+        ["git", "bisect", "replay", "runs/found/bisect.log"],
+        cwd=history.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     history.git("bisect", "reset")
+    assert "could be any of" in replayed.stdout
+    assert {*told.culprits} <= {*replayed.stdout.split()}
     again = redline("bisect", "--resume", "runs/found")
     assert again.code == 0, again.err
     assert "one of 2 commits, of which 1 cannot be measured, made p50" in " ".join(again.out.split())

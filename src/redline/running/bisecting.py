@@ -121,7 +121,7 @@ def _with_next(told: Bisection, commit: BisectedCommit, measure: CommitMeasureme
     try:
         duet = measure(commit, len(told.order) + 1)
     except (BuildError, LaunchError, DriveError) as error:
-        if commit.commit == told.newest.commit:
+        if commit.commit == told.newest.commit and not commit.duets:
             raise
         return with_failure(told, commit, error.message.partition("\n")[0], time.monotonic_ns() - began)
     return with_duet(told, commit, duet.model_copy(update={"took_ns": time.monotonic_ns() - began}))
