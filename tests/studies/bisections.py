@@ -15,10 +15,10 @@ import numpy as np
 from redline.search.bisection import (
     BUILD_SD,
     FOUND,
-    Answer,
-    Commits,
-    Costs,
-    Measured,
+    BisectAnswer,
+    BisectCosts,
+    CommitGraph,
+    MeasuredCommit,
     answer,
     next_commit,
     posterior,
@@ -27,7 +27,7 @@ from redline.search.bisection import (
 LITTLE = 0.05
 STARTS = 4
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
-Levels = Callable[[np.random.Generator, Commits, float], tuple[np.ndarray, int]]
+Levels = Callable[[np.random.Generator, CommitGraph, float], tuple[np.ndarray, int]]
 """Makes the level of each commit, and names the one that holds the only change; -1 if there is none."""
 
 
@@ -36,18 +36,18 @@ class World:
     """A history, and how it is measured: the truth is `levels`, the log ratio of each commit to the oldest one."""
 
     rng: np.random.Generator
-    commits: Commits
+    commits: CommitGraph
     levels: np.ndarray
     culprit: int
     broken: frozenset[int] = frozenset()
     builds: dict[int, float] = field(default_factory=dict)
 
-    def measured(self, commit: int, scatter: float) -> Measured:
+    def measured(self, commit: int, scatter: float) -> MeasuredCommit:
         """A measurement of a commit."""
         build = self.builds.setdefault(commit, self.rng.normal(0, BUILD_SD))
         sd = scatter * math.exp(self.rng.normal(0, 0.3))
         starts = self.levels[commit] + build + self.rng.normal(0, sd, STARTS)
-        return Measured(commit, tuple(map(float, starts)))
+        return MeasuredCommit(commit, tuple(map(float, starts)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Outcome:
     """How a search in a world ended, after how many measurements and tries of commits that do not build."""
 
     world: World
-    found: Answer
+    found: BisectAnswer
     measurements: int
     skipped: int
 
@@ -65,13 +65,13 @@ class Outcome:
         return self.found.ending == FOUND and self.world.culprit in self.found.commits
 
 
-def one_change(rng: np.random.Generator, commits: Commits, effect: float) -> tuple[np.ndarray, int]:
+def one_change(rng: np.random.Generator, commits: CommitGraph, effect: float) -> tuple[np.ndarray, int]:
     """A single change, of a commit drawn by its prior."""
     culprit = int(rng.choice(len(commits.prior), p=commits.prior))
     return np.log1p(effect) * commits.contains[:, culprit], culprit
 
 
-def two_changes(rng: np.random.Generator, commits: Commits, effect: float) -> tuple[np.ndarray, int]:
+def two_changes(rng: np.random.Generator, commits: CommitGraph, effect: float) -> tuple[np.ndarray, int]:
     """The effect in two halves, which are a tenth of the history apart at least."""
     count = len(commits.prior)
     first = int(rng.integers(0, count - max(2, count // 10)))
@@ -79,7 +79,7 @@ def two_changes(rng: np.random.Generator, commits: Commits, effect: float) -> tu
     return np.log1p(effect) / 2 * (commits.contains[:, first] + commits.contains[:, second].astype(float)), -1
 
 
-def drift(_rng: np.random.Generator, commits: Commits, effect: float) -> tuple[np.ndarray, int]:
+def drift(_rng: np.random.Generator, commits: CommitGraph, effect: float) -> tuple[np.ndarray, int]:
     """Every commit adds as much."""
     return np.log1p(effect) * commits.contains.mean(axis=1), -1
 
@@ -88,7 +88,7 @@ def world(seed: int, effect: float, count: int = 0, levels: Levels = one_change,
     """A history of so many commits, or of 8 to 1,000, a share of which, but not the last, do not build."""
     rng = np.random.default_rng(seed)
     count = count or round(math.exp(rng.uniform(math.log(8), math.log(1000))))
-    commits = Commits.in_line(np.where(rng.random(count) < 0.3, LITTLE, 1.0).tolist())
+    commits = CommitGraph.in_line(np.where(rng.random(count) < 0.3, LITTLE, 1.0).tolist())
     truth, culprit = levels(rng, commits, effect)
     lost = frozenset(int(at) for at in np.flatnonzero(rng.random(count - 1) < broken))
     return World(rng, commits, truth, culprit, lost)
@@ -103,7 +103,7 @@ def searched(it: World) -> Outcome:
         known = posterior(it.commits, measured)
         if found := answer(it.commits, known, broken, len(measured) + len(broken)):
             return Outcome(it, found, len(measured), len(broken))
-        commit = next_commit(it.commits, measured, broken, known, Costs(starts=STARTS))
+        commit = next_commit(it.commits, measured, broken, known, BisectCosts(starts=STARTS))
         if commit in it.broken:
             broken.add(commit)
         else:

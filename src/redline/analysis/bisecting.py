@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from redline.model.bisection import BisectedCommit, Bisection, ChangedRange, CommitDuet, Ending
+from redline.model.bisection import BisectedCommit, Bisection, ChangedRange, Ending, Interval95
 from redline.search import bisection as search
 
 LITTLE = 0.05
@@ -31,15 +31,15 @@ class Bisecting:
         return {commit.commit: number for number, commit in enumerate(self.told.commits)}
 
     @cached_property
-    def _commits(self) -> search.Commits:
+    def _commits(self) -> search.CommitGraph:
         numbers = self._numbers
         parents = [[numbers[up] for up in commit.parents if up in numbers] for commit in self.told.commits]
-        return search.Commits.of_parents(parents, [commit.weight for commit in self.told.commits])
+        return search.CommitGraph.of_parents(parents, [commit.weight for commit in self.told.commits])
 
     @cached_property
-    def _measured(self) -> list[search.Measured]:
+    def _measured(self) -> list[search.MeasuredCommit]:
         return [
-            search.Measured(number, duet.logs, duet.within_se, duet.is_same)
+            search.MeasuredCommit(number, duet.logs, duet.within_se, duet.is_same)
             for number, commit in enumerate(self.told.commits)
             for duet in commit.duets
         ]
@@ -72,7 +72,7 @@ class Bisecting:
         return self.told.higher_is_better == self.told.is_fix
 
     @cached_property
-    def ending(self) -> search.Answer | Ending | None:
+    def ending(self) -> search.BisectAnswer | Ending | None:
         """The answer, if there is one; or why there will be none; None to go on."""
         if self._newest is None:
             return None
@@ -94,40 +94,27 @@ class Bisecting:
         return self.told.commits[at]
 
     @property
-    def _costs(self) -> search.Costs:
+    def _costs(self) -> search.BisectCosts:
         duets = [duet for commit in self.told.commits for duet in commit.duets if not duet.is_same]
         builds = [duet.build_ns for duet in duets if duet.build_ns]
         measured = median(duet.took_ns - duet.build_ns for duet in duets) or 1
         starts = round(median(len(duet.logs) for duet in duets))
-        return search.Costs(1.0, (median(builds) if builds else 0) / measured, max(1, starts))
+        return search.BisectCosts(1.0, (median(builds) if builds else 0) / measured, max(1, starts))
 
-    def judged(self, *, interrupted: bool = False) -> Bisection:
+    def judged(self) -> Bisection:
         """The same with what is known by now."""
         if self._newest is None:
-            return self.told.model_copy(update={"ending": "interrupted" if interrupted else None})
-        known, ended = self._posterior, self.ending
+            return self.told
+        known, ended, numbers = self._posterior, self.ending, range(len(self.told.commits))
         levels = {number: _ratios(span) for number, span in self._spans.items()}
-        commits = tuple(
-            commit.model_copy(update={"probability": float(known.commits[number]), "level": levels.get(number)})
-            for number, commit in enumerate(self.told.commits)
-        )
-        ending = ended if isinstance(ended, str) else _ENDINGS[ended.ending] if ended else None
-        holding = ended.commits if isinstance(ended, search.Answer) else ()
-        found = {
-            "commits": commits,
-            "several": known.several,
-            "none": known.none,
-            "ending": ending or ("interrupted" if interrupted else None),
-            "culprits": tuple(commits[number].commit for number in holding),
-            "probability": ended.probability if isinstance(ended, search.Answer) else 0.0,
-            "change": _ratios(self._newest),
-        }
-        if holding:
-            found["change"] = _ratios(known.size_at(holding))
-        if ending == "several":
-            found["ranges"] = tuple(self._ranges())
-        told = self.told.model_copy(update=found)
-        return told.model_copy(update={"log": self._log(told)})
+        told = self.told.known_by(levels, [float(known.commits[at]) for at in numbers], known.several, known.none)
+        if isinstance(ended, search.BisectAnswer):
+            culprits = tuple(told.commits[number].commit for number in ended.commits)
+            span = known.size_at(ended.commits) if culprits else self._newest
+            told = told.answered(_ENDINGS[ended.ending], culprits, ended.probability, _ratios(span))
+        else:
+            told = told.answered(ended, (), 0.0, _ratios(self._newest))
+        return told.written(tuple(self._ranges()) if told.ending == "several" else (), self._log(told))
 
     def _ranges(self) -> list[ChangedRange]:
         """The ranges in which the level surely changes."""
@@ -161,21 +148,5 @@ class Bisecting:
         return "\n".join(lines) + "\n"
 
 
-def with_duet(told: Bisection, commit: BisectedCommit, duet: CommitDuet) -> Bisection:
-    """A search with one more measurement."""
-    return _with(told, commit.model_copy(update={"duets": (*commit.duets, duet)}))
-
-
-def with_failure(told: Bisection, commit: BisectedCommit, why: str, took_ns: int) -> Bisection:
-    """A search with a commit that cannot be measured; one that was measured before has failed by chance."""
-    broken = "" if commit.duets else why
-    return _with(told, commit.model_copy(update={"broken": broken, "broken_ns": commit.broken_ns + took_ns}))
-
-
-def _with(told: Bisection, changed: BisectedCommit) -> Bisection:
-    commits = tuple(changed if one.commit == changed.commit else one for one in told.commits)
-    return told.model_copy(update={"commits": commits, "order": (*told.order, changed.commit)})
-
-
-def _ratios(span: search.Span | None) -> tuple[float, float, float] | None:
-    return None if span is None else (math.expm1(span[0]), math.expm1(span[1]), math.expm1(span[2]))
+def _ratios(span: search.Span) -> Interval95:
+    return math.expm1(span[0]), math.expm1(span[1]), math.expm1(span[2])

@@ -26,7 +26,7 @@ class HistoryCommit:
 
 
 @dataclass(frozen=True)
-class History:
+class CommitHistory:
     """The commits after `oldest` up to `newest`, parents first. `is_fix`: the good revision is the newest."""
 
     oldest: Revision
@@ -37,7 +37,7 @@ class History:
 
 def history_between(
     repository: Repository, good: str, bad: str, paths: Sequence[str] = (), *, first_parent: bool = False
-) -> History:
+) -> CommitHistory:
     """Return the commits between a good and a bad revision, either of which is an ancestor of the other.
 
     With `paths`, commits that touch none of them count as such that change nothing; otherwise documents and tests do.
@@ -66,7 +66,7 @@ def history_between(
             hint = "paths count from the current folder; leave them out to search all commits"
             raise UsageError(f"no commit between {first.name} and {second.name} touches {said}", hint=hint)
     commits = tuple(_commit(text, touching) for text in named.split(_COMMIT)[1:])
-    return History(first, second, is_fix, commits)
+    return CommitHistory(first, second, is_fix, commits)
 
 
 def _commit(text: str, touching: set[str] | None) -> HistoryCommit:

@@ -1,6 +1,7 @@
 """A search for the commit that made a metric worse: what was measured, and what is known. Stored as `bisect.json`."""
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -13,6 +14,9 @@ Ending = Literal["found", "several", "none", "opposite", "undecided", "interrupt
 found: one commit, or a few that cannot be told apart. several: no single commit. none: no difference between the ends.
 opposite: the other revision is the better one. undecided: too little is known after the most measurements.
 """
+
+Interval95: TypeAlias = tuple[float, float, float]
+"""A value, and the low and the high end of its 95% interval."""
 
 
 class CommitDuet(Frozen):
@@ -35,7 +39,7 @@ class BisectedCommit(Frozen):
     duets: tuple[CommitDuet, ...] = ()
     broken: str = omitted_if_default("", "why it could not be measured")
     broken_ns: int = omitted_if_default(0, "how long that took")
-    level: tuple[float, float, float] | None = Field(default=None, description="its value, low and high at 95%")
+    level: Interval95 | None = Field(default=None, description="its value, low and high at 95%")
     probability: float = Field(default=0.0, description="that it is the only change")
 
     @property
@@ -50,7 +54,7 @@ class ChangedRange(Frozen):
     after: str = Field(description="the first of them, which is before the change; the oldest commit at first")
     until: str
     commits: int = Field(description="how many commits are in it, with `until`")
-    change: tuple[float, float, float] = Field(description="its value, low and high at 95%")
+    change: Interval95 = Field(description="its value, low and high at 95%")
 
 
 class PrintedNumber(Frozen):
@@ -83,11 +87,54 @@ class Bisection(Frozen):
     ending: Ending | None = Field(default=None, description="absent until it has ended")
     culprits: tuple[str, ...] = Field(default=(), description="the commit; several if they cannot be told apart")
     probability: float = Field(default=0.0, description="that the change is among `culprits`")
-    change: tuple[float, float, float] | None = Field(
+    change: Interval95 | None = Field(
         default=None, description="by the culprits, or between the ends if there are none: its value, low and high"
     )
     ranges: tuple[ChangedRange, ...] = omitted_if_default((), "where the level surely changes, if no commit is found")
     log: str = Field(default="", description="as `git bisect replay` reads it")
+
+    def by_number(self, printed: PrintedNumber) -> "Bisection":
+        """The same search, of a number that a command prints."""
+        return self.model_copy(update={"printed": printed})
+
+    def with_duet(self, commit: BisectedCommit, duet: CommitDuet, took_ns: int) -> "Bisection":
+        """The search with one more measurement."""
+        duets = (*commit.duets, duet.model_copy(update={"took_ns": took_ns}))
+        return self._with(commit.model_copy(update={"duets": duets}))
+
+    def with_failure(self, commit: BisectedCommit, why: str, took_ns: int) -> "Bisection":
+        """The search with a commit that cannot be measured; one that was measured before has failed by chance."""
+        broken, broken_ns = "" if commit.duets else why, commit.broken_ns + took_ns
+        return self._with(commit.model_copy(update={"broken": broken, "broken_ns": broken_ns}))
+
+    def _with(self, changed: BisectedCommit) -> "Bisection":
+        commits = tuple(changed if one.commit == changed.commit else one for one in self.commits)
+        return self.model_copy(update={"commits": commits, "order": (*self.order, changed.commit)})
+
+    def stopped(self) -> "Bisection":
+        """The search as it is shown where it was interrupted."""
+        return self.model_copy(update={"ending": "interrupted"})
+
+    def known_by(
+        self, levels: Mapping[int, Interval95 | None], chances: Sequence[float], several: float, none: float
+    ) -> "Bisection":
+        """The search with the level and the probability of each commit, by its number, and of other answers."""
+        commits = tuple(
+            commit.model_copy(update={"level": levels.get(number), "probability": chances[number]})
+            for number, commit in enumerate(self.commits)
+        )
+        return self.model_copy(update={"commits": commits, "several": several, "none": none})
+
+    def answered(
+        self, ending: Ending | None, culprits: tuple[str, ...], probability: float, change: Interval95 | None
+    ) -> "Bisection":
+        """The search with its answer, if it has ended."""
+        found = {"ending": ending, "culprits": culprits, "probability": probability, "change": change}
+        return self.model_copy(update=found)
+
+    def written(self, ranges: tuple[ChangedRange, ...], log: str) -> "Bisection":
+        """The search with the ranges in which the level changes, and as a log."""
+        return self.model_copy(update={"ranges": ranges, "log": log})
 
     @property
     def oldest(self) -> Revision:

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from redline.analysis.bisecting import Bisecting, with_duet, with_failure
+from redline.analysis.bisecting import Bisecting
 from redline.errors import BuildError, DriveError, LaunchError, NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
-from redline.model import Manifest, Metric, Plan, Report, Suite, Variant
+from redline.model import Manifest, Metric, Plan, Report, Suite
 from redline.model.bisection import BisectedCommit, Bisection, CommitDuet
 from redline.model.catalogue import Revision
 from redline.running.assembly import Workbench
@@ -111,7 +111,7 @@ def search(store: BisectStore, told: Bisection, measure: CommitMeasurement, list
             store.write(told)
             listener.measured(next(one for one in told.commits if one.commit == commit.commit), told)
     except KeyboardInterrupt:
-        return Bisecting(told).judged(interrupted=True)
+        return told.stopped()
     return told
 
 
@@ -123,8 +123,8 @@ def _with_next(told: Bisection, commit: BisectedCommit, measure: CommitMeasureme
     except (BuildError, LaunchError, DriveError) as error:
         if commit.commit == told.newest.commit and not commit.duets:
             raise
-        return with_failure(told, commit, error.message.partition("\n")[0], time.monotonic_ns() - began)
-    return with_duet(told, commit, duet.model_copy(update={"took_ns": time.monotonic_ns() - began}))
+        return told.with_failure(commit, error.message.partition("\n")[0], time.monotonic_ns() - began)
+    return told.with_duet(commit, duet, time.monotonic_ns() - began)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class DuetOfCommit:
 
     def __call__(self, commit: BisectedCommit, number: int) -> CommitDuet:
         """Measure it. Raises RedlineError and KeyboardInterrupt."""
-        suite = suite_at(self.suite, Revision(name=commit.commit[:9], commit=commit.commit))
+        suite = self.suite.of_second_revision(Revision(name=commit.commit[:9], commit=commit.commit))
         began = time.monotonic_ns()
         built = build_all(suite, self.bench.tools.launcher, self.listener, tells=False)
         for failure in built.failures.values():
@@ -154,19 +154,6 @@ class DuetOfCommit:
         if report.run.same is not None:
             return CommitDuet(logs=(0.0,), is_same=True, build_ns=build_ns)
         return _duet_of(report, session.store.manifest().plan, build_ns)
-
-
-def suite_at(suite: Suite, revision: Revision) -> Suite:
-    """A suite of two revisions with another one for the second."""
-    first, second = suite.variants
-    return suite.model_copy(update={"variants": (first, _at(second, revision))})
-
-
-def _at(variant: Variant, revision: Revision) -> Variant:
-    entry = variant.catalogued
-    assert entry.checkout is not None, "it is a revision"
-    checkout = entry.checkout.model_copy(update={"revision": revision})
-    return variant.model_copy(update={"entry": entry.model_copy(update={"checkout": checkout})})
 
 
 def _duet_of(report: Report, plan: Plan, build_ns: int) -> CommitDuet:

@@ -43,7 +43,7 @@ _NODES = 24
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCommit:
     """A measured commit: the log ratio to the oldest commit in each start.
 
     `within_se` is the standard error of a start's value by the scatter within it. `is_same`: it builds the same bytes.
@@ -56,7 +56,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Level:
+class CommitLevel:
     """The log ratio of a commit to the oldest one, with its standard error and degrees of freedom."""
 
     value: float
@@ -65,7 +65,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Commits:
+class CommitGraph:
     """The commits after the oldest one, in an order in which parents come first; the last contains all others.
 
     `contains[m, k]`: commit m contains the change of commit k. `weights` are prior weights, all above 0.
@@ -75,7 +75,7 @@ class Commits:
     weights: Floats
 
     @classmethod
-    def of_parents(cls, parents: Sequence[Collection[int]], weights: Sequence[float]) -> "Commits":
+    def of_parents(cls, parents: Sequence[Collection[int]], weights: Sequence[float]) -> "CommitGraph":
         """The commits by the numbers of their parents among them."""
         contains = np.eye(len(parents), dtype=np.bool_)
         for commit, above in enumerate(parents):
@@ -84,7 +84,7 @@ class Commits:
         return cls(contains, np.asarray(weights, np.float64))
 
     @classmethod
-    def in_line(cls, weights: Sequence[float]) -> "Commits":
+    def in_line(cls, weights: Sequence[float]) -> "CommitGraph":
         """Commits of which each contains all before it."""
         count = len(weights)
         return cls(np.tri(count, dtype=np.bool_), np.asarray(weights, np.float64))
@@ -143,7 +143,7 @@ class Posterior:
         return float(middle), float(low), float(high)
 
 
-def levels(measured: Sequence[Measured]) -> dict[int, Level]:
+def levels(measured: Sequence[MeasuredCommit]) -> dict[int, CommitLevel]:
     """The level of every measured commit, from all of its starts."""
     starts: dict[int, list[float]] = {}
     within: dict[int, float] = {}
@@ -151,13 +151,13 @@ def levels(measured: Sequence[Measured]) -> dict[int, Level]:
         if not one.is_same:
             starts.setdefault(one.commit, []).extend(one.logs)
             within[one.commit] = max(within.get(one.commit, 0.0), one.within_se)
-    pooled = _pooled([Measured(commit, tuple(logs)) for commit, logs in starts.items()])
-    found = {one.commit: Level(0.0, SAME_SE, math.inf) for one in measured if one.is_same}
+    pooled = _pooled([MeasuredCommit(commit, tuple(logs)) for commit, logs in starts.items()])
+    found = {one.commit: CommitLevel(0.0, SAME_SE, math.inf) for one in measured if one.is_same}
     for commit, logs in starts.items():
         of_commit = MODERATION_DF + len(logs) - 1
         variance = (MODERATION_DF * pooled + float(np.var(logs)) * len(logs)) / of_commit
         variance = max(variance, within[commit] ** 2)
-        found[commit] = Level(float(np.mean(logs)), math.sqrt(variance / len(logs) + BUILD_SD**2), of_commit)
+        found[commit] = CommitLevel(float(np.mean(logs)), math.sqrt(variance / len(logs) + BUILD_SD**2), of_commit)
     return found
 
 
@@ -170,7 +170,7 @@ def _log_density(values: Floats, at: Floats, se: Floats, df: Floats) -> Floats:
     return found
 
 
-def posterior(commits: Commits, measured: Sequence[Measured]) -> Posterior:
+def posterior(commits: CommitGraph, measured: Sequence[MeasuredCommit]) -> Posterior:
     """Return what the measurements say. The newest commit has to be among them."""
     known = levels(measured)
     rows = sorted(known)
@@ -186,7 +186,7 @@ def posterior(commits: Commits, measured: Sequence[Measured]) -> Posterior:
     patterns, members = np.unique(np.packbits(contained, axis=0), axis=1, return_inverse=True)
     members = members.reshape(-1)
     masks = np.unpackbits(patterns, axis=0, count=len(rows)).astype(np.float64)  # measured x groups
-    weights = np.bincount(members, weights=commits.prior, minlength=masks.shape[1])
+    weights: Floats = np.bincount(members, weights=commits.prior, minlength=masks.shape[1]).astype(np.float64)
 
     single = at_zero.sum() + masks.T @ (at_size - at_zero[:, np.newaxis]) + size_prior
     most = float(max(single.max(), at_zero.sum()))
@@ -236,7 +236,7 @@ def _two_changes(seen: tuple[Floats, Floats, Floats], masks: Floats, weights: Fl
 
 
 @dataclass(frozen=True)
-class Costs:
+class BisectCosts:
     """What a measurement costs: `measure` for the duet itself, and `build` before it if the commit is not built yet."""
 
     measure: float = 1.0
@@ -244,7 +244,7 @@ class Costs:
     starts: int = 3
 
 
-def _pooled(measured: Sequence[Measured]) -> float:
+def _pooled(measured: Sequence[MeasuredCommit]) -> float:
     """The variance of starts, by all measurements."""
     squares = sum(float(np.var(one.logs)) * len(one.logs) for one in measured)
     df = sum(len(one.logs) - 1 for one in measured)
@@ -271,11 +271,11 @@ def _nodes() -> tuple[Floats, Floats]:
 
 
 def next_commit(
-    commits: Commits,
-    measured: Sequence[Measured],
+    commits: CommitGraph,
+    measured: Sequence[MeasuredCommit],
     broken: Collection[int],
     known: Posterior,
-    costs: Costs = Costs(),
+    costs: BisectCosts = BisectCosts(),
 ) -> int:
     """The commit whose measurement tells most for its time; commits near those that do not build count for less."""
     size, uncertain = known.size
@@ -296,7 +296,7 @@ def next_commit(
     return int(np.argmax(score))
 
 
-def _least_fitting(commits: Commits, measured: Sequence[Measured], known: Posterior) -> int:
+def _least_fitting(commits: CommitGraph, measured: Sequence[MeasuredCommit], known: Posterior) -> int:
     """The measured commit whose level fits least to one change at the most probable commit."""
     size, _ = known.size
     contains = commits.contains[:, known.best]
@@ -316,7 +316,7 @@ def _builds(count: int, broken: Collection[int]) -> Floats:
 
 
 @dataclass(frozen=True)
-class Answer:
+class BisectAnswer:
     """Why a search ends. `commits` hold the change with `probability`: one, or those that cannot be told apart."""
 
     ending: str
@@ -332,19 +332,19 @@ def most_measurements(count: int) -> int:
     return 4 * math.ceil(math.log2(count + 1)) + 12
 
 
-def answer(commits: Commits, known: Posterior, broken: Collection[int], tried: int) -> Answer | None:
+def answer(commits: CommitGraph, known: Posterior, broken: Collection[int], tried: int) -> BisectAnswer | None:
     """The answer, if one is sure enough, or if no more is `tried`; None to go on."""
     testable = [commit for commit in range(len(commits.weights)) if commit not in broken]
     own = [group for group in commits.groups(testable) if known.best in group] if broken else [(known.best,)]
-    best = Answer(FOUND, own[0], float(known.commits[list(own[0])].sum()))
+    best = BisectAnswer(FOUND, own[0], float(known.commits[list(own[0])].sum()))
     if best.probability >= CONFIDENCE:
         return best
     if known.several >= CONFIDENCE:
-        return Answer(SEVERAL_CHANGES, (), known.several)
+        return BisectAnswer(SEVERAL_CHANGES, (), known.several)
     if known.none >= CONFIDENCE:
-        return Answer(NO_DIFFERENCE, (), known.none)
+        return BisectAnswer(NO_DIFFERENCE, (), known.none)
     if tried >= most_measurements(len(commits.weights)):
-        return Answer(UNDECIDED, best.commits, best.probability)
+        return BisectAnswer(UNDECIDED, best.commits, best.probability)
     return None
 
 
@@ -352,7 +352,7 @@ Span: TypeAlias = tuple[float, float, float]
 """A log ratio with the ends of its 95% interval."""
 
 
-def spans(measured: Sequence[Measured]) -> dict[int, Span]:
+def spans(measured: Sequence[MeasuredCommit]) -> dict[int, Span]:
     """The level of every measured commit."""
     return {commit: _span(level.value, level.se, level.df) for commit, level in levels(measured).items()}
 
@@ -366,10 +366,10 @@ class Rise:
     span: Span
 
 
-def rises(measured: Sequence[Measured]) -> list[Rise]:
+def rises(measured: Sequence[MeasuredCommit]) -> list[Rise]:
     """How the level changes from each measured commit to the next."""
     found: list[Rise] = []
-    before, last = None, Level(0.0, 0.0, math.inf)
+    before, last = None, CommitLevel(0.0, 0.0, math.inf)
     for commit, level in sorted(levels(measured).items()):
         span = _span(level.value - last.value, math.hypot(level.se, last.se), min(level.df, last.df))
         found.append(Rise(before, commit, span))

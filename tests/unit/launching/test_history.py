@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import UsageError
-from redline.launching.history import History, history_between
+from redline.launching.history import CommitHistory, history_between
 from redline.launching.revisions import Repository
 
 
@@ -32,7 +32,7 @@ class Work:
         self.git("commit", "--quiet", "--message", f"change {file}")
         return self.git("rev-parse", "HEAD")
 
-    def between(self, good: str, bad: str, *paths: str, first_parent: bool = False) -> History:
+    def between(self, good: str, bad: str, *paths: str, first_parent: bool = False) -> CommitHistory:
         return history_between(Repository(self.folder), good, bad, paths, first_parent=first_parent)
 
 

@@ -13,9 +13,9 @@ from redline.search.bisection import (
     FOUND,
     SEVERAL_CHANGES,
     UNDECIDED,
-    Commits,
-    Costs,
-    Measured,
+    BisectCosts,
+    CommitGraph,
+    MeasuredCommit,
     answer,
     most_measurements,
     next_commit,
@@ -28,11 +28,11 @@ from tests.studies.bisections import calibration, drift, searched, two_changes, 
 SCATTER = (-0.004, 0.001, 0.003)
 
 
-def level(commit: int, value: float) -> Measured:
-    return Measured(commit, tuple(value + each for each in SCATTER))
+def level(commit: int, value: float) -> MeasuredCommit:
+    return MeasuredCommit(commit, tuple(value + each for each in SCATTER))
 
 
-def step(commits: Commits, culprit: int, size: float = 0.05) -> list[Measured]:
+def step(commits: CommitGraph, culprit: int, size: float = 0.05) -> list[MeasuredCommit]:
     """Every commit, measured at the level that a change at one of them makes."""
     return [level(commit, size * commits.contains[commit, culprit]) for commit in range(commits.last + 1)]
 
@@ -41,10 +41,10 @@ def step(commits: Commits, culprit: int, size: float = 0.05) -> list[Measured]:
 @given(st.data())
 def test_probabilities_sum_to_one_whatever_was_measured(data: st.DataObject) -> None:
     count = data.draw(st.integers(2, 40))
-    commits = Commits.in_line(data.draw(st.lists(st.floats(0.01, 1), min_size=count, max_size=count)))
+    commits = CommitGraph.in_line(data.draw(st.lists(st.floats(0.01, 1), min_size=count, max_size=count)))
     logs = st.lists(st.floats(-3, 3), min_size=1, max_size=4)
     some = data.draw(st.lists(st.tuples(st.integers(0, count - 1), logs), max_size=8))
-    measured = [Measured(at, tuple(values)) for at, values in [(count - 1, [0.05]), *some]]
+    measured = [MeasuredCommit(at, tuple(values)) for at, values in [(count - 1, [0.05]), *some]]
     known = posterior(commits, measured)
     assert float(known.commits.sum()) + known.none + known.several == pytest.approx(1)
     assert known.commits.min() >= 0
@@ -57,7 +57,7 @@ def test_probabilities_sum_to_one_whatever_was_measured(data: st.DataObject) -> 
 @given(st.integers(1, 60), st.data())
 def test_without_noise_it_halves(count: int, data: st.DataObject) -> None:
     culprit = data.draw(st.integers(0, count - 1))
-    commits = Commits.in_line([1.0] * count)
+    commits = CommitGraph.in_line([1.0] * count)
     measured = [level(count - 1, 0.05)]
     while answer(commits, known := posterior(commits, measured), (), len(measured)) is None:
         at = next_commit(commits, measured, (), known)
@@ -69,13 +69,13 @@ def test_without_noise_it_halves(count: int, data: st.DataObject) -> None:
 
 
 def test_the_first_commit_after_the_newest_is_in_the_middle() -> None:
-    commits = Commits.in_line([1.0] * 100)
+    commits = CommitGraph.in_line([1.0] * 100)
     measured = [level(99, 0.05)]
     assert next_commit(commits, measured, (), posterior(commits, measured)) == pytest.approx(49, abs=1)
 
 
 def test_a_commit_that_touches_no_code_begins_with_little_weight_and_is_found() -> None:
-    commits = Commits.in_line([1.0, 1.0, 0.05, 1.0])
+    commits = CommitGraph.in_line([1.0, 1.0, 0.05, 1.0])
     known = posterior(commits, [level(3, 0.05)])
     assert known.commits[2] == pytest.approx(known.commits[1] / 20)
     known = posterior(commits, step(commits, 2))
@@ -85,7 +85,7 @@ def test_a_commit_that_touches_no_code_begins_with_little_weight_and_is_found() 
 
 def test_a_commit_of_a_merged_branch_is_told_from_those_beside_it() -> None:
     """0, then 1 and 2 on a branch beside 3 and 4, which 5 merges."""
-    commits = Commits.of_parents([(), (0,), (1,), (0,), (3,), (2, 4)], [1.0] * 6)
+    commits = CommitGraph.of_parents([(), (0,), (1,), (0,), (3,), (2, 4)], [1.0] * 6)
     assert commits.contains[5].all()
     assert not commits.contains[4, 1:3].any()
     for culprit in range(6):
@@ -93,7 +93,7 @@ def test_a_commit_of_a_merged_branch_is_told_from_those_beside_it() -> None:
 
 
 def test_commits_that_do_not_build_are_not_told_apart() -> None:
-    commits = Commits.in_line([1.0] * 8)
+    commits = CommitGraph.in_line([1.0] * 8)
     broken = {3, 4}
     measured = [one for one in step(commits, 4) if one.commit not in broken]
     found = answer(commits, posterior(commits, measured), broken, len(measured))
@@ -103,7 +103,7 @@ def test_commits_that_do_not_build_are_not_told_apart() -> None:
 
 
 def test_commits_near_those_that_do_not_build_are_left_for_later() -> None:
-    commits = Commits.in_line([1.0] * 101)
+    commits = CommitGraph.in_line([1.0] * 101)
     measured = [level(100, 0.05)]
     known = posterior(commits, measured)
     first = next_commit(commits, measured, (), known)
@@ -115,40 +115,40 @@ def test_commits_near_those_that_do_not_build_are_left_for_later() -> None:
 
 def test_a_commit_that_is_built_is_measured_again_where_builds_are_dear() -> None:
     """At 99% for the one and 1% for the next, a further start tells more for its time than a build of an hour."""
-    commits = Commits.in_line([1.0] * 3)
-    measured = [level(2, 0.02), Measured(0, (0.010, 0.002, 0.013))]
+    commits = CommitGraph.in_line([1.0] * 3)
+    measured = [level(2, 0.02), MeasuredCommit(0, (0.010, 0.002, 0.013))]
     known = posterior(commits, measured)
-    assert next_commit(commits, measured, (), known, Costs(build=0.0)) == 1
-    assert next_commit(commits, measured, (), known, Costs(build=1000.0)) != 1
+    assert next_commit(commits, measured, (), known, BisectCosts(build=0.0)) == 1
+    assert next_commit(commits, measured, (), known, BisectCosts(build=1000.0)) != 1
 
 
 def test_two_changes_are_no_single_commit() -> None:
-    commits = Commits.in_line([1.0] * 20)
+    commits = CommitGraph.in_line([1.0] * 20)
     levels = [0.05 * (at >= 6) + 0.03 * (at >= 13) for at in range(20)]
     measured = [level(at, levels[at]) for at in (19, 9, 4, 16)]
     known = posterior(commits, measured)
-    assert answer(commits, known, (), 4) == bisection.Answer(SEVERAL_CHANGES, (), known.several)
+    assert answer(commits, known, (), 4) == bisection.BisectAnswer(SEVERAL_CHANGES, (), known.several)
     changes = [(rise.before, rise.after) for rise in rises(measured) if rise.span[1] > 0]
     assert changes == [(4, 9), (9, 16)]
 
 
 def test_a_gain_in_between_is_no_single_commit() -> None:
-    commits = Commits.in_line([1.0] * 20)
+    commits = CommitGraph.in_line([1.0] * 20)
     measured = [level(at, value) for at, value in ((19, 0.03), (9, 0.08), (14, 0.08), (4, 0.0))]
     assert posterior(commits, measured).several > CONFIDENCE
     assert [rise.span[2] < 0 for rise in rises(measured)] == [False, False, False, True]
 
 
 def test_no_change_is_known_when_the_newest_is_measured_often() -> None:
-    commits = Commits.in_line([1.0] * 8)
+    commits = CommitGraph.in_line([1.0] * 8)
     chances = [posterior(commits, [level(7, 0.0)] * times).none for times in (1, 10, 100)]
     assert chances == sorted(chances)
     assert chances[-1] > 2 * chances[0]
 
 
 def test_the_same_bytes_are_surely_no_change() -> None:
-    commits = Commits.in_line([1.0] * 8)
-    measured = [level(7, 0.02), Measured(5, (0.0,), is_same=True)]
+    commits = CommitGraph.in_line([1.0] * 8)
+    measured = [level(7, 0.02), MeasuredCommit(5, (0.0,), is_same=True)]
     known = posterior(commits, measured)
     assert float(known.commits[:6].sum()) < 0.001
     assert spans(measured)[5] == pytest.approx((0, 0, 0), abs=0.001)
@@ -156,7 +156,7 @@ def test_the_same_bytes_are_surely_no_change() -> None:
 
 
 def test_a_search_ends_after_the_most_measurements() -> None:
-    commits = Commits.in_line([1.0] * 8)
+    commits = CommitGraph.in_line([1.0] * 8)
     known = posterior(commits, [level(7, 0.05)])
     assert answer(commits, known, (), most_measurements(8) - 1) is None
     ended = answer(commits, known, (), most_measurements(8))
@@ -165,7 +165,7 @@ def test_a_search_ends_after_the_most_measurements() -> None:
 
 
 def test_what_scatters_within_starts_widens_a_level() -> None:
-    narrow, wide = spans([Measured(0, (0.05,) * 3)])[0], spans([Measured(0, (0.05,) * 3, within_se=0.1)])[0]
+    narrow, wide = spans([MeasuredCommit(0, (0.05,) * 3)])[0], spans([MeasuredCommit(0, (0.05,) * 3, within_se=0.1)])[0]
     assert wide[2] - wide[1] > 5 * (narrow[2] - narrow[1])
 
 

@@ -25,7 +25,7 @@ from redline.cli.show import insist, show, write_json
 from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
 from redline.errors import UsageError
-from redline.launching.history import History, history_between
+from redline.launching.history import CommitHistory, history_between
 from redline.launching.revisions import Repository
 from redline.model import Metric
 from redline.model.bisection import BisectedCommit, Bisection, PrintedNumber
@@ -143,7 +143,7 @@ def _begun(
         refuse(flags.given(but=_WITH_MEASURE), "--measure loads no server, and takes no")
         store.check_free()
         workplace.take_turn()
-        told = told.model_copy(update={"printed": _printed(flags, flags.measure, repository, here)})
+        told = told.by_number(_printed(flags, flags.measure, repository, here))
         return store, told, _by_number(told, workplace.stack, console)
     ask = bisect_ask(flags, told.oldest.name, told.newest.name)
     suite, text, _ = comparison_suite(ask, console)
@@ -185,7 +185,7 @@ def _printed(flags: BisectFlags, command: str, repository: Repository, here: Pat
     return PrintedNumber(command=command, build=build, below=below, budget_ns=budget_ns)
 
 
-def _told(flags: BisectFlags, history: History, repository: Repository) -> Bisection:
+def _told(flags: BisectFlags, history: CommitHistory, repository: Repository) -> Bisection:
     """A search of which nothing is measured yet."""
     metric = _METRICS.get(flags.metric) or Metric(flags.metric)
     good, bad = (history.newest, history.oldest) if history.is_fix else (history.oldest, history.newest)
