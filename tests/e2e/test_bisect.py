@@ -141,12 +141,12 @@ def test_the_same_bytes_are_no_difference_and_a_better_one_is_offered(redline: R
 
 def test_a_command_that_prints_a_number(redline: Redline, history: History) -> None:
     """It needs no server, and so no engine's time; one commit prints nothing."""
-    (history.folder / "redline.yaml").unlink()
+    (history.folder / "redline.yaml").write_text(f"build: cp size built\n{PROJECT}")
     commits = []
     for number, size in enumerate((100, 100, 100, None, 110, 110, 110)):
         (history.folder / "size").write_text("nothing" if size is None else f"{size}\n")
         commits.append(history.commit(FAST, f"commit {number}"))
-    command = ("--measure", "echo 7; cat size", "--for", "1ms")
+    command = ("--measure", "echo 7; cat built", "--for", "1ms")
     done = redline("bisect", commits[0], "HEAD", *command, "--json")
     assert done.code == 0, done.err
     told = Bisection.model_validate(done.json)

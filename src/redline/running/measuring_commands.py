@@ -4,7 +4,7 @@ import math
 import re
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class NumberOfCommit:
     oldest: Revision
     printed: PrintedNumber
     stack: ExitStack
-    progress: Callable[[Building], None]
+    building: Callable[[], AbstractContextManager[Callable[[Building], None]]]
     _folders: dict[str, Path] = field(default_factory=dict)
 
     def __call__(self, commit: BisectedCommit, number: int) -> CommitDuet:
@@ -62,7 +62,8 @@ class NumberOfCommit:
             root = self.stack.enter_context(self.repository.checked_out(revision))
             folder = root / self.printed.below
             if self.printed.build is not None:
-                build(self.printed.build, folder, str(revision), root.with_suffix(".log"), self.progress)
+                with self.building() as progress:
+                    build(self.printed.build, folder, str(revision), root.with_suffix(".log"), progress)
             self._folders[revision.commit] = folder
         return self._folders[revision.commit]
 

@@ -14,7 +14,6 @@ from redline.asking.opening import source_of
 from redline.asking.origins import find_project, read_project_file
 from redline.cli import exits, question
 from redline.cli.asks import bisect_ask
-from redline.cli.build_view import BuildView
 from redline.cli.command_line import WHILE_IT_RUNS, BisectFlags
 from redline.cli.commands.ab import comparison_suite
 from redline.cli.flags import command_line, refuse
@@ -88,7 +87,7 @@ def execute(flags: BisectFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             store = BisectStore(flags.resume)
             told = store.read()
-            measure = _resumed(store, told, workplace, view, console)
+            measure = _resumed(store, told, workplace, view)
         else:
             store, told, measure = _begun(flags, workplace, view, console)
         if flags.wait_quiet:
@@ -144,7 +143,7 @@ def _begun(
         store.check_free()
         workplace.take_turn()
         told = told.by_number(_printed(flags, flags.measure, repository, here))
-        return store, told, _by_number(told, workplace.stack, console)
+        return store, told, _by_number(told, workplace.stack, view)
     ask = bisect_ask(flags, told.oldest.name, told.newest.name)
     suite, text, _ = comparison_suite(ask, console)
     store.check_free()
@@ -154,13 +153,11 @@ def _begun(
     return store, told, DuetOfCommit(store, suite, bench, source, view)
 
 
-def _resumed(
-    store: BisectStore, told: Bisection, workplace: Workplace, view: SessionView, console: Console
-) -> CommitMeasurement:
+def _resumed(store: BisectStore, told: Bisection, workplace: Workplace, view: SessionView) -> CommitMeasurement:
     """What goes on to measure a stored search. Raises RedlineError."""
     workplace.take_turn()
     if told.printed is not None:
-        return _by_number(told, workplace.stack, console)
+        return _by_number(told, workplace.stack, view)
     begun = store.first()
     bench = workplace.bench_for(begun)
     refuse_other_machine(begun.environment, bench.environment, "this bisection")
@@ -168,10 +165,9 @@ def _resumed(
     return DuetOfCommit(store, begun.plan.suite, bench, source, view)
 
 
-def _by_number(told: Bisection, stack: ExitStack, console: Console) -> NumberOfCommit:
+def _by_number(told: Bisection, stack: ExitStack, view: SessionView) -> NumberOfCommit:
     assert told.printed is not None, "it was asked for"
-    progress = stack.enter_context(BuildView(console))
-    return NumberOfCommit(Repository(Path(told.repository)), told.oldest, told.printed, stack, progress)
+    return NumberOfCommit(Repository(Path(told.repository)), told.oldest, told.printed, stack, view.building)
 
 
 def _printed(flags: BisectFlags, command: str, repository: Repository, here: Path) -> PrintedNumber:
