@@ -3,6 +3,8 @@
 AB_BUDGET, AB_MOST, AB_USERS = "60s", "20m", 64
 AB_LOAD = f"closed:{AB_USERS}"
 """The time that `redline ab` measures each request for, the longest for all of them, and its load."""
+BISECT_LENGTH = "30s"
+"""How long `redline bisect` measures each commit."""
 RUN_LENGTH = "5s"
 """How long a load of redline.yaml measures a server alone."""
 LOAD_LENGTH, LOAD_WARM_UP, LOAD_CONNECTIONS = "10s", "1s", 64

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 from redline.asking.asks import ComparisonAsk, LoadAsk, RequestAsk, SearchAsk, SuiteAsk, split, whole
 from redline.asking.opening import opened
-from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RequestFlags, SuiteFlags
+from redline.cli.command_line import AbFlags, BisectFlags, LimitFlags, LoadFlags, RequestFlags, SuiteFlags
 from redline.cli.declaring import Flags
 from redline.cli.show import Terminal
 from redline.errors import UsageError
@@ -28,8 +28,12 @@ def load_ask(flags: LoadFlags) -> LoadAsk:
 def comparison_ask(flags: AbFlags) -> ComparisonAsk:
     """Return the comparison that flags ask for, and say what its files hold. Raises UsageError."""
     names = None if flags.names is None else tuple(flags.names.split(","))
-    users, rate = (None, None) if (load := _typed(flags, "load")) is None else _load(load)
-    return _said(opened(_ask(ComparisonAsk, flags, names=names, users=users, rate=rate)), flags)
+    return _said(opened(_ask(ComparisonAsk, flags, names=names, **_shape(flags))), flags)
+
+
+def bisect_ask(flags: BisectFlags, oldest: str, newest: str) -> ComparisonAsk:
+    """Return the comparison of the oldest commit with the newest that flags ask for. Raises UsageError."""
+    return _said(opened(_ask(ComparisonAsk, flags, a=oldest, b=newest, **_shape(flags))), flags)
 
 
 def search_ask(flags: LimitFlags) -> SearchAsk:
@@ -68,6 +72,11 @@ def _said(made: tuple[T, list[str]], flags: RequestFlags) -> T:
     for text in () if flags.quiet else said:
         Terminal(stderr=True).print(text, highlight=False, soft_wrap=True)
     return ask
+
+
+def _shape(flags: AbFlags | BisectFlags) -> dict[str, Any]:
+    users, rate = (None, None) if (load := _typed(flags, "load")) is None else _load(load)
+    return {"users": users, "rate": rate}
 
 
 def _typed(flags: Flags, field: str) -> str | None:

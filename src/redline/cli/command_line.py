@@ -406,6 +406,39 @@ class AbFlags(RequestFlags):
     json: bool = switch("--json", _AS_JSON)
 
 
+@command("bisect")
+class BisectFlags(RequestFlags):
+    """Which commit made it slower? Builds and measures commits between a good revision and a bad one.
+
+    Each is compared with the older of the two as redline ab does, and the next is the one that tells most. If GOOD is
+    the newer one, it finds the commit that made it better.
+    """
+
+    good: str | None = argument("GOOD", "A revision that is fast enough.", None)
+    bad: str | None = argument(
+        "BAD", "A revision that is slower; both are built and started as redline.yaml says.", None
+    )
+    paths: list[str] = argument("[-- PATH…]", "Commits that touch none of these begin with little weight.", [])
+    first_parent: bool = switch("--first-parent", "Take merges as single commits: follow first parents alone.")
+    measure: str | None = flag(
+        "--measure",
+        "COMMAND",
+        "Compare the number that this shell command prints last, in each checkout; lower is better.",
+    )
+    higher_is_better: bool = switch("--higher-is-better", "Of --measure: more is better.")
+    path: str | None = AbFlags.path
+    lasts: str = flag("--for", "TIME", "How long to measure each commit.", defaults.BISECT_LENGTH)
+    load: str = AbFlags.load
+    replay: Path | None = AbFlags.replay
+    speed: str | None = AbFlags.speed
+    metric: DuetMetric = flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What became worse.", "cpu")
+    seed: int = AbFlags.seed
+    output: Path | None = flag("-o --output", "DIR", "Where to keep it; in runs/ by default.")
+    resume: Path | None = flag("--resume", "DIR", "Resume a search that stopped.")
+    wait_quiet: bool = AbFlags.wait_quiet
+    json: bool = switch("--json", _AS_JSON)
+
+
 @command("report")
 class ReportFlags(Flags):
     """Show a stored run, comparison, search or load.

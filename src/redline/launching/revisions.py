@@ -68,12 +68,9 @@ class Repository:
         first = self.revision(left or "HEAD")
         second = self.revision(right or "HEAD") if dots else self.revision(WORK_TREE)
         if dots == "...":
-            done = _git(self.folder, "merge-base", first.commit, second.commit)
-            if done.returncode not in (0, 1):
-                raise self._unreadable(done)
-            base = done.stdout.strip()
-            if not base:
-                raise UsageError(f"{first.name} and {second.name} have no common commit", hint=self._shallow_hint())
+            base = self.merge_base(first, second)
+            if base is None:
+                raise UsageError(f"{first.name} and {second.name} have no common commit", hint=self.shallow_hint())
             first = Revision(name=f"merge base of {first.name} and {second.name}", commit=base)
         if first.commit == second.commit:
             if not dots:
@@ -87,6 +84,20 @@ class Repository:
             raise UsageError(f"{first.name} and {second.name} are the same commit {first.commit[:9]}", hint=hint)
         return first, second
 
+    def merge_base(self, first: Revision, second: Revision) -> str | None:
+        """Return the commit at which two revisions parted; None if they have none in common. Raises UsageError."""
+        done = _git(self.folder, "merge-base", first.commit, second.commit)
+        if done.returncode not in (0, 1):
+            raise self._unreadable(done)
+        return done.stdout.strip() or None
+
+    def is_ancestor(self, first: Revision, second: Revision) -> bool:
+        """Whether the second revision contains the first. Raises UsageError."""
+        done = _git(self.folder, "merge-base", "--is-ancestor", first.commit, second.commit)
+        if done.returncode not in (0, 1):
+            raise self._unreadable(done)
+        return done.returncode == 0
+
     def _work_tree(self) -> Revision:
         """Return a commit of the tracked files as they are now; the last commit if they have not changed.
 
@@ -97,14 +108,14 @@ class Repository:
             index = Path(own, "index")
             with suppress(FileNotFoundError):  # nothing was ever added
                 # Keep its time, by which git knows which files may have changed unseen.
-                shutil.copy2(Path(self._said("rev-parse", "--absolute-git-dir"), "index"), index)
+                shutil.copy2(Path(self.read("rev-parse", "--absolute-git-dir"), "index"), index)
             apart = self._apart()
             env = {"GIT_INDEX_FILE": str(index), **apart}
-            self._said("add", "--update", env=env)
-            tree = self._said("write-tree", env=env)
+            self.read("add", "--update", env=env)
+            tree = self.read("write-tree", env=env)
             commit = self._revision("HEAD").commit
-            if tree != self._said("rev-parse", "HEAD^{tree}"):
-                commit = self._said("commit-tree", tree, "-p", "HEAD", "-m", WORK_TREE, env={**apart, **_NOBODY})
+            if tree != self.read("rev-parse", "HEAD^{tree}"):
+                commit = self.read("commit-tree", tree, "-p", "HEAD", "-m", WORK_TREE, env={**apart, **_NOBODY})
         return Revision(name=WORK_TREE, commit=commit)
 
     def _apart(self) -> dict[str, str]:
@@ -112,7 +123,7 @@ class Repository:
 
         A resumed comparison needs them, for two weeks at most. Raises UsageError.
         """
-        objects = Path(self.folder, self._said("rev-parse", "--git-path", "objects")).resolve()
+        objects = Path(self.folder, self.read("rev-parse", "--git-path", "objects")).resolve()
         kept = user_cache() / "objects"
         own = kept / hashlib.sha256(os.fsencode(objects)).hexdigest()[:16]
         try:
@@ -124,7 +135,7 @@ class Repository:
             raise UsageError(f"the work tree cannot be kept in {own}: {error.strerror}", hint=hint) from error
         return {"GIT_OBJECT_DIRECTORY": str(own)}
 
-    def _said(self, *args: str, env: Mapping[str, str] | None = None) -> str:
+    def read(self, *args: str, env: Mapping[str, str] | None = None) -> str:
         """Return the output of git. Raises UsageError if it fails."""
         done = _git(self.folder, *args, env=env)
         if done.returncode != 0:
@@ -152,10 +163,11 @@ class Repository:
         if parsed.returncode != 0 and not _git(self.folder, "rev-list", "--all", "--max-count=1").stdout:
             raise UsageError(f"the repository {self.folder} has no commit yet", hint="commit what is to be compared")
         if parsed.returncode != 0 or name.startswith("-"):
-            raise UsageError(f"the revision {name} does not exist", hint=self._shallow_hint())
+            raise UsageError(f"the revision {name} does not exist", hint=self.shallow_hint())
         return Revision(name=name, commit=parsed.stdout.strip())
 
-    def _shallow_hint(self) -> str:
+    def shallow_hint(self) -> str:
+        """What to do about a commit that is not there."""
         if _git(self.folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
             return "this clone is shallow: fetch more with `git fetch --unshallow`, in CI with `fetch-depth: 0`"
         return "`git log --oneline` and `git branch --all` show what there is"

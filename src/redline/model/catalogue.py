@@ -293,6 +293,11 @@ class ServerEntry(Frozen):
     protocols: tuple[Leg, ...] = omitted_if_default((), "the legs that it can serve; empty: as `http` and `tls` say")
     upstream: tuple[Leg, ...] = omitted_if_default((), "the legs that a proxy can use to the server behind it")
 
+    def at_revision(self, revision: Revision) -> "ServerEntry":
+        """The same server, built from another revision of its repository."""
+        assert self.checkout is not None, "it is a revision"
+        return self.model_copy(update={"checkout": self.checkout.model_copy(update={"revision": revision})})
+
     def started_by(self, command: tuple[str, ...]) -> "ServerEntry":
         """The same server, started by another command."""
         start = self.start.model_copy(update={"command": command})

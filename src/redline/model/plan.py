@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.catalogue import Revision
 from redline.model.estimate import Metric
 from redline.model.exchange import Scenario
 from redline.model.load import Closed, EngineMode, Load
@@ -164,6 +165,11 @@ class Suite(Frozen):
     def screening(self, possible: dict[str, int]) -> "Suite":
         """The suite as a fraction of this number of possible variants by server."""
         return self.model_copy(update={"screened": possible})
+
+    def of_second_revision(self, revision: Revision) -> "Suite":
+        """The suite of two revisions with another one for the second."""
+        first, second = self.variants
+        return self.model_copy(update={"variants": (first, second.at_revision(revision))})
 
     def asking(self, scenarios: tuple[Scenario, ...]) -> "Suite":
         """The suite with other scenarios."""

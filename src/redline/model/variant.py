@@ -11,6 +11,7 @@ from redline.model.catalogue import (
     HttpVersion,
     Leg,
     OptionValue,
+    Revision,
     ServerEntry,
     Tls,
     leg_of,
@@ -204,6 +205,10 @@ class Variant(Frozen):
     def hops(self) -> tuple["Variant", ...]:
         """The proxies in front of the server, the client's first."""
         return self.route.hops if self.route else ()
+
+    def at_revision(self, revision: Revision) -> "Variant":
+        """The same variant, built from another revision of its repository."""
+        return self.model_copy(update={"entry": self.catalogued.at_revision(revision)})
 
     def over(self, tls: Tls | None) -> "Variant":
         """The same variant with other TLS settings."""

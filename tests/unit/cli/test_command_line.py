@@ -83,7 +83,7 @@ def test_a_command_does_not_import_the_others() -> None:
 
 
 def test_every_command_takes_the_flags_that_are_declared() -> None:
-    assert len(FLAGS) == 19
+    assert len(FLAGS) == 20
     for name, flags in FLAGS.items():
         execute = execute_of(name)
         assert get_type_hints(execute) == {"flags": flags, "return": type(None)}

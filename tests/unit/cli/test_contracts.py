@@ -18,6 +18,7 @@ from redline.cli.contracts import (
     check_result,
 )
 from redline.extras.selftest.results import SelftestResult
+from redline.model.bisection import Bisection
 from redline.model.compared import CompareResult
 from redline.model.history import History
 from redline.model.limits import LimitReport
@@ -31,6 +32,7 @@ PUBLISHED = (
     LoadResult,
     LimitReport,
     CompareResult,
+    Bisection,
     History,
     JudgeResult,
     SearchJudgeResult,
@@ -61,7 +63,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 
 def test_every_command_has_a_format_of_its_own() -> None:
     formats = [kind.model_fields["format"].default for kind in PUBLISHED]
-    assert len(set(formats)) == len(formats) == 11
+    assert len(set(formats)) == len(formats) == 12
 
 
 def test_a_plan_as_json_fits_the_schema() -> None:

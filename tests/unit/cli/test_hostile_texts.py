@@ -81,6 +81,7 @@ def test_a_flag_that_there_is_not(command: str, folder: Path, monkeypatch: pytes
     [
         ("ab", "--resume", NAME),
         ("ab", f"http://{NAME}", "http://127.0.0.1:1/"),
+        ("bisect", "--resume", NAME),
         ("build", NAME),
         ("check", NAME),
         ("compare", NAME),

@@ -32,7 +32,7 @@ from redline.cli.telemetry import metered
 from redline.cli.turns import turn_of
 from redline.errors import UsageError
 from redline.launching.variables import check_variables
-from redline.model import Verdict
+from redline.model import Suite, Verdict
 from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession
@@ -94,6 +94,17 @@ def created(
     ask: ComparisonAsk, command: Command, folder: Path, workplace: Workplace, view: SessionView, console: Console
 ) -> RunSession:
     """The comparison that is asked for, with its servers built, in a new directory. Raises RedlineError."""
+    suite, text, project = comparison_suite(ask, console)
+    RunStore(folder).check_free()
+    workplace.take_turn()
+    if project is not None:
+        build_servers(project, suite, console)
+    source = source_of(ask, command, text, "comparison")
+    return create(suite, source, folder, workplace, view, console, shows_plan=False)
+
+
+def comparison_suite(ask: ComparisonAsk, console: Console) -> tuple[Suite, str, Project | None]:
+    """The suite that is asked for, its text, and the redline.yaml that names its servers. Raises RedlineError."""
     here = FromRepository(Path.cwd())
     project = _project(ask)
     document = comparison_document(ask, here.ends, placed_here(ask), project, _requests(ask))
@@ -106,12 +117,7 @@ def created(
         suite, text = read_written(document, name, referenced(ask, project), here.origins(), overrides, known)
     check_targets(suite, ask.target_is_mine)
     check_variables(suite.variants)
-    RunStore(folder).check_free()
-    workplace.take_turn()
-    if project is not None:
-        build_servers(project, suite, console)
-    source = source_of(ask, command, text, "comparison")
-    return create(suite, source, folder, workplace, view, console, shows_plan=False)
+    return suite, text, project
 
 
 def _warn_of_changes(document: Mapping[str, object], here: FromRepository, console: Console) -> None:

@@ -1,0 +1,158 @@
+"""A search for the commit that made a metric worse: what was measured, and what is known. Stored as `bisect.json`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from redline.model.base import Frozen, omitted_if_default
+from redline.model.catalogue import Revision
+
+Ending = Literal["found", "several", "none", "opposite", "undecided", "interrupted"]
+"""How a search ended.
+
+found: one commit, or a few that cannot be told apart. several: no single commit. none: no difference between the ends.
+opposite: the other revision is the better one. undecided: too little is known after the most measurements.
+"""
+
+Interval95: TypeAlias = tuple[float, float, float]
+"""A value, and the low and the high end of its 95% interval."""
+
+
+class CommitDuet(Frozen):
+    """A measurement of a commit against the oldest one: the logarithm of the ratio of each start."""
+
+    logs: tuple[float, ...]
+    within_se: float = Field(default=0.0, description="the error of a start's value by the scatter within it")
+    is_same: bool = omitted_if_default(default=False, description="it builds the same bytes; nothing was measured")
+    took_ns: int = 0
+    build_ns: int = omitted_if_default(0, "of that, how long its build took")
+
+
+class BisectedCommit(Frozen):
+    """A commit after the oldest one. Its `level` is its ratio to the oldest commit, less 1."""
+
+    commit: str
+    subject: str
+    parents: tuple[str, ...]
+    weight: float = Field(description="before anything is measured, relative to the others; above 0")
+    duets: tuple[CommitDuet, ...] = ()
+    broken: str = omitted_if_default("", "why it could not be measured")
+    broken_ns: int = omitted_if_default(0, "how long that took")
+    level: Interval95 | None = Field(default=None, description="its value, low and high at 95%")
+    probability: float = Field(default=0.0, description="that it is the only change")
+
+    @property
+    def name(self) -> str:
+        """`e41f2c9 Validate headers twice`."""
+        return f"{self.commit[:9]} {self.subject}".strip()
+
+
+class ChangedRange(Frozen):
+    """Measured commits that follow each other, and the change from one to the next, less 1."""
+
+    after: str = Field(description="the first of them, which is before the change; the oldest commit at first")
+    until: str
+    commits: int = Field(description="how many commits are in it, with `until`")
+    change: Interval95 = Field(description="its value, low and high at 95%")
+
+
+class PrintedNumber(Frozen):
+    """A shell command that prints the number, where no server is loaded; lower is better, unless it is said."""
+
+    command: str
+    build: str | None = Field(description="commands that build a checkout first")
+    below: str = Field(description="the folder of a checkout in which it runs")
+    budget_ns: int = Field(description="how long each commit is measured")
+
+
+class Bisection(Frozen):
+    """`redline bisect --json`, and `bisect.json` of its directory. Changes are ratios to a baseline, less 1."""
+
+    format: Literal["redline.bisect/1"] = "redline.bisect/1"
+    command: str
+    repository: str = Field(description="its topmost folder")
+    good: Revision
+    bad: Revision
+    is_fix: bool = omitted_if_default(
+        default=False, description="the good revision is the newest: what made it better is sought"
+    )
+    metric: str = Field(description="what is compared, in words")
+    higher_is_better: bool = omitted_if_default(default=False)
+    printed: PrintedNumber | None = omitted_if_default(None, "where a command prints the number")
+    commits: tuple[BisectedCommit, ...] = Field(description="parents first; the last is the newest")
+    order: tuple[str, ...] = Field(default=(), description="what was measured or could not be, in time")
+    several: float = Field(default=0.0, description="the probability of several changes")
+    none: float = Field(default=0.0, description="the probability of no change")
+    ending: Ending | None = Field(default=None, description="absent until it has ended")
+    culprits: tuple[str, ...] = Field(default=(), description="the commit; several if they cannot be told apart")
+    probability: float = Field(default=0.0, description="that the change is among `culprits`")
+    change: Interval95 | None = Field(
+        default=None, description="by the culprits, or between the ends if there are none: its value, low and high"
+    )
+    ranges: tuple[ChangedRange, ...] = omitted_if_default((), "where the level surely changes, if no commit is found")
+    log: str = Field(default="", description="as `git bisect replay` reads it")
+
+    def by_number(self, printed: PrintedNumber) -> "Bisection":
+        """The same search, of a number that a command prints."""
+        return self.model_copy(update={"printed": printed})
+
+    def with_duet(self, commit: BisectedCommit, duet: CommitDuet, took_ns: int) -> "Bisection":
+        """The search with one more measurement."""
+        duets = (*commit.duets, duet.model_copy(update={"took_ns": took_ns}))
+        return self._with(commit.model_copy(update={"duets": duets}))
+
+    def with_failure(self, commit: BisectedCommit, why: str, took_ns: int) -> "Bisection":
+        """The search with a commit that cannot be measured; one that was measured before has failed by chance."""
+        broken, broken_ns = "" if commit.duets else why, commit.broken_ns + took_ns
+        return self._with(commit.model_copy(update={"broken": broken, "broken_ns": broken_ns}))
+
+    def _with(self, changed: BisectedCommit) -> "Bisection":
+        commits = tuple(changed if one.commit == changed.commit else one for one in self.commits)
+        return self.model_copy(update={"commits": commits, "order": (*self.order, changed.commit)})
+
+    def stopped(self) -> "Bisection":
+        """The search as it is shown where it was interrupted."""
+        return self.model_copy(update={"ending": "interrupted"})
+
+    def known_by(
+        self, levels: Mapping[int, Interval95 | None], chances: Sequence[float], several: float, none: float
+    ) -> "Bisection":
+        """The search with the level and the probability of each commit, by its number, and of other answers."""
+        commits = tuple(
+            commit.model_copy(update={"level": levels.get(number), "probability": chances[number]})
+            for number, commit in enumerate(self.commits)
+        )
+        return self.model_copy(update={"commits": commits, "several": several, "none": none})
+
+    def answered(
+        self, ending: Ending | None, culprits: tuple[str, ...], probability: float, change: Interval95 | None
+    ) -> "Bisection":
+        """The search with its answer, if it has ended."""
+        found = {"ending": ending, "culprits": culprits, "probability": probability, "change": change}
+        return self.model_copy(update=found)
+
+    def written(self, ranges: tuple[ChangedRange, ...], log: str) -> "Bisection":
+        """The search with the ranges in which the level changes, and as a log."""
+        return self.model_copy(update={"ranges": ranges, "log": log})
+
+    @property
+    def oldest(self) -> Revision:
+        """The baseline of all measurements."""
+        return self.bad if self.is_fix else self.good
+
+    @property
+    def newest(self) -> Revision:
+        """The last commit."""
+        return self.good if self.is_fix else self.bad
+
+    @property
+    def built(self) -> int:
+        """How many commits were built and measured, with the oldest one."""
+        return 1 + sum(bool(commit.duets) for commit in self.commits)
+
+    @property
+    def took_ns(self) -> int:
+        """How long all measurements took, with their builds."""
+        duets = sum(duet.took_ns for commit in self.commits for duet in commit.duets)
+        return duets + sum(commit.broken_ns for commit in self.commits)

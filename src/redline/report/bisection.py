@@ -1,0 +1,112 @@
+"""A search for the commit that made a metric worse, as sections: what it found, and the commits that it measured."""
+
+from collections.abc import Iterator
+
+from redline.document import format as fmt
+from redline.document.blocks import Column, Prose, Section, Table, TextCell, words
+from redline.model.bisection import BisectedCommit, Bisection
+
+_LIKELY = 0.001
+"""Commits that were not measured, and are less likely, have no row."""
+_MOST_ROWS = 40
+_SMALL = 0.02
+"""A difference that is surely smaller is none."""
+
+
+def sections(told: Bisection) -> Iterator[Section]:
+    """The answer, and the table of commits."""
+    columns = (Column("commit"), Column("against the oldest", "right"), Column("probability", "right"), Column(""))
+    rows = [_row(commit) for commit in told.commits if commit.duets or commit.broken or commit.probability >= _LIKELY]
+    if rows:
+        left = len(told.commits) - len(rows[:_MOST_ROWS])
+        rest = (Prose.of([f"{left} other commits, none of them likely"], "dim"),) if left else ()
+        yield Section("Commits, the oldest first", (Table(columns, tuple(rows[:_MOST_ROWS])), *rest))
+    yield Section("The answer, in words", (Prose.of(answer(told)),))
+
+
+def _row(commit: BisectedCommit) -> tuple[TextCell, ...]:
+    level = words() if commit.level is None else words(change(commit.level))
+    chance = words() if commit.broken else words(chances(commit.probability))
+    note = f"skipped: {commit.broken}" if commit.broken else ""
+    if commit.duets and commit.duets[-1].is_same:
+        note = "the same bytes as the oldest: not measured"
+    return words(commit.name), level, chance, words(note, look="dim")
+
+
+def change(ratio: tuple[float, float, float]) -> str:
+    """`+3.2% [+2.6, +3.9]`."""
+    value, low, high = (f"{100 * one:+.1f}".replace("-", "\N{MINUS SIGN}") for one in ratio)
+    return f"{value}% [{low}, {high}]"
+
+
+def chances(probability: float) -> str:
+    """`97%`; never quite 0 or 1."""
+    if probability > 0.99:
+        return ">99%" if probability > 0.995 else "99%"
+    return "<1%" if probability < 0.01 else f"{100 * probability:.0f}%"
+
+
+def answer(told: Bisection) -> list[str]:
+    """What was found, in sentences."""
+    cost = f"{told.built} commits built, {fmt.duration(told.took_ns)}"
+    match told.ending:
+        case "found":
+            return [f"{_found(told)}; probability {chances(told.probability)}; {cost}"]
+        case "several":
+            first = f"no single commit made {told.metric} {_worse(told)}: it changed in several steps; {cost}"
+            return [first, *(_range(told, one.after, one.until, one.commits, one.change) for one in told.ranges)]
+        case "none":
+            level = told.commits[-1].level or (0.0, 0.0, 0.0)
+            sure = "" if max(map(abs, level)) < _SMALL else "sure "
+            return [f"no {sure}difference in {told.metric}: {_ends(told)}; {cost}"]
+        case "opposite":
+            swapped = f"redline bisect {told.bad.name} {told.good.name}"
+            return [
+                f"{told.bad.name} is the better one in {told.metric}: {_ends(told)}; {cost}",
+                f"to find the commit that made it so: {swapped}",
+            ]
+        case "undecided" if told.culprits:
+            likely = ", ".join(_name(told, commit) for commit in told.culprits)
+            return [f"no commit is sure enough; the most likely, by {chances(told.probability)}: {likely}; {cost}"]
+        case _:
+            best = max(told.commits, key=lambda commit: commit.probability)
+            known = f"; so far the most likely, by {chances(best.probability)}: {best.name}" if best.probability else ""
+            return [f"not finished{known}; {cost}"]
+
+
+def _found(told: Bisection) -> str:
+    if len(told.culprits) == 1:
+        return f"{_name(told, told.culprits[0])} made {told.metric} {_by(told)}"
+    broken = {commit.commit for commit in told.commits if commit.broken}
+    names = ", ".join(_name(told, commit) for commit in told.culprits)
+    skipped = len(broken & {*told.culprits})
+    which = f"one of {len(told.culprits)} commits, of which {skipped} cannot be measured,"
+    return f"{which} made {told.metric} {_by(told)}: {names}"
+
+
+def _by(told: Bisection) -> str:
+    """`3.2% higher [2.6, 3.9]`."""
+    value, low, high = told.change or (0.0, 0.0, 0.0)
+    ends = sorted((abs(low), abs(high)) if (low > 0) == (high > 0) else (low, high))
+    return f"{abs(100 * value):.1f}% {'higher' if value > 0 else 'lower'} [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]"
+
+
+def _worse(told: Bisection) -> str:
+    return "better" if told.is_fix else "worse"
+
+
+def _ends(told: Bisection) -> str:
+    level = told.commits[-1].level
+    return f"{told.newest.name} against {told.oldest.name} {'not measured' if level is None else change(level)}"
+
+
+def _range(told: Bisection, after: str, until: str, commits: int, ratio: tuple[float, float, float]) -> str:
+    rises = (ratio[0] > 0) != told.higher_is_better
+    good, bad = (after, until) if rises else (until, after)
+    where = _name(told, until) if commits == 1 else f"{commits} commits up to {_name(told, until)}"
+    more = "" if commits == 1 else f"; redline bisect {good[:9]} {bad[:9]}"
+    return f"{where}: {change(ratio)}{more}"
+
+
+def _name(told: Bisection, commit: str) -> str:
+    return next(one.name for one in told.commits if one.commit == commit)

@@ -1,0 +1,185 @@
+"""The laws of a bisection: what it knows, where it goes next, and that it is as often right as it says."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redline.search import bisection
+from redline.search.bisection import (
+    CONFIDENCE,
+    FOUND,
+    SEVERAL_CHANGES,
+    UNDECIDED,
+    BisectCosts,
+    CommitGraph,
+    MeasuredCommit,
+    answer,
+    most_measurements,
+    next_commit,
+    posterior,
+    rises,
+    spans,
+)
+from tests.studies.bisections import calibration, drift, searched, two_changes, world
+
+SCATTER = (-0.004, 0.001, 0.003)
+
+
+def level(commit: int, value: float) -> MeasuredCommit:
+    return MeasuredCommit(commit, tuple(value + each for each in SCATTER))
+
+
+def step(commits: CommitGraph, culprit: int, size: float = 0.05) -> list[MeasuredCommit]:
+    """Every commit, measured at the level that a change at one of them makes."""
+    return [level(commit, size * commits.contains[commit, culprit]) for commit in range(commits.last + 1)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_probabilities_sum_to_one_whatever_was_measured(data: st.DataObject) -> None:
+    count = data.draw(st.integers(2, 40))
+    commits = CommitGraph.in_line(data.draw(st.lists(st.floats(0.01, 1), min_size=count, max_size=count)))
+    logs = st.lists(st.floats(-3, 3), min_size=1, max_size=4)
+    some = data.draw(st.lists(st.tuples(st.integers(0, count - 1), logs), max_size=8))
+    measured = [MeasuredCommit(at, tuple(values)) for at, values in [(count - 1, [0.05]), *some]]
+    known = posterior(commits, measured)
+    assert float(known.commits.sum()) + known.none + known.several == pytest.approx(1)
+    assert known.commits.min() >= 0
+    assert 0 <= next_commit(commits, measured, set(), known) < count
+    middle, low, high = known.size_at([known.best])
+    assert low <= middle <= high
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 60), st.data())
+def test_without_noise_it_halves(count: int, data: st.DataObject) -> None:
+    culprit = data.draw(st.integers(0, count - 1))
+    commits = CommitGraph.in_line([1.0] * count)
+    measured = [level(count - 1, 0.05)]
+    while answer(commits, known := posterior(commits, measured), (), len(measured)) is None:
+        at = next_commit(commits, measured, (), known)
+        measured.append(level(at, 0.05 * (at >= culprit)))
+    found = answer(commits, known, (), len(measured))
+    assert found is not None
+    assert (found.ending, found.commits) == (FOUND, (culprit,))
+    assert len(measured) <= math.ceil(math.log2(count)) + 2
+
+
+def test_the_first_commit_after_the_newest_is_in_the_middle() -> None:
+    commits = CommitGraph.in_line([1.0] * 100)
+    measured = [level(99, 0.05)]
+    assert next_commit(commits, measured, (), posterior(commits, measured)) == pytest.approx(49, abs=1)
+
+
+def test_a_commit_that_touches_no_code_begins_with_little_weight_and_is_found() -> None:
+    commits = CommitGraph.in_line([1.0, 1.0, 0.05, 1.0])
+    known = posterior(commits, [level(3, 0.05)])
+    assert known.commits[2] == pytest.approx(known.commits[1] / 20)
+    known = posterior(commits, step(commits, 2))
+    assert known.best == 2
+    assert known.commits[2] > CONFIDENCE
+
+
+def test_a_commit_of_a_merged_branch_is_told_from_those_beside_it() -> None:
+    """0, then 1 and 2 on a branch beside 3 and 4, which 5 merges."""
+    commits = CommitGraph.of_parents([(), (0,), (1,), (0,), (3,), (2, 4)], [1.0] * 6)
+    assert commits.contains[5].all()
+    assert not commits.contains[4, 1:3].any()
+    for culprit in range(6):
+        assert posterior(commits, step(commits, culprit)).best == culprit
+
+
+def test_commits_that_do_not_build_are_not_told_apart() -> None:
+    commits = CommitGraph.in_line([1.0] * 8)
+    broken = {3, 4}
+    measured = [one for one in step(commits, 4) if one.commit not in broken]
+    found = answer(commits, posterior(commits, measured), broken, len(measured))
+    assert found is not None
+    assert (found.ending, found.commits) == (FOUND, (3, 4, 5))
+    assert found.probability >= CONFIDENCE
+
+
+def test_commits_near_those_that_do_not_build_are_left_for_later() -> None:
+    commits = CommitGraph.in_line([1.0] * 101)
+    measured = [level(100, 0.05)]
+    known = posterior(commits, measured)
+    first = next_commit(commits, measured, (), known)
+    second = next_commit(commits, measured, {first}, known)
+    third = next_commit(commits, measured, {first, second}, known)
+    assert abs(second - first) > 1
+    assert min(abs(third - first), abs(third - second)) > 1
+
+
+def test_a_commit_that_is_built_is_measured_again_where_builds_are_dear() -> None:
+    """At 99% for the one and 1% for the next, a further start tells more for its time than a build of an hour."""
+    commits = CommitGraph.in_line([1.0] * 3)
+    measured = [level(2, 0.02), MeasuredCommit(0, (0.010, 0.002, 0.013))]
+    known = posterior(commits, measured)
+    assert next_commit(commits, measured, (), known, BisectCosts(build=0.0)) == 1
+    assert next_commit(commits, measured, (), known, BisectCosts(build=1000.0)) != 1
+
+
+def test_two_changes_are_no_single_commit() -> None:
+    commits = CommitGraph.in_line([1.0] * 20)
+    levels = [0.05 * (at >= 6) + 0.03 * (at >= 13) for at in range(20)]
+    measured = [level(at, levels[at]) for at in (19, 9, 4, 16)]
+    known = posterior(commits, measured)
+    assert answer(commits, known, (), 4) == bisection.BisectAnswer(SEVERAL_CHANGES, (), known.several)
+    changes = [(rise.before, rise.after) for rise in rises(measured) if rise.span[1] > 0]
+    assert changes == [(4, 9), (9, 16)]
+
+
+def test_a_gain_in_between_is_no_single_commit() -> None:
+    commits = CommitGraph.in_line([1.0] * 20)
+    measured = [level(at, value) for at, value in ((19, 0.03), (9, 0.08), (14, 0.08), (4, 0.0))]
+    assert posterior(commits, measured).several > CONFIDENCE
+    assert [rise.span[2] < 0 for rise in rises(measured)] == [False, False, False, True]
+
+
+def test_no_change_is_known_when_the_newest_is_measured_often() -> None:
+    commits = CommitGraph.in_line([1.0] * 8)
+    chances = [posterior(commits, [level(7, 0.0)] * times).none for times in (1, 10, 100)]
+    assert chances == sorted(chances)
+    assert chances[-1] > 2 * chances[0]
+
+
+def test_the_same_bytes_are_surely_no_change() -> None:
+    commits = CommitGraph.in_line([1.0] * 8)
+    measured = [level(7, 0.02), MeasuredCommit(5, (0.0,), is_same=True)]
+    known = posterior(commits, measured)
+    assert float(known.commits[:6].sum()) < 0.001
+    assert spans(measured)[5] == pytest.approx((0, 0, 0), abs=0.001)
+    assert next_commit(commits, measured, (), known) != 5
+
+
+def test_a_search_ends_after_the_most_measurements() -> None:
+    commits = CommitGraph.in_line([1.0] * 8)
+    known = posterior(commits, [level(7, 0.05)])
+    assert answer(commits, known, (), most_measurements(8) - 1) is None
+    ended = answer(commits, known, (), most_measurements(8))
+    assert ended is not None
+    assert ended.ending == UNDECIDED
+
+
+def test_what_scatters_within_starts_widens_a_level() -> None:
+    narrow, wide = spans([MeasuredCommit(0, (0.05,) * 3)])[0], spans([MeasuredCommit(0, (0.05,) * 3, within_se=0.1)])[0]
+    assert wide[2] - wide[1] > 5 * (narrow[2] - narrow[1])
+
+
+def test_the_stated_probability_is_right_and_costs_little_more_than_without_noise() -> None:
+    """The study has the figures for 10,000 histories; these few are seeded."""
+    outcomes = [searched(world(seed, 0.05, count=64)) for seed in range(60)]
+    share, stated, right, cost = calibration(outcomes)
+    assert share == 1
+    assert stated >= CONFIDENCE
+    assert right >= 0.95
+    assert cost <= 1.5
+
+
+def test_histories_with_several_changes_are_not_blamed_on_one() -> None:
+    for levels in (two_changes, drift):
+        outcomes = [searched(world(seed, 0.1, count=64, levels=levels)) for seed in range(15)]
+        assert np.mean([one.found.ending == SEVERAL_CHANGES for one in outcomes]) >= 0.9
