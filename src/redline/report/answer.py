@@ -210,6 +210,9 @@ def _limit(server: str, answer: LimitAnswer) -> str:
         is_tried = answer.met_at_per_s is not None or answer.missed_at_per_s is not None
         said = f"where it stops to meet {answer.name} is not known"
         return f"{server}: {said if is_tried else f'no rate is known to meet {answer.name}, and none to miss it'}"
+    if low is None and answer.met_at_per_s is None and answer.reason.startswith("even "):
+        lowest = paced(f"{answer.missed_at_per_s or high:,.0f}/s", answer.failed_speed)
+        return f"{server} misses {answer.name} at every {what} that was tried, down to {lowest}{_first_to_fail(answer)}"
     if low is None:
         return f"{server} misses {answer.name} from {missed} on; {nowhere}{_first_to_fail(answer)}"
     met = f"{server} meets {answer.name} up to {paced(f'{low:,.0f}/s', answer.passed_speed)}"
