@@ -160,7 +160,9 @@ def by_hand() -> LimitReport:
         missed_somewhere=True,
     )
     low = good.model_copy(update={"name": "p50 < 1us", "failed_per_s": 250, "passed_per_s": None, "confidence": None})
-    single = low.model_copy(update={"method": "single rates", "met_somewhere": False, "reason": "even 50/s does not"})
+    single = low.model_copy(
+        update={"method": "single rates", "met_somewhere": False, "reason": "even 250/s does not meet p50 < 1us"}
+    )
     limit = CellLimit(
         slug="rust.hyper+http2",
         server="rust.hyper",

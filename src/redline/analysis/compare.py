@@ -225,20 +225,6 @@ def _with_caveat(comparison: Comparison, duet: Duet) -> Comparison:
     return comparison.warned(CAVEAT) if differ else comparison
 
 
-def why_no_verdict(comparison: Comparison) -> str:
-    """Why there is no verdict, however large the difference; empty if there is a verdict."""
-    ratio, duet = comparison.ratio, comparison.duet
-    if ratio is None:
-        return comparison.refused
-    if ratio.n < comparison.fewest:
-        return f"{ratio.n} of the {comparison.fewest} {'starts' if duet else 'trials'} that a verdict needs"
-    if ratio.low is None:
-        return ratio.method
-    if comparison.verdict is Verdict.INCONCLUSIVE and duet is not None:
-        return duet.unsettled
-    return "" if comparison.verdict is not None else "none was asked for"
-
-
 def compare_cells(  # noqa: PLR0913 - what is compared, and how
     cell: CellResult,
     baseline: CellResult,
@@ -368,7 +354,7 @@ def unwanted(comparisons: Iterable[_HasVerdict], fail_on: Collection[Verdict]) -
 
 def lacks_verdict(comparison: Comparison) -> bool:
     """Whether a verdict was asked for but not possible: nothing was measured, or servers were not warm."""
-    return comparison.primary and bool(why_no_verdict(comparison))
+    return comparison.primary and bool(comparison.why_no_verdict)
 
 
 def was_not_judged(comparison: Comparison) -> bool:

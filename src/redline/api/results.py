@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
 from rich.console import Console
 
-from redline.analysis.compare import lacks_verdict, unwanted, why_no_verdict
+from redline.analysis.compare import lacks_verdict, unwanted
 from redline.api.amounts import Amount
 from redline.api.levels import counts_of, level_of
 from redline.entry_points import extra
@@ -475,7 +475,7 @@ def _the_only(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _not_judged(comparison: Comparison) -> NotKnownError:
     unsettled = comparison.duet.unsettled if comparison.duet else ""
-    lacking = why_no_verdict(comparison) if comparison.primary else ""
+    lacking = comparison.why_no_verdict if comparison.primary else ""
     reason = comparison.refused or unsettled or lacking or "too little was measured"
     return NotKnownError(
         f"{comparison.metric.words} of {comparison.cell_id} has no verdict: {reason}", hint="give it more time"

@@ -113,9 +113,9 @@ class InvalidCell:
 class ChangeCell:
     """A table cell with a change, or the reason why there is none: `note` is its number below the table.
 
-    A described change has no verdict. `brief` is the text without insignificant decimals,
-    and `size` the absolute relative change. `remark` stands behind the verdict. The page has `chances`, a hint, and
-    `times`, the change as a multiple. In text a `stacked` change has its interval on its own line.
+    `why` says why a judged metric has no verdict. `brief` is the text without insignificant decimals, and `size` the
+    absolute relative change. `remark` stands behind the verdict. The page has `chances`, a hint, and `times`, the
+    change as a multiple. In text a `stacked` change has its interval on its own line.
     """
 
     text: str = ""
@@ -127,6 +127,7 @@ class ChangeCell:
     remark: str = ""
     chances: str = ""
     times: str = ""
+    why: str = ""
     stacked: bool = False
 
     @classmethod
@@ -146,6 +147,7 @@ class ChangeCell:
             remark=fmt.held_back(comparison),
             chances=fmt.chances(comparison),
             times=fmt.times(comparison),
+            why=f"No verdict: {comparison.why_no_verdict}" if comparison.primary and not comparison.verdict else "",
             stacked=stacked,
         )
 

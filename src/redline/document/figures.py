@@ -34,12 +34,13 @@ class BarChart(PageBlock):
 
 @dataclass(frozen=True)
 class Tile:
-    """A number to see at a glance: its name, its text with what is beside it, and whether it is bad."""
+    """A number to see at a glance: its name, its text with what is beside it, whether it is bad, why to doubt it."""
 
     name: str
     value: str
     beside: str = ""
     is_bad: bool = False
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,19 @@ class Comparison(Frozen):
         return self.primary or self.ratio is not None
 
     @property
+    def why_no_verdict(self) -> str:
+        """Why there is no verdict, however large the difference; empty if there is a verdict."""
+        if self.ratio is None:
+            return self.refused
+        if self.ratio.n < self.fewest:
+            return f"{self.ratio.n} of the {self.fewest} {'starts' if self.duet else 'trials'} that a verdict needs"
+        if self.ratio.low is None:
+            return self.ratio.method
+        if self.verdict is Verdict.INCONCLUSIVE and self.duet is not None:
+            return self.duet.unsettled
+        return "" if self.verdict is not None else "this metric is described, and not judged"
+
+    @property
     def resolution(self) -> float | None:
         """The smallest relative difference that it can show: half the width of its interval of logarithms."""
         low, high = (self.ratio and self.ratio.interval) or (0.0, 0.0)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
-from redline.analysis.compare import why_no_verdict
 from redline.document import format as fmt
 from redline.document.blocks import Line, Look, Medium, Prose, Section, filled, line
 from redline.findings.cell import USELESS
@@ -30,7 +29,7 @@ from redline.report.limit_ratios import ratio_lines
 from redline.report.main_effects import sentence
 from redline.report.objectives import mark, objective_line
 from redline.report.overall import headline_lines, study_lines
-from redline.report.views import comparisons_by_cell, groups, invalid_reason, tally
+from redline.report.views import comparisons_by_cell, groups, invalid_reason, only_judged, tally
 from redline.search.times import FEW_ERRORS
 
 TITLE = "The answer, in words"
@@ -211,6 +210,9 @@ def _limit(server: str, answer: LimitAnswer) -> str:
         is_tried = answer.met_at_per_s is not None or answer.missed_at_per_s is not None
         said = f"where it stops to meet {answer.name} is not known"
         return f"{server}: {said if is_tried else f'no rate is known to meet {answer.name}, and none to miss it'}"
+    if low is None and answer.met_at_per_s is None and answer.reason.startswith("even "):
+        lowest = paced(f"{answer.missed_at_per_s or high:,.0f}/s", answer.failed_speed)
+        return f"{server} misses {answer.name} at every {what} that was tried, down to {lowest}{_first_to_fail(answer)}"
     if low is None:
         return f"{server} misses {answer.name} from {missed} on; {nowhere}{_first_to_fail(answer)}"
     met = f"{server} meets {answer.name} up to {paced(f'{low:,.0f}/s', answer.passed_speed)}"
@@ -282,12 +284,12 @@ def sentences(report: Report) -> Iterator[Said]:
             else:
                 first = next((comparison for comparison in known if comparison.primary), known[0])
                 are = "are not compared" if first.ratio is None else "have no verdict"
-                sentence_ = line(f"{cell.server} and {against} {are}: {why_no_verdict(first)}")
+                sentence_ = line(f"{cell.server} and {against} {are}: {first.why_no_verdict}")
             yield Said(cell, against, tuple(known), tuple(judged), where, sentence_)
 
 
 def _described(comparisons: Sequence[Comparison], against: str) -> str:
-    """`; no verdict on throughput: it answers 4.9% fewer requests [4.5, 5.3], and A against itself 0.1% [-0.5, 0.7]`.
+    """`; no verdict on throughput, as only CPU per request is judged: it answers 4.9% fewer requests [4.5, 5.3], …`.
 
     The rate in a duet without a verdict, if its interval excludes 1, with its own control; and the slowest requests, if
     these are slower or faster by more than the rate explains.
@@ -299,8 +301,11 @@ def _described(comparisons: Sequence[Comparison], against: str) -> str:
     shown = [rate] if rate and rate.differs else []
     tails = (in_duet.get(metric) for metric in _PERCENTILES)
     shown += [tail for tail in tails if tail and rate and _is_beyond(tail, rate)][:1]
+    only = only_judged(comparisons)
+    reasons = (f", as {only}" if only else "", *[""] * len(shown))
     return "".join(
-        f"; no verdict on {fmt.label(of.metric)}: it {difference(of)}{own_control(of, against)}" for of in shown
+        f"; no verdict on {fmt.label(of.metric)}{reason}: it {difference(of)}{own_control(of, against)}"
+        for of, reason in zip(shown, reasons, strict=False)
     )
 
 
@@ -396,9 +401,9 @@ def _undecided(comparisons: Sequence[Comparison]) -> str:
         if comparison.verdict is Verdict.EQUIVALENT:
             texts.append(f"{name} is the same within {fmt.percent(comparison.threshold)}")
         elif _lacks_verdict(comparison):
-            known.append(f"{name} differs, {change}, but no verdict: {why_no_verdict(comparison)}")
+            known.append(f"{name} differs, {change}, but no verdict: {comparison.why_no_verdict}")
         elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.duet and comparison.duet.unsettled:
-            unsettled.append(f"{name} has no verdict, {change}: {why_no_verdict(comparison)}")
+            unsettled.append(f"{name} has no verdict, {change}: {comparison.why_no_verdict}")
         elif comparison.held_back:
             known.append(f"{name} reads {change}, which may be chance {fmt.held_back(comparison)}".rstrip())
         elif not comparison.differs:

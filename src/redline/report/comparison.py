@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from redline.analysis.compare import why_no_verdict
 from redline.document import format as fmt
 from redline.document.blocks import Column, Prose, Section, Table, TextCell, filled, line, words
 from redline.model import Comparison
@@ -41,8 +40,8 @@ def _row(comparison: Comparison) -> tuple[TextCell, ...]:
             words(),
             words(f"not compared: {comparison.refused}", look="dim"),
         )
-    why = why_no_verdict(comparison)
-    verdict = f"no verdict: {why}" if comparison.primary else ""
+    why = comparison.why_no_verdict
+    verdict = f"no verdict: {why}" if comparison.primary else "described, not judged"
     if comparison.verdict and not why:
         verdict = fmt.verdict(comparison)
     return (

@@ -6,6 +6,8 @@ from typing import NotRequired, TypedDict
 
 from redline.model import BandedPercentile, CellReport, Percentile
 
+_FIRST = 0.5
+"""Curves begin at the median: what is below it says little, and would take a tenth of the axis."""
 _CERTAIN = 10
 """A percentile with fewer requests than this above it is drawn as a dashed tail."""
 
@@ -81,7 +83,7 @@ def _curve(curve: Sequence[BandedPercentile], percentiles: Sequence[Percentile],
         *curve,
         *(BandedPercentile(q=point.q, ns=point.ns) for point in percentiles if point.q > last and not point.bound),
     ]
-    points = [point for point in every if point.ns > 0]
+    points = [point for point in every if point.ns > 0 and point.q >= _FIRST]
     farthest = math.log10(max(count, 10))
     made: Curve = {
         "x": [round(farthest if p.q >= 1 else min(farthest, -math.log10(1 - p.q)), 4) for p in points],

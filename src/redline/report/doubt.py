@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from statistics import mean, median, stdev
 
 from redline.document import format as fmt
@@ -9,7 +10,8 @@ from redline.document.blocks import Medium, Prose, Section, line
 from redline.findings import RULES, in_modes, machine
 from redline.findings.cell import RESOLUTION
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
-from redline.model.limits import AnyReport, LimitReport
+from redline.model.limits import AnyReport, CellLimit, LimitAnswer, LimitReport
+from redline.quantities import significant
 from redline.report import dots
 from redline.report.parts import lost_name
 from redline.report.views import weighed_findings
@@ -19,6 +21,8 @@ _NAMED = 12
 """The most comparisons that are named as not known well."""
 _MOST_BESIDE = 2
 """The most findings about other measurements that are repeated."""
+_FARTHER = 4
+"""How far below or above the rates that were tried another search begins."""
 _FEWEST = 3
 """The fewest trials of a cell whose scatter is reported."""
 
@@ -45,12 +49,49 @@ def limit_caveats(report: LimitReport) -> Iterator[Section]:
     if report.same is not None:  # nothing was searched
         return
     kinds = [kind for cell in report.cells for kind in _grave_kinds(cell.findings)]
-    answers = [answer for cell in report.cells for answer in cell.limits]
-    wide = sum(not answer.decided for answer in answers)
-    precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
+    known = [answer for cell in report.cells for answer in cell.limits if _is_whole(answer)]
+    wide = sum(not answer.decided for answer in known)
+    precision = [f"{wide:,} of {fmt.count(len(known), 'limit')} wider than the goal"] if wide else []
     precision += _kinds((kind for kind in kinds if RULES[kind].scatters), len(report.cells))
     probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
-    yield _section(("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report)), probes, report)
+    yield _section(
+        ("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report)), probes, report, _next_search(report)
+    )
+
+
+def _is_whole(answer: LimitAnswer) -> bool:
+    """Whether both sides of the limit are known."""
+    return answer.passed_per_s is not None and answer.failed_per_s is not None
+
+
+def _lacks_limit(cell: CellLimit) -> bool:
+    return not any(map(_is_whole, cell.limits))
+
+
+def _next_search(report: LimitReport) -> str:
+    """The command that goes on with a search that was cut short, or that searches where a limit may be."""
+    texts: list[str] = []
+    if any(cell.ended in ("interrupted", "broken") for cell in report.cells):
+        texts.append("redline limit --resume DIR, with the directory of this report, goes on")
+    if report.command.startswith("redline limit "):
+        ended = (cell for cell in report.cells if cell.ended in ("doomed", "exhausted"))
+        rates = (rate for cell in ended if (rate := _where_next(cell)))
+        texts += [f"{report.command} --start {significant(rate, 2)}" for rate in rates]
+    wanting = (answer.reason for cell in report.cells for answer in cell.limits if answer.reason.startswith("about "))
+    return "; ".join(dict.fromkeys((*texts, *islice(wanting, 1))))
+
+
+def _where_next(cell: CellLimit) -> float | None:
+    """The rate to begin another search with: below all rates that missed, or above all that met; None if unclear."""
+    rates = [probe.rate_per_s for probe in cell.probes if not probe.is_void]
+    errors = any(probe.errors for probe in cell.probes)
+    if not rates or cell.stretch is not None:
+        return None
+    if all(answer.passed_per_s is None and answer.met_at_per_s is None for answer in cell.limits):
+        return None if errors else min(rates) / _FARTHER
+    if all(answer.failed_per_s is None and answer.missed_at_per_s is None for answer in cell.limits):
+        return max(rates) * _FARTHER
+    return None
 
 
 def _spoilt(report: LimitReport) -> str:
@@ -58,8 +99,8 @@ def _spoilt(report: LimitReport) -> str:
     parts = []
     if spoilt := sum(probe.is_void for probe in probes):
         parts.append(f"{spoilt:,} of {fmt.count(len(probes), 'probe')}, of which nothing is known of the server")
-    if ended := [cell.server for cell in report.cells if cell.ended != "converged"]:
-        parts.append(f"no answer of {', '.join(dict.fromkeys(ended))}")
+    if lacking := [cell.server for cell in report.cells if _lacks_limit(cell)]:
+        parts.append(f"no limit of {', '.join(dict.fromkeys(lacking))}")
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
     return "; ".join(parts)

@@ -183,7 +183,7 @@ def _pairs(
             pair["refused"][metric] = comparison.refused or "no reason was given"
             continue
         change = ChangeCell.of(comparison)
-        remarks = ", ".join(filter(None, (change.times, change.remark)))
+        remarks = ", ".join(filter(None, (change.times, change.remark, change.why)))
         pair["changes"][metric] = change.text, change.bounds, change.verdict.value if change.verdict else "", remarks
     return {pair: held for pair, held in pairs.items() if held["changes"] or held["refused"]}
 

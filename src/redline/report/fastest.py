@@ -6,12 +6,18 @@ from collections.abc import Iterable, Iterator
 from redline.analysis.fastest import Lead, leads
 from redline.document import format as fmt
 from redline.document.blocks import Line, Look, line
-from redline.model import CellReport, Report
+from redline.model import CellReport, Metric, Report
 from redline.quantities import percent, significant
-from redline.report.views import groups
+from redline.report.views import groups, only_judged
 
 _MOST = 4
 """The most sentences; with more workloads, each server's wins are counted."""
+
+
+def _without_verdict(report: Report, metric: Metric) -> str:
+    """`throughput, which has no verdict, as only CPU per request is judged`."""
+    only = only_judged(report.comparisons)
+    return f"{fmt.label(metric)}, which has no verdict{f', as {only}' if only else ''}"
 
 
 def fastest_lines(report: Report) -> Iterator[Line]:
@@ -25,13 +31,13 @@ def fastest_lines(report: Report) -> Iterator[Line]:
         alike = len(leading) - wins.total() - unknown
         texts += [f"several alike in {alike:,}"] if alike else []
         texts += [f"not known in {unknown:,}"] if unknown else []
-        said = "Fastest" if judged else f"First in {fmt.label(leading[0].metric)}, which has no verdict"
+        said = "Fastest" if judged else f"First in {_without_verdict(report, leading[0].metric)}"
         heading: tuple[str, Look] = f"{said}, of {fmt.count(len(leading), 'workload')}", "strong" if judged else "dim"
         yield line(heading, (f": {', '.join(texts)}", "" if judged else "dim"))
         return
     where = {(group.scenario, group.load): group.where(report.cells) for group in groups(report)}
     for lead in leading:
-        said, why = _said(lead)
+        said, why = _said(lead, report)
         place = where[lead.first.scenario, lead.first.load]
         if lead.judged:
             yield line((place, "dim"), (said, "strong"), why, _without(lead.without))
@@ -39,10 +45,10 @@ def fastest_lines(report: Report) -> Iterator[Line]:
             yield line((f"{place}{said}{why}{_without(lead.without)}{_control(lead)}", "dim"))
 
 
-def _said(lead: Lead) -> tuple[str, str]:
+def _said(lead: Lead, report: Report) -> tuple[str, str]:
     """`go is fastest`, and by how much; or that no server is, or is known to be, and which are not distinguished."""
     if lead.is_sure and not lead.judged:
-        first = f"{lead.first.server} is first in {fmt.label(lead.metric)}, which has no verdict"
+        first = f"{lead.first.server} is first in {_without_verdict(report, lead.metric)}"
         return first, f": {_by_how_much(lead)} ({lead.first.load_text})"
     if lead.is_sure:
         among = " of those compared" if lead.without else ""

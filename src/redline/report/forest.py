@@ -10,7 +10,7 @@ from redline.document.scales import Scale, ratio_scale
 from redline.model import SHOWN, CellReport, Comparison, Metric, Report
 from redline.report import dots
 from redline.report.boards import Board, ServerPair, Workload, cost_boards
-from redline.report.views import better
+from redline.report.views import better, only_judged
 
 _MOST = 24
 """The most rows beside the answer on a first screen; of more, the largest differences are shown."""
@@ -36,7 +36,9 @@ def forest(report: Report) -> tuple[Table, ...]:
         compared = [*own]
         scale = ratio_scale([row[3] for row in compared], report.run.threshold, f"forest-{metric.value}")
         columns = (Column("metric", place="above"), Column(""), Column("", scale=scale), Column("", "right"))
-        made = tuple(_row(row, cells, scale) for row in compared)
+        lacking = "" if any(row[3].primary for row in compared) else only_judged(report.comparisons)
+        heading = ", ".join(filter(None, (fmt.label(metric), better(metric)))) + (f" ({lacking})" if lacking else "")
+        made = tuple(_row(row, cells, scale, heading) for row in compared)
         tables.append(Table(columns, made, () if tables else line((title, "dim")), look="forest", on=Medium.PAGE))
     return tuple(tables)
 
@@ -46,7 +48,8 @@ def scale_of(table: Table) -> Scale:
     return next(column.scale for column in table.columns if column.scale)
 
 
-def _row(found: _Found, cells: Mapping[str, CellReport], scale: Scale) -> tuple[TableCell, ...]:
+def _row(found: _Found, cells: Mapping[str, CellReport], scale: Scale, heading: str) -> tuple[TableCell, ...]:
+    """A row of a metric, under its heading."""
     board, pair, workload, comparison = found
     ratio = comparison.ratio
     assert ratio is not None
@@ -54,8 +57,8 @@ def _row(found: _Found, cells: Mapping[str, CellReport], scale: Scale) -> tuple[
     low, high = known or (None, None)
     sign, rounds = fmt.VerdictSign.of(comparison), dots.ratios(cells, comparison)
     strip = Strip(scale, "point", ratio.value, low, high, sign, dots=rounds)
-    heading = ", ".join(filter(None, (fmt.label(board.metric), better(board.metric))))
-    change = ChangeCell(fmt.change(ratio), "" if known else fmt.change_bounds(ratio), sign)
+    whole = ChangeCell.of(comparison)
+    change = ChangeCell(whole.text, "" if known else whole.bounds, sign, why=whole.why)
     return heading, _name(pair, workload, board), strip, change
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from redline.analysis.compare import lacks_verdict, why_no_verdict
+from redline.analysis.compare import lacks_verdict
 from redline.document import format as fmt
 from redline.document.blocks import Line, Prose, Section, Span
 from redline.model import CellReport, Comparison, Metric, Report, Verdict
@@ -142,7 +142,7 @@ def _unknown(judged: Sequence[_Judged]) -> Iterator[Line]:
         names = ", ".join(one.name for one in unknown[:_MOST])
         more = f" and {len(unknown) - _MOST} more" if len(unknown) > _MOST else ""
         look: Literal["strong", ""] = "strong" if len(unknown) == len(judged) else ""
-        why = _short(why_no_verdict(unknown[0].comparison), _LONGEST_REASON)
+        why = _short(unknown[0].comparison.why_no_verdict, _LONGEST_REASON)
         yield (Span(f"unknown: {names}{more}", look), Span(f" ({why})" if why else ""))
 
 

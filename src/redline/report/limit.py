@@ -287,7 +287,7 @@ def ending_text(cell: CellLimit) -> str:
         case "converged":
             return ""
         case "doomed":
-            return f"no answer: {cell.reason}"
+            return f"no limit: {cell.reason}"
         case "exhausted":
             nowhere = any(limit.passed_per_s is None for limit in cell.limits)
             everywhere = any(limit.failed_per_s is None for limit in cell.limits)
@@ -295,9 +295,9 @@ def ending_text(cell: CellLimit) -> str:
             what = "rate" if cell.stretch is None else "speed"
             if cell.left_out:
                 probes = fmt.count(len(cell.probes), "probe")
-                return f"no answer: the time was over after {probes}; give more, or begin at {begin} {what} (--start)"
+                return f"no limit: the time was over after {probes}; give more, or begin at {begin} {what} (--start)"
             used = f"all {sum(probe.phase != 'curve' for probe in cell.probes)} probes are used up"
-            return f"no answer: {used}; begin at {begin} {what} (--start), or allow more (--probes)"
+            return f"no limit: {used}; begin at {begin} {what} (--start), or allow more (--probes)"
         case "broken":
             return f"broken: {cell.reason}; this is what was known by then"
         case "interrupted":

@@ -1,14 +1,26 @@
 """The page of a single server under a single load: on its first screen its numbers, and how they came about."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from redline.document import format as fmt
 from redline.document.blocks import Section
 from redline.document.figures import Tile, Tiles
-from redline.model import CellReport, Metric, Report
+from redline.findings import RULES
+from redline.model import CellReport, Grade, Metric, Report
 from redline.report.results import Level, level_name, level_score
+from redline.report.views import weighed_findings
 
 _SHOWN: tuple[Level, ...] = (Metric.THROUGHPUT, Metric.P50, Metric.P99, "max", Metric.CPU_PER_REQUEST)
+_BIASED: Mapping[str, tuple[Level, ...]] = {
+    "throughput": (Metric.THROUGHPUT,),
+    "response times": (Metric.P50, Metric.P99, "max"),
+    "percentiles": (Metric.P50, Metric.P99),
+    "tails": (Metric.P99, "max"),
+    "costs": (Metric.CPU_PER_REQUEST,),
+    "levels": _SHOWN,
+}
+"""The numbers that a finding moves, by the word that its rule has for them."""
+_BOUNDS = {"≤": "at most", "≥": "at least"}
 
 
 def is_single(report: Report) -> bool:
@@ -28,7 +40,18 @@ def _tiles(cell: CellReport) -> Iterator[Tile]:
     yield Tile("failed", fmt.integer(outcomes.errors), failed, is_bad=outcomes.errors > 0)
     for level in _SHOWN:
         if (score := level_score(cell, level)).value not in ("", fmt.NOT_KNOWN):
-            yield Tile(level_name(level), score.value, score.spread)
+            beside = ", ".join(filter(None, (_BOUNDS.get(score.value[0]), score.spread)))
+            yield Tile(level_name(level), score.value, beside, doubt=score.why or _doubt(cell, level))
+
+
+def _doubt(cell: CellReport, level: Level) -> str:
+    """`cpu-steal: throughput is too low …`: the warnings that may have moved this number."""
+    warnings = {finding.kind: RULES[finding.kind] for finding in weighed_findings(cell) if finding.grade is Grade.WARN}
+    return "; ".join(
+        f"{kind}: {rule.biases or 'it scatters'}"
+        for kind, rule in warnings.items()
+        if rule.scatters or any(level in moved for word, moved in _BIASED.items() if word in rule.biases)
+    )
 
 
 def of_single(build: Callable[[Report], Iterable[Section]]) -> Callable[[Report], Iterable[Section]]:

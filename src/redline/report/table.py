@@ -44,6 +44,7 @@ from redline.report.views import (
     groups,
     invalid_findings,
     invalid_reason,
+    only_judged,
 )
 
 WHOLE = 40
@@ -51,10 +52,8 @@ WHOLE = 40
 _TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _MOST_STARTS = 60
 _UNDRAWN = "The trials below each row need JavaScript; results.json has them."
-_OF_SLICES = (
-    "A level is of a server's own slices. A change is against both copies of the baseline, so it may differ from the "
-    "ratio of two levels."
-)
+_OF_SLICES = "A level is of a server's own slices, a change by neighbouring slices in each start"
+_OF_TRIALS = "A level is of all trials, a change by the trials of each round"
 
 
 def table_section(report: Report) -> Iterator[Section]:
@@ -71,14 +70,12 @@ def table_section(report: Report) -> Iterator[Section]:
         ]
     explained = filled(*legend(report), remarks(report), Prose.of(sheet.notes(made), "dim"))
     how = Fold(line("How to read this"), tuple(explained), open=False)
-    sliced = "" if report.run.alone else _OF_SLICES
     blocks = filled(
         Prose.of([] if made else ["No cell was planned."], "dim"),
         Prose((sheet.said,)) if sheet.said else None,
         None if whole else WithoutScript(_UNDRAWN),
         *tables,
         Prose.of(sheet.reasons_text(), "dim", listed=True),
-        Prose.of([sliced] if made else [], "dim"),
         how if how.blocks else None,
     )
     counts = verdict_counts(report)
@@ -105,9 +102,14 @@ class _ResultRows:
         """Explain the cells of the table."""
         if not self._compared:
             return ()
+        only = only_judged(self.report.comparisons)
+        unjudged = any(comparison.ratio and not comparison.primary for comparison in self.report.comparisons)
+        signs = f" A change without a sign is described: {only}." if only and unjudged else ""
+        made = _OF_TRIALS if self.report.run.alone else _OF_SLICES
         return key(
             "Each cell has the level, with half of its 95% interval, and below it the change against the baseline. "
-            "Less is better where a column says nothing else."
+            f"{made}, so **the change is not the quotient of two levels**. "
+            f"Less is better where a column says nothing else.{signs}"
         )
 
     def table(self, made: tuple[Group, ...]) -> Table:

@@ -94,7 +94,15 @@ def better(metric: Metric) -> str:
 def signs() -> Line:
     """The verdicts with their signs."""
     spans = (Span(f"{sign.mark} {sign.words}", sign) for sign in fmt.VerdictSign)
-    return (*(sign for span in spans for sign in (span, Span(" "))), Span("no sign: no verdict"))
+    return (*(sign for span in spans for sign in (span, Span(" "))), Span("no sign: described, not judged"))
+
+
+def only_judged(comparisons: Iterable[Comparison]) -> str:
+    """`only CPU per request is judged`: why other metrics have no verdict; empty if nothing is judged."""
+    judged = [fmt.label(metric) for metric in dict.fromkeys(one.metric for one in comparisons if one.primary)]
+    if len(judged) < 2:
+        return f"only {judged[0]} is judged" if judged else ""
+    return f"only {', '.join(judged[:-1])} and {judged[-1]} are judged"
 
 
 def groups(report: Report) -> tuple[Group, ...]:

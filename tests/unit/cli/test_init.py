@@ -66,6 +66,16 @@ def test_its_first_line_names_the_schema_that_is_here() -> None:
     assert read_project(text, "redline.yaml").scenarios
 
 
+def test_a_wheel_names_the_schema_below_its_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an environment, of a user or of the system: packages and `share` have the same prefix."""
+    monkeypatch.setattr(init, "__file__", str(tmp_path / "lib/python3.13/site-packages/redline/cli/commands/init.py"))
+    assert init._schema() == ""
+    schema = tmp_path / "share/doc/redline/docs/reference/project.schema.json"
+    schema.parent.mkdir(parents=True)
+    schema.write_text("{}")
+    assert init._schema() == schema.as_uri()
+
+
 def test_its_comments_may_be_used_as_they_are() -> None:
     text = project_text({"name": "shop", "start": "./shop --port {port}"}, {"check": {"get": "/"}})
     lines = [line[1:] if line.startswith(("#  - ", "# objective")) else line for line in text.splitlines()]

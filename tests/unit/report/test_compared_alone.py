@@ -41,12 +41,13 @@ def test_the_terminal_names_the_servers_and_ends_with_the_sentence(one: Report) 
     assert "B: ./b --port {port}" in lines
     last = " ".join(line.strip() for line in lines[lines.index("The answer, in words") + 1 :])
     assert last.startswith("B needs 5.1% more CPU per request than A [4.7, 5.6]; A against itself: ")
-    described = last.split("; no verdict on throughput: it answers 4.9% fewer requests [")[1]
+    reason = "as only CPU per request is judged"
+    described = last.split(f"; no verdict on throughput, {reason}: it answers 4.9% fewer requests [")[1]
     assert re.fullmatch(r"[\d.]+, [\d.]+\], and A against itself .?[\d.]+% \[.*\]", described)
     (answer,) = run_answer(one)
     (sentence,) = (line for block in answer.blocks for line in block.lines)  # type: ignore[union-attr]
     assert [span.look for span in sentence if "throughput" in span.text] == ["dim"]
-    assert [span.look for span in sentence if "CPU per request" in span.text] == ["strong"]
+    assert [span.look for span in sentence if "more CPU per request" in span.text] == ["strong"]
     assert "6 starts in 30.0 s" in lines[1]
 
 
@@ -133,7 +134,9 @@ def test_levels_are_of_slices(one: Report) -> None:
     assert first.estimates[Metric.P50].value == pytest.approx(1_500_000, rel=0.01)
     assert first.estimates[Metric.THROUGHPUT].n == 6
     assert (first.trials, first.trials_planned, first.valid) == ((), 0, True)
-    assert "A level is of a server's own slices" in section(RENDERERS["html"](one).decode(), "results").text
+    results = section(RENDERERS["html"](one).decode(), "results").text
+    assert "a change by neighbouring slices in each start, so the change is not the quotient of two levels" in results
+    assert "A change without a sign is described: only CPU per request is judged." in results
 
 
 def test_csv_and_json_carry_it_all(several: Report) -> None:

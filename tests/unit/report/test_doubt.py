@@ -95,10 +95,27 @@ def test_what_else_measured_is_named_also_by_a_note() -> None:
 
 
 def test_a_search_has_the_three_lines_too() -> None:
-    limits_, biases, left_out = lines_of(next(limit_caveats(limits.by_hand())))
+    limits_, biases, left_out, further = lines_of(next(limit_caveats(limits.by_hand())))
     assert limits_.startswith("What limits precision: ")
     assert biases.startswith("What biases, and which way: ")
-    assert " of 5 probes, of which nothing is known of the server" in left_out
+    assert " of 5 probes, of which nothing is known of the server; no limit of go.nethttp" in left_out
+    assert further == "What to do next: redline limit --resume DIR, with the directory of this report, goes on"
+
+
+def test_a_search_without_a_limit_counts_none_and_says_where_to_look() -> None:
+    doomed = limits.doomed()
+    assert {answer.passed_per_s for answer in doomed.limits} == {None}
+    command = "redline limit URL --objective 'p99 < 50ms'"
+    lines = lines_of(next(limit_caveats(limits.report(doomed, command=command))))
+    assert lines[0] == "What limits precision: nothing was found"
+    assert "no limit of clojure.ring" in lines[2]
+    assert lines[3] == f"What to do next: {command} --start 12"
+    both = lines_of(next(limit_caveats(limits.report(limits.busy(), doomed))))
+    assert "2 of 2 limits wider than the goal" in both[0]
+    assert not any(
+        line.startswith("What to do next") and "--start" in line
+        for line in lines_of(next(limit_caveats(limits.report(limits.busy(), command=command))))
+    )
 
 
 def test_cold_starts_that_do_not_count_are_said() -> None:

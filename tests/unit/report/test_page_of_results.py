@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from redline.analysis import build_report
 from redline.document import format as fmt
 from redline.document.blocks import ChangeCell, ScoreCell, Strip, Table
 from redline.model import COMPARED, Comparison, Estimate, Metric, Report, Verdict
@@ -15,6 +16,7 @@ from redline.report.layers import layer_sections
 from redline.report.measured import built_section
 from redline.report.table import table_section
 from tests.fakes import layers, reports, studies
+from tests.fakes.compared import compared_run
 from tests.fakes.pages import page, section
 
 
@@ -57,6 +59,19 @@ def test_a_wide_interval_of_one_metric_leaves_the_scale_of_another() -> None:
         for made in (report, report.model_copy(update={"comparisons": others}))
     )
     assert {name for name in before if before[name] != after[name]} == {"forest-p99"}
+
+
+def test_the_picture_says_why_a_rate_of_duets_is_not_judged() -> None:
+    headings = {str(row[0]) for table in forest(build_report(compared_run())) for row in table.rows}
+    assert headings == {"throughput, more is better (only CPU per request is judged)", "CPU per request"}
+
+
+def test_a_change_without_the_verdict_that_was_asked_for_says_why_in_a_hint() -> None:
+    ratio = next(one.ratio for one in reports.healthy().comparisons if one.ratio)
+    few = changed(reports.healthy(), verdict=None, p=None, ratio=ratio.model_copy(update={"n": 2}))
+    hint = "No verdict: 2 of the 3 trials that a verdict needs"
+    assert hint in [dict(attributes).get("title") for _, attributes in page(few).tags]
+    assert hint not in [dict(attributes).get("title") for _, attributes in page(reports.healthy()).tags]
 
 
 def test_of_many_it_has_the_largest() -> None:

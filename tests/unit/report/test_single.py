@@ -1,10 +1,11 @@
 """The page of a single server under one load begins with its numbers and their course; no other page does."""
 
 from redline.document.figures import Tiles
-from redline.model import Metric, Report
+from redline.model import Bound, FindingKind, Grade, Metric, Report
 from redline.render import RENDERERS, page
 from redline.report.single import is_single, tiles
 from tests.fakes import reports
+from tests.fakes.report_cells import finding
 
 
 def only(report: Report) -> Report:
@@ -14,6 +15,17 @@ def only(report: Report) -> Report:
 
 def titles(report: Report) -> list[str]:
     return [section.title for section in page(report).sections]
+
+
+def with_cell(report: Report, **changes: object) -> Report:
+    (cell,) = report.cells
+    return report.model_copy(update={"cells": (cell.model_copy(update=changes),)})
+
+
+def doubts(report: Report) -> dict[str, str]:
+    made = tiles(report)
+    assert isinstance(made, Tiles)
+    return {tile.name: tile.doubt for tile in made.tiles if tile.doubt}
 
 
 def shown(report: Report) -> dict[str, tuple[str, str, bool]]:
@@ -54,6 +66,31 @@ def test_what_is_hidden_has_no_tile() -> None:
     known = {metric: estimate for metric, estimate in cell.estimates.items() if metric is not Metric.P99}
     hiding = report.model_copy(update={"cells": (cell.model_copy(update={"estimates": known}),)})
     assert "p99" not in shown(hiding)
+
+
+def test_a_bound_says_so_and_why() -> None:
+    report = only(reports.healthy())
+    bound = Bound(unit="ns", at_most=12_000_000, finding="send-lateness", reason="the engine was late")
+    known = {metric: estimate for metric, estimate in report.cells[0].estimates.items() if metric is not Metric.P99}
+    bounded = with_cell(report, estimates=known, bounds={Metric.P99: bound})
+    assert shown(bounded)["p99"] == ("\u2264 12.0 ms", "at most", False)
+    assert doubts(bounded) == {"p99": "the engine was late"}
+    assert 'title="the engine was late"' in RENDERERS["html"](bounded).decode()
+
+
+def test_a_warning_marks_the_numbers_that_it_may_have_moved_and_no_others() -> None:
+    report = only(reports.healthy())
+    assert doubts(report) == {}
+
+    def found(kind: FindingKind, grade: Grade) -> Report:
+        return with_cell(report, findings=(finding(kind, grade, "m", "a", report.cells[0].cell_id),))
+
+    assert doubts(found("heap-pressure", Grade.WARN)) == {
+        "p99": "heap-pressure: tails are too high",
+        "max": "heap-pressure: tails are too high",
+    }
+    assert list(doubts(found("other-load", Grade.WARN))) == ["throughput", "p50", "p99", "max"]
+    assert doubts(found("other-load", Grade.NOTE)) == {}
 
 
 def test_pages_of_several_servers_have_none() -> None:

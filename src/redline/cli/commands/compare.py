@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from redline.analysis.compare import unwanted, why_no_verdict
+from redline.analysis.compare import unwanted
 from redline.analysis.comparing import ComparedRun, compare_two, compare_within
 from redline.cli import exits
 from redline.cli.command_line import CompareFlags
@@ -68,7 +68,7 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
     if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
-    reasons = sorted((c.cell_id.rpartition("-")[0], reason) for c in primary if (reason := why_no_verdict(c)))
+    reasons = sorted((c.cell_id.rpartition("-")[0], reason) for c in primary if (reason := c.why_no_verdict))
     refused = merged_by_text(reasons)
     if refused or result.unmatched:
         missing = "; ".join((*refused, *result.unmatched))

@@ -134,7 +134,8 @@ def execute(flags: InitFlags) -> None:
 
 def _schema() -> str:
     """The URL of the schema of redline.yaml, which is installed with the documentation; empty where it is not."""
-    places_of_docs = (Path(__file__).parents[4] / "docs", Path(sys.prefix) / "share/doc/redline/docs")
+    here = Path(__file__)  # of a wheel: PREFIX/lib/python3/site-packages/redline/cli/commands/init.py
+    places_of_docs = (here.parents[4] / "docs", here.parents[6] / "share/doc/redline/docs")
     files = (folder / "reference/project.schema.json" for folder in places_of_docs)
     return next((file.as_uri() for file in files if file.is_file()), "")
 

@@ -47,8 +47,9 @@ def _percentiles(about: str, plots: GroupPlots, data: RunPlots, time: str) -> Ch
     if y is None:
         return None
     farthest = max([1.0, *(x for _, curve in curves for x in curve["x"])])
-    nines = (math.log10(2), *(float(place) for place in range(1, math.floor(farthest) + 1)))
-    x = Scale(0.0, farthest * 1.02, tuple((at, percent(1 - 10**-at) if at >= 1 else "50%") for at in nines))
+    median = math.log10(2)
+    nines = (median, *(float(place) for place in range(1, math.floor(farthest) + 1)))
+    x = Scale(median, farthest * 1.02, tuple((at, percent(1 - 10**-at) if at >= 1 else "50%") for at in nines))
     lines = [line for server, curve in curves for line in _curve(server, curve, data)]
     areas = [ChartArea(_colour(server, data), band) for server, curve in curves if (band := _band(curve))]
     name = f"{time} time" if time in ("response", "service") else f"time {time.replace('server', 'the server')}"

@@ -333,7 +333,7 @@
           : make("td", { className: "none", textContent: cells[each].why ? "no number" : "not measured" });
       };
       const change = pair?.changes[m], ratio = make("td", { className: change ? `change ${change[2] || "none"}` : "none" });
-      if (change) ratio.append(make("b", { textContent: change[0] }), ` ${change[1]} `, ...(change[2] ? verdict(change[2]) : ["no verdict"]),
+      if (change) ratio.append(make("b", { textContent: change[0] }), ` ${change[1]} `, ...(change[2] ? verdict(change[2]) : ["not judged"]),
         ...(change[3] ? [make("small", { textContent: ` ${change[3]}` })] : []));
       else ratio.textContent = pair?.refused[m] ? `not compared: ${pair.refused[m]}` : "not compared";
       return make("tr", {}, make("th", { scope: "row" }, metric.name, make("small", { textContent: ` ${metric.hint}` })),

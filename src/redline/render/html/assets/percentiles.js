@@ -40,11 +40,12 @@ const percentiles = (() => {
     }
     if (!tables.length) add(null, {}, [0], [null]);
     const values = held.length ? held : [1, 10];
+    const median = Math.log10(2);
     const farthest = Math.max(1, ...lines.flatMap(({ times }) => times.x));
-    const nines = [Math.log10(2), ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
+    const nines = [median, ...Array.from({ length: Math.floor(farthest) }, (_, i) => i + 1)];
     return { title: `${TITLES[time]} by percentile`, table: uPlot.join(tables), series, owner, bands, ends,
       format: duration, instant: share,
-      scales: { x: { time: false, range: () => [0, farthest * 1.02] },
+      scales: { x: { time: false, range: () => [median, Math.max(farthest * 1.02, 1)] },
         y: linear ? { range: () => [0, 1.06 * Math.max(...values)] } : logScale(values) },
       axes: axes({ splits: () => nines, values: (plot, ticks) => spaced(plot, ticks, share, 46) },
         { ...(linear ? {} : logAxis), values: (_, ticks) => ticks.map(duration) }) };
