@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import pytest
 from redline.model.bisection import Bisection
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.leftovers import left_of
+from tests.e2e.test_documented_commands import BISECTED
 from tests.fakes.servers.entries import eventually
 
 pytestmark = pytest.mark.e2e
@@ -196,3 +198,25 @@ def test_an_interrupt_says_how_to_go_on(redline: Redline, history: History) -> N
     assert running.returncode == 130, (out, err)
     assert f"bisect --resume {kept}" in err
     assert nothing_is_left(redline, history)
+
+
+@pytest.mark.parametrize(
+    "command", [c if "--measure" in c else pytest.param(c, marks=pytest.mark.long) for c in BISECTED]
+)
+def test_a_documented_search_finds_its_commit(redline: Redline, history: History, command: str) -> None:
+    (history.folder / "src").mkdir()
+    for number, delay in enumerate((FAST, SLOW)):
+        (history.folder / "src" / "code").write_text(delay)
+        (history.folder / "Cargo.lock").write_text(delay)
+        (history.folder / "Makefile").write_text(f"bench:\n\t@echo {delay} {number + 1}\n")
+        commit = history.commit(delay, delay)
+        if delay == FAST:
+            history.git("tag", "v1.2")
+    given = shlex.split(command)
+    if "--measure" in given:
+        given[given.index("--for") + 1] = "1ms"
+    else:
+        given[1:1] = SHORT
+    done = redline(*given)
+    assert done.code == 0, done.err
+    assert f"{commit[:9]} {SLOW} made" in " ".join(done.out.split())

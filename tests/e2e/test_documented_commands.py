@@ -83,19 +83,22 @@ SIGN_INS = sorted(command for command in documented(*PAGES) if command.startswit
 """These need variables with secrets: tests/e2e/test_signing_in.py runs them."""
 VIEWED = sorted(command for command in documented(*PAGES) if command.split()[0] == "view")
 """These serve until they are interrupted: tests/e2e/test_view.py runs them."""
+BISECTED = sorted(command for command in documented(*PAGES) if command.split()[0] == "bisect")
+"""These search the commits of a repository: tests/e2e/test_bisect.py runs them."""
 DOCUMENTED = sorted(
     documented(*PAGES)
-    - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *STREAMS, *CHUNKED, *SIGN_INS, *VIEWED}
+    - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC, *EXTENDED, *WAYS, *STREAMS, *CHUNKED, *SIGN_INS, *VIEWED, *BISECTED}
 )
 
 
 def test_the_documentation_shows_every_command() -> None:
-    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC, *VIEWED)}
+    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC, *VIEWED, *BISECTED)}
     assert shown == {
         "run",
         "profile",
         "init",
         "import",
+        "bisect",
         "check",
         "build",
         "load",
