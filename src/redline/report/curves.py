@@ -38,8 +38,8 @@ class Distribution(TypedDict):
 
 
 def has_curves(cell: CellReport) -> bool:
-    """Whether there are percentiles to draw: a bound is not drawn."""
-    return cell.shows_numbers and any(not point.bound for point in cell.response_percentiles)
+    """Whether there are percentiles to draw: a bound is not drawn, nor what is below the median."""
+    return cell.shows_numbers and any(not point.bound and point.q >= _FIRST for point in cell.response_percentiles)
 
 
 def has_band(cell: CellReport) -> bool:
