@@ -123,7 +123,7 @@ def _asked(flags: LoadFlags, like: Like | None, console: Console) -> LoadAsk:
     """What flags ask for, of the URL to which redirects lead. Raises UsageError."""
     ask = load_ask(flags)
     if like is not None and like.requests:
-        document = Document(part("like"), [*like.requests], {}, {})
+        document = Document("--like", [*like.requests], {}, {})
         ask = replace(ask, listed=Listed(document, is_traffic=True))
     return followed(ask, console) if flags.follow else ask
 
