@@ -1,6 +1,7 @@
 """`--like`: command lines of other load generators as flags of `redline load`."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -253,3 +254,13 @@ def test_latency_of_wrk_asks_for_its_columns() -> None:
     assert read_like(f"wrk --latency {URL}").has_deviations
     assert read_like(f"wrk2 -R9 -L {URL}").has_deviations
     assert not read_like(f"wrk {URL}").has_deviations
+
+
+def test_a_suite_is_written_of_a_command_with_threads(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    wanted = LoadFlags(like=f"wrk -t2 -c64 -d5s {URL}", write_suite=file)
+    with pytest.raises(UsageError, match="measures nothing, and takes no -t"):
+        load.execute(LoadFlags(**vars(wanted) | {"threads": 2}))
+    assert not file.exists()
+    load.execute(wanted)
+    assert "users: 64" in file.read_text()

@@ -61,10 +61,11 @@ _TRIAL = "trial-1"
 def execute(flags: LoadFlags) -> None:
     """Load a server: closed with -c users, or open at -R requests per second."""
     _check_printed(flags)
+    own = flags
     flags, like = as_like(flags)
     console = progress_console(flags)
     if flags.write_suite is not None:
-        refuse(flags.given(among={*OF_MEASURING, "threads"}), WHY)
+        refuse(own.given(among={*OF_MEASURING, "threads"}), WHY)
         _write_suite(flags, like, flags.write_suite, console)
         return
     check_is_kept(opens=flags.open, is_kept=flags.output is not None)
