@@ -338,7 +338,7 @@ def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:
     assert "pwned" in opened.page.locator(".percentiles .readout").first.inner_text()
     assert opened.page.title() != "pwned"
     assert opened.page.query_selector_all("img") == []
-    assert len(opened.page.query_selector_all("script")) == 7
+    assert len(opened.page.query_selector_all("script")) == 8
     opened.assert_quiet()
 
 
