@@ -46,6 +46,7 @@ BELOW = {
     "docs/decisions/README": ["0*"],
     "docs/concepts/statistics": ["simulations"],
     "docs/concepts/limit": ["limit-simulations"],
+    **{f"docs/studies/{study}": [f"{study}/claims"] for study in ("clojure", "petstore", "tapir")},
     "ARCHITECTURE": ["bench/results"],
 }
 """Pages that README does not name, below the page that does."""
