@@ -128,8 +128,9 @@ class _Work:
                     for content in _in_order(pool, len(self._tasks), 4 * processes):
                         task = left.pop(0)
                         yield (decoded(content, task) if content is not None else None) or self.judged(task)
-                finally:
+                except BaseException:  # else its threads end, so that this process may be copied again
                     pool.shutdown(wait=False, cancel_futures=True)
+                    raise
         except BrokenProcessPool:  # a copy was ended, maybe for want of memory
             yield from map(self.judged, left)
 
