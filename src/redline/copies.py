@@ -10,9 +10,6 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
-from typing import TypeVar
-
-T = TypeVar("T")
 
 _PR_SET_PDEATHSIG = 1
 
@@ -34,11 +31,10 @@ def begin_copy(parent: int) -> None:
 
 
 @contextmanager
-def made_beside(make: Callable[[], T], *, copies: bool) -> Iterator[Callable[[], T]]:
+def made_beside(make: Callable[[], bytes], *, copies: bool) -> Iterator[Callable[[], bytes]]:
     """Have a copy make something while the block runs, which calls what it gets to take it.
 
-    It is pickled on its way. It is made here, and only then, if it is not to be copied or `may_copy` says no, and where
-    the copy fails.
+    It is made here, and only then, if it is not to be copied or `may_copy` says no, and where the copy fails.
     """
     if not (copies and may_copy()):
         yield make
@@ -49,12 +45,11 @@ def made_beside(make: Callable[[], T], *, copies: bool) -> Iterator[Callable[[],
         yield make
         return
 
-    def made() -> T:
+    def made() -> bytes:
         try:
-            content: T = ours.recv()
+            return ours.recv_bytes()
         except (EOFError, OSError):
             return make()
-        return content
 
     try:
         yield made
@@ -64,7 +59,7 @@ def made_beside(make: Callable[[], T], *, copies: bool) -> Iterator[Callable[[],
         copy.join()
 
 
-def _begun(make: Callable[[], object]) -> tuple[ForkProcess, Connection]:
+def _begun(make: Callable[[], bytes]) -> tuple[ForkProcess, Connection]:
     """A copy that makes it, and where it is received. Raises OSError."""
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
@@ -78,11 +73,11 @@ def _begun(make: Callable[[], object]) -> tuple[ForkProcess, Connection]:
     return copy, ours
 
 
-def _send(make: Callable[[], object], to: Connection, parent: int) -> None:
+def _send(make: Callable[[], bytes], to: Connection, parent: int) -> None:
     """Send what is made, and end at once: to free memory would copy it first."""
     begin_copy(parent)
     try:
-        to.send(make())
+        to.send_bytes(make())
     except Exception:  # noqa: BLE001 - the other process meets it again
         os._exit(1)
     os._exit(0)

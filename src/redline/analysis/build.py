@@ -1,18 +1,17 @@
 """Build a report from a run. Pure: the same run gives the same report. Runs that were cut short have reports too."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from redline.analysis.across import findings_across
 from redline.analysis.capacity import with_stage
-from redline.analysis.compare import compare_with_baseline, pairs_with_baseline
+from redline.analysis.compare import compare_with_baseline
 from redline.analysis.cpu_by_request import cpu_by_request
 from redline.analysis.curves import shares_compared
-from redline.analysis.duet import Duet, Duets, duets_of, failures_of
+from redline.analysis.duet import Duet, duets_of, failures_of
 from redline.analysis.duet_timelines import duet_timelines
 from redline.analysis.effects import effects
-from redline.analysis.judging import Beside, JudgedCell, Judging, judge_in_turn, judged_cells
+from redline.analysis.judging import Judging, judge_in_turn, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import sliced_cells
 from redline.analysis.lost_starts import lost_starts
@@ -32,7 +31,6 @@ from redline.model import (
     DuetRecording,
     Effect,
     Finding,
-    Metric,
     Plan,
     ProfileReport,
     Recording,
@@ -40,7 +38,6 @@ from redline.model import (
     RequestRatio,
     Run,
     RunReport,
-    SharesCompared,
     Waterfall,
 )
 
@@ -55,18 +52,15 @@ class Built(NamedTuple):
     results: Results
 
 
-def build_report(
-    run: Run, folder: str | None = "", judging: Judging = judge_in_turn, beside: Beside = nullcontext
-) -> Report:
+def build_report(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -> Report:
     """The report of a run. `folder` is where the run is stored, for the commands that the report suggests.
 
-    It is empty if it is not known, and None if the run is not kept. `judging` judges cells, and `beside` compares
-    distributions: they may share the work.
+    It is empty if it is not known, and None if the run is not kept. `judging` judges cells: it may share the work.
     """
-    return build(run, folder, judging, beside).report
+    return build(run, folder, judging).report
 
 
-def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn, beside: Beside = nullcontext) -> Built:
+def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn) -> Built:
     """The report of a run as `build_report` makes it, with its judged cells."""
     plan = run.manifest.plan
     if run.manifest.same is not None:
@@ -76,22 +70,8 @@ def build(run: Run, folder: str | None = "", judging: Judging = judge_in_turn, b
         return Built(report, judge_run(run))
     judged = judged_cells(run, {} if plan.suite.alone else sliced_cells(run), judging)
     results = {cell_id: cell.result for cell_id, cell in judged.items()}
-    duets = duets_of(run)
-    pairs = pairs_with_baseline(results, plan.suite)
-    with beside(lambda: shares_compared(pairs, duets, alone=plan.suite.alone)) as shares:
-        return Built(_report(run, folder, judged, duets, shares), results)
-
-
-def _report(
-    run: Run,
-    folder: str | None,
-    judged: Mapping[str, JudgedCell],
-    duets: Duets,
-    shares: Callable[[], Iterable[SharesCompared]],
-) -> Report:
-    plan = run.manifest.plan
-    results = {cell_id: cell.result for cell_id, cell in judged.items()}
     reports = {cell_id: cell.report for cell_id, cell in judged.items()}
+    duets = duets_of(run)
     comparisons = compare_with_baseline(results, plan.suite, duets, failures_of(run))
     layers = waterfalls(results, plan, comparisons)
     steps = () if plan.suite.screened else effects(results, plan.suite, comparisons)
@@ -113,8 +93,7 @@ def _report(
     if run.profiles and run.profiled:
         libraries = run.profiles.libraries()
         profiles = profile_reports(run.profiled, run.profiles.stacks, libraries, cells, comparisons)
-    timed = {(one.cell_id, one.baseline_id) for one in comparisons if one.metric is Metric.P50 and one.ratio}
-    return Report(
+    report = Report(
         run=_run_report(run, results),
         environment=run.manifest.environment,
         hosts=run.manifest.hosts,
@@ -123,7 +102,7 @@ def _report(
         comparisons=comparisons,
         request_ratios=tuple(_request_ratios(duets, plan)),
         cpu_by_request=tuple(cpu_by_request(duets, plan)),
-        shares=tuple(one for one in shares() if (one.cell_id, one.baseline_id) in timed),
+        shares=tuple(shares_compared(results, comparisons, duets, alone=plan.suite.alone)),
         layers=layers,
         effects=steps,
         rankings=rankings(results, cells, plan.suite, comparisons, _of_other_pairs(layers, steps)),
@@ -137,6 +116,7 @@ def _report(
         unrecorded=unrecorded(run),
         unread=(*run.unread, *_unread_recordings(run)),
     )
+    return Built(report, results)
 
 
 def _unread_recordings(run: Run) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Compare cells with their baselines: paired by round within a run, unpaired across two runs. Pure."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -83,23 +83,6 @@ def compare_runs(base: Run, other: Run, theirs: Results, ours: Results) -> RunsC
     )
 
 
-class BaselinePair(NamedTuple):
-    """A subject, and the one that it is compared with in the same scenario and load."""
-
-    cell: CellResult
-    baseline: CellResult
-
-
-def pairs_with_baseline(results: Mapping[str, CellResult], suite: Suite) -> tuple[BaselinePair, ...]:
-    """Every subject that has a baseline, in their order."""
-    subjects = subjects_by_name(results)
-    known = (
-        (cell, subjects.get((suite.baseline_of(slug) or "", scenario, load)))
-        for (slug, scenario, load), cell in subjects.items()
-    )
-    return tuple(BaselinePair(cell, baseline) for cell, baseline in known if baseline is not None)
-
-
 def compare_with_baseline(
     results: dict[str, CellResult], suite: Suite, duets: Duets, failures: Failures
 ) -> tuple[Comparison, ...]:
@@ -110,12 +93,15 @@ def compare_with_baseline(
     all of these are one family: any of them may say that a server is slower. `failures` say why no start of a duet was
     measured.
     """
+    subjects = subjects_by_name(results)
     metrics = [metric for metric in Metric if metric in COMPARED or metric is suite.metric]
-    compared = [
-        compare_in_suite(cell, baseline, metric, suite, duets, failures=failures)
-        for cell, baseline in pairs_with_baseline(results, suite)
-        for metric in metrics
-    ]
+    compared = []
+    for (slug, scenario, load), cell in subjects.items():
+        baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
+        if baseline is not None:
+            compared += [
+                compare_in_suite(cell, baseline, metric, suite, duets, failures=failures) for metric in metrics
+            ]
 
     mixes = {scenario.name for scenario in suite.scenarios if is_mix(scenario, suite.scenarios)}
 

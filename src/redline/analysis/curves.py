@@ -1,11 +1,11 @@
 """Distributions of cells with their intervals, and the difference of a cell's from its baseline's. Pure."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from redline.analysis.compare import BaselinePair, same_rounds
+from redline.analysis.compare import same_rounds
 from redline.analysis.duet import Duets
 from redline.analysis.levels import SlicedCell
 from redline.analysis.results import CellResult
@@ -13,6 +13,7 @@ from redline.findings.starts import BASELINE, traffic_of
 from redline.model import (
     AnsweredBy,
     BandedPercentile,
+    Comparison,
     Estimate,
     Histogram,
     Metric,
@@ -95,34 +96,34 @@ def _point(q: float, value: float, of: Estimate | None) -> BandedPercentile:
     return BandedPercentile(q=q, ns=int(value), low_ns=math.floor(min(low, value)), high_ns=math.ceil(max(high, value)))
 
 
-def shares_compared(pairs: Iterable[BaselinePair], duets: Duets, *, alone: bool) -> tuple[SharesCompared, ...]:
-    """The difference of each cell from its baseline, where both have response times.
+def shares_compared(
+    results: Mapping[str, CellResult], comparisons: Sequence[Comparison], duets: Duets, *, alone: bool
+) -> Iterator[SharesCompared]:
+    """The difference of each cell whose response times are compared with those of its baseline.
 
     `alone`: by trials of both in the same rounds, else by starts of duets.
     """
-    return tuple(made for pair in pairs if (made := _shares(pair, duets, alone=alone)) is not None)
-
-
-def _shares(pair: BaselinePair, duets: Duets, *, alone: bool) -> SharesCompared | None:
-    ids = pair.cell.id, pair.baseline.id
-    ours, theirs = _in_rounds(pair) if alone else _in_starts(duets, *ids)
-    Histogram.decode_all((*ours, *theirs))
-    whole = [(our, their) for our, their in zip(ours, theirs, strict=True) if our.count and their.count]
-    times = times_between([part for both in whole for part in both], _TIMES)
-    if not times:
-        return None
-    shares = share_differences([our for our, _ in whole], [their for _, their in whole], times)
-    if alone:  # a baseline's stay decoded, for the next of its comparisons
-        pair.cell.release()
-    return SharesCompared(
-        cell_id=ids[0],
-        baseline_id=ids[1],
-        n=len(whole),
-        in_duets=not alone,
-        method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
-        unsettled="" if alone else duets[ids].unsettled,
-        points=tuple(_points(times, shares)),
-    )
+    for comparison in comparisons:
+        if comparison.metric is not Metric.P50 or comparison.ratio is None:
+            continue
+        ids = comparison.cell_id, comparison.baseline_id
+        ours, theirs = _in_rounds(results, *ids) if alone else _in_starts(duets, *ids)
+        Histogram.decode_all((*ours, *theirs))
+        whole = [(our, their) for our, their in zip(ours, theirs, strict=True) if our.count and their.count]
+        times = times_between([part for pair in whole for part in pair], _TIMES)
+        if times:
+            shares = share_differences([our for our, _ in whole], [their for _, their in whole], times)
+            yield SharesCompared(
+                cell_id=ids[0],
+                baseline_id=ids[1],
+                n=len(whole),
+                in_duets=not alone,
+                method=METHOD_SHARES if shares.interval else METHOD_SHARES_NONE,
+                unsettled="" if alone else duets[ids].unsettled,
+                points=tuple(_points(times, shares)),
+            )
+        if alone:  # a baseline's stay decoded, for the next of its comparisons
+            results[ids[0]].release()
 
 
 def _points(times: Sequence[int], shares: ShareDifferences) -> Iterator[AnsweredBy]:
@@ -143,8 +144,11 @@ def _rounded(shares: Floats) -> list[float]:
     return rounded
 
 
-def _in_rounds(pair: BaselinePair) -> tuple[list[Histogram], list[Histogram]]:
-    sides = same_rounds(*(cell.having(Metric.P50) if cell.leaving("response times") else () for cell in pair))
+def _in_rounds(
+    results: Mapping[str, CellResult], cell_id: str, baseline_id: str
+) -> tuple[list[Histogram], list[Histogram]]:
+    known = (results[of] for of in (cell_id, baseline_id))
+    sides = same_rounds(*(cell.having(Metric.P50) if cell.leaving("response times") else () for cell in known))
     ours, theirs = ([trial.traffic.response for trial in side if trial.traffic] for side in sides)
     return ours, theirs
 

@@ -1,9 +1,8 @@
 """Judge the cells of a run one by one, each by what it rests on alone: whoever builds a report may share the work."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from redline.analysis.cells import cell_report
 from redline.analysis.results import CellResult, judged_cell, planned_trials, rate_per_s
@@ -13,8 +12,6 @@ from redline.suite.screening import axes_of_server, by_server
 
 if TYPE_CHECKING:  # trials alone need nothing of duets
     from redline.analysis.levels import SlicedCell
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -52,13 +49,6 @@ def judged_load(suite: Suite, cell: Cell, recording: Recording) -> CellReport:
 
 Judging = Callable[[Run, Sequence[CellTask]], Iterator[JudgedCell]]
 """Judges the cells of these tasks, in their order."""
-
-
-class Beside(Protocol):
-    """Makes something while a block runs, which calls what it gets to take it; `nullcontext` makes it then."""
-
-    def __call__(self, make: Callable[[], T], /) -> AbstractContextManager[Callable[[], T]]:
-        """Begin."""
 
 
 def judge_task(task: CellTask, recordings: Sequence[Recording]) -> JudgedCell:

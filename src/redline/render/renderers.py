@@ -1,11 +1,10 @@
 """The built-in renderers by format name, and the summary on a terminal."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from redline.analysis.judging import Beside
 from redline.analysis.load_result import load_result
 from redline.document.blocks import Medium, Page, Section
 from redline.document.outline import Outline
@@ -22,6 +21,9 @@ from redline.report.outcomes import outcomes
 from redline.report.single import is_single
 
 R = TypeVar("R")
+
+Beside: TypeAlias = Callable[[Callable[[], bytes]], AbstractContextManager[Callable[[], bytes]]]
+"""Makes something while a block runs, which calls what it gets to take it."""
 
 
 def summary(report: AnyReport) -> Iterable[Section]:

@@ -11,18 +11,12 @@ from redline.running.judging import judging_of
 from redline.storage.runs import RunStore
 
 COPIED_FROM = 50
-"""Cells from which on copies of the process share the work: for fewer it takes less than half a second."""
+"""Cells from which on a copy of the process makes the page: that of fewer is made in less than half a second."""
 
 
 def run_report(store: RunStore, *, keeps: bool = True) -> Report:
     """Judge a stored run, comparison or load, and keep judged cells unless told not to. Raises StoreError."""
-    return _judged(store, str(store.folder), keeps=keeps)
-
-
-def _judged(store: RunStore, folder: str | None, *, keeps: bool = True) -> Report:
-    run = store.run()
-    beside = partial(made_beside, copies=len(run.manifest.plan.cells) >= COPIED_FROM)
-    return build_report(run, folder, judging_of(store, keeps=keeps), beside)
+    return build_report(store.run(), str(store.folder), judging_of(store, keeps=keeps))
 
 
 def search_report(store: RunStore) -> LimitReport:
@@ -43,7 +37,7 @@ def report_of(store: RunStore, *, keeps: bool = True) -> AnyReport:
 
 def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
     """Judge a stored run, and write its views. Its advice names the directory if `is_kept`. Raises StoreError."""
-    report = _judged(store, str(store.folder) if is_kept else None)
+    report = build_report(store.run(), str(store.folder) if is_kept else None, judging_of(store))
     write_views(store, report)
     return report
 

@@ -19,7 +19,7 @@ import pytest
 
 from redline import copies
 from redline.analysis import build_report
-from redline.analysis.judging import Beside, CellTask, JudgedCell, judge_task
+from redline.analysis.judging import CellTask, JudgedCell, judge_task
 from redline.analysis.stored_cell import is_as_fine
 from redline.model import Recording, Report, Run
 from redline.render import RENDERERS, renderers
@@ -271,7 +271,7 @@ def test_views_are_the_same_whether_a_copy_makes_the_page_or_not(
     by = []
     make = renderers.as_html
 
-    def page(report: Report, beside: Beside = nullcontext) -> bytes:
+    def page(report: Report, beside: renderers.Beside = nullcontext) -> bytes:
         by.append(os.getpid())  # a copy's list is its own
         return make(report, beside)
 
