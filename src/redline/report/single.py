@@ -6,6 +6,7 @@ from redline.document import format as fmt
 from redline.document.blocks import Section
 from redline.document.figures import Tile, Tiles
 from redline.findings import RULES
+from redline.findings.cell import too_few_trials
 from redline.model import CellReport, Grade, Metric, Report
 from redline.report.results import Level, level_name, level_score
 from redline.report.views import weighed_findings
@@ -45,8 +46,12 @@ def _tiles(cell: CellReport) -> Iterator[Tile]:
 
 
 def _doubt(cell: CellReport, level: Level) -> str:
-    """`cpu-steal: throughput is too low …`: the warnings that may have moved this number."""
-    warnings = {finding.kind: RULES[finding.kind] for finding in weighed_findings(cell) if finding.grade is Grade.WARN}
+    """`cpu-steal: throughput is too low …`: the warnings that may have moved this number.
+
+    Too few trials are none of them: a load is one trial, and the line below the numbers says so.
+    """
+    warned = (finding.kind for finding in weighed_findings(cell) if finding.grade is Grade.WARN)
+    warnings = {kind: RULES[kind] for kind in warned if kind != too_few_trials.kind}
     return "; ".join(
         f"{kind}: {rule.biases or 'it scatters'}"
         for kind, rule in warnings.items()

@@ -90,6 +90,7 @@ def test_a_warning_marks_the_numbers_that_it_may_have_moved_and_no_others() -> N
         "max": "heap-pressure: tails are too high",
     }
     assert list(doubts(found("other-load", Grade.WARN))) == ["throughput", "p50", "p99", "max"]
+    assert doubts(found("too-few-trials", Grade.WARN)) == {}  # so every load has
     assert doubts(found("other-load", Grade.NOTE)) == {}
 
 
