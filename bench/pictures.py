@@ -2,7 +2,7 @@
 
 The servers are oracles, of which the second works more for each answer. `ab.svg` is what a terminal shows of `redline
 ab`; the others are first screens of pages, by the Chromium of this machine. `reading.png` has a number beside each part
-that the guide to reports explains. With names such as `load limit`, only their commands run.
+that the guide to reports explains. With names such as `load run`, only their commands run.
 """
 
 import os
@@ -47,13 +47,11 @@ PARTS = ("#answer", "table.forest", "#caveats", "#results")
 COMMANDS = {
     "load": (SERVERS[0], "-d", "10s"),
     "ab": SERVERS,
-    "limit": (SERVERS[0], "--objective", "p99 < 20ms", "--for", "90s"),
     "run": (),
 }
 PICTURES_OF = {
     "load": (Picture("load.png", 760),),
     "ab": (Picture("report.png", 640), Picture("reading.png", 860, PARTS)),
-    "limit": (Picture("limit.png", 900),),
     "run": (Picture("run.png", 760),),
 }
 SUITE = "servers:\n" + "".join(f"  - {{name: {name}, start: './{name} --port {{port}}'}}\n" for name in WORK)
