@@ -16,11 +16,14 @@ _SMALL = 0.02
 def sections(told: Bisection) -> Iterator[Section]:
     """The answer, and the table of commits."""
     columns = (Column("commit"), Column("against the oldest", "right"), Column("probability", "right"), Column(""))
-    rows = [_row(commit) for commit in told.commits if commit.duets or commit.broken or commit.probability >= _LIKELY]
-    if rows:
-        left = len(told.commits) - len(rows[:_MOST_ROWS])
-        rest = (Prose.of([f"{left} other commits, none of them likely"], "dim"),) if left else ()
-        yield Section("Commits, the oldest first", (Table(columns, tuple(rows[:_MOST_ROWS])), *rest))
+    known = [one for one in told.commits if one.duets or one.broken or one.probability >= _LIKELY]
+    most = {one.commit for one in sorted(known, key=lambda one: one.probability, reverse=True)[:_MOST_ROWS]}
+    if most:
+        left = [one.probability for one in told.commits if one.commit not in most]
+        said = f"{fmt.count(len(left), 'other commit')}, {chances(sum(left))} in all"
+        rest = (Prose.of([said], "dim"),) if left else ()
+        rows = tuple(_row(one) for one in told.commits if one.commit in most)
+        yield Section("Commits, the oldest first", (Table(columns, rows), *rest))
     yield Section("The answer, in words", (Prose.of(answer(told)),))
 
 
@@ -48,7 +51,7 @@ def chances(probability: float) -> str:
 
 def answer(told: Bisection) -> list[str]:
     """What was found, in sentences."""
-    cost = f"{told.built} commits built, {fmt.duration(told.took_ns)}"
+    cost = f"{fmt.count(told.built, 'commit')} built, {fmt.duration(told.took_ns)}"
     match told.ending:
         case "found":
             return [f"{_found(told)}; probability {chances(told.probability)}; {cost}"]
@@ -80,7 +83,7 @@ def _found(told: Bisection) -> str:
     broken = {commit.commit for commit in told.commits if commit.broken}
     names = ", ".join(_name(told, commit) for commit in told.culprits)
     skipped = len(broken & {*told.culprits})
-    which = f"one of {len(told.culprits)} commits, of which {skipped} cannot be measured,"
+    which = f"one of {len(told.culprits)} commits" + (f", of which {skipped} cannot be measured," if skipped else "")
     return f"{which} made {told.metric} {_by(told)}: {names}"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from redline.analysis.bisecting import Bisecting
+from redline.document.blocks import Prose, Table, words
 from redline.errors import BuildError, NotStoredError, RedlineError, StoreError
 from redline.model.bisection import BisectedCommit, Bisection, CommitDuet
 from redline.model.catalogue import Revision
@@ -106,7 +107,7 @@ def test_an_interrupt_before_anything_was_measured(tmp_path: Path) -> None:
     told = searched(tmp_path, begun(8), Lab([], stops_at=1))
     assert told.ending == "interrupted"
     assert not BisectStore(tmp_path / "kept").exists
-    assert answer(told) == ["not finished; 1 commits built, 0 ns"]
+    assert answer(told) == ["not finished; 0 commits built, 0 ns"]
 
 
 def test_commits_that_do_not_build_are_skipped_and_named(tmp_path: Path) -> None:
@@ -197,3 +198,25 @@ def test_texts_of_changes_and_chances() -> None:
     assert change((0.032, 0.026, 0.039)) == "+3.2% [+2.6, +3.9]"
     assert change((-0.032, -0.039, 0.001)) == "\N{MINUS SIGN}3.2% [\N{MINUS SIGN}3.9, +0.1]"
     assert [chances(each) for each in (0.001, 0.5, 0.991, 0.9999)] == ["<1%", "50%", "99%", ">99%"]
+
+
+def test_the_most_probable_commits_have_rows_and_the_others_a_sum() -> None:
+    told = begun(60)
+    chance = dict.fromkeys(range(58), 0.001) | {58: 0.442, 59: 0.5}
+    commits = tuple(one.model_copy(update={"probability": chance[at]}) for at, one in enumerate(told.commits))
+    (table, rest), _ = (section.blocks for section in sections(told.model_copy(update={"commits": commits})))
+    assert isinstance(table, Table)
+    assert isinstance(rest, Prose)
+    assert len(table.rows) == 40
+    assert [row[0] for row in table.rows[-2:]] == [words(one.name) for one in commits[-2:]]
+    assert rest == Prose.of(["20 other commits, 2% in all"], "dim")
+
+
+@pytest.mark.parametrize(("old", "new"), [('"commits":', '"commits": [], "was":'), ('"logs": [', '"logs": [NaN, ')])
+def test_a_damaged_search_is_one_message(tmp_path: Path, old: str, new: str) -> None:
+    store = BisectStore(tmp_path / "kept")
+    searched(tmp_path, begun(4), Lab([0.0, 0.1, 0.1, 0.1]))
+    file = tmp_path / "kept" / "bisect.json"
+    file.write_text(file.read_text().replace(old, new, 1))
+    with pytest.raises(StoreError, match=r"bisect\.json cannot be read"):
+        store.read()
