@@ -1,7 +1,7 @@
 """A search for the commit that made a metric worse: what was measured, and what is known. Stored as `bisect.json`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from redline.model.catalogue import Revision
 Ending = Literal["found", "several", "none", "opposite", "undecided", "interrupted"]
 """How a search ended.
 
-found: one commit, or a few that cannot be told apart. several: no single commit. none: no difference between the ends.
+found: one commit, or the few that remain. several: no single commit. none: no difference between the ends.
 opposite: the other revision is the better one. undecided: too little is known after the most measurements.
 """
 
@@ -22,7 +22,7 @@ Interval95: TypeAlias = tuple[float, float, float]
 class CommitDuet(Frozen):
     """A measurement of a commit against the oldest one: the logarithm of the ratio of each start."""
 
-    logs: tuple[float, ...]
+    logs: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
     within_se: float = Field(default=0.0, description="the error of a start's value by the scatter within it")
     is_same: bool = omitted_if_default(default=False, description="it builds the same bytes; nothing was measured")
     took_ns: int = 0
@@ -80,12 +80,12 @@ class Bisection(Frozen):
     metric: str = Field(description="what is compared, in words")
     higher_is_better: bool = omitted_if_default(default=False)
     printed: PrintedNumber | None = omitted_if_default(None, "where a command prints the number")
-    commits: tuple[BisectedCommit, ...] = Field(description="parents first; the last is the newest")
+    commits: tuple[BisectedCommit, ...] = Field(min_length=1, description="parents first; the last is the newest")
     order: tuple[str, ...] = Field(default=(), description="what was measured or could not be, in time")
     several: float = Field(default=0.0, description="the probability of several changes")
     none: float = Field(default=0.0, description="the probability of no change")
     ending: Ending | None = Field(default=None, description="absent until it has ended")
-    culprits: tuple[str, ...] = Field(default=(), description="the commit; several if they cannot be told apart")
+    culprits: tuple[str, ...] = Field(default=(), description="the commit; several if more than one remains")
     probability: float = Field(default=0.0, description="that the change is among `culprits`")
     change: Interval95 | None = Field(
         default=None, description="by the culprits, or between the ends if there are none: its value, low and high"
@@ -149,7 +149,8 @@ class Bisection(Frozen):
     @property
     def built(self) -> int:
         """How many commits were built and measured, with the oldest one."""
-        return 1 + sum(bool(commit.duets) for commit in self.commits)
+        measured = sum(bool(commit.duets) for commit in self.commits)
+        return measured + 1 if measured else 0
 
     @property
     def took_ns(self) -> int:
