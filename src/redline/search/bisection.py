@@ -317,7 +317,7 @@ def _builds(count: int, broken: Collection[int]) -> Floats:
 
 @dataclass(frozen=True)
 class BisectAnswer:
-    """Why a search ends. `commits` hold the change with `probability`: one, or those that cannot be told apart."""
+    """Why a search ends. `commits` hold the change with `probability`: one, or the few that remain."""
 
     ending: str
     commits: tuple[int, ...] = ()
