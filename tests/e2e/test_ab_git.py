@@ -18,7 +18,7 @@ from tests.fakes.servers.entries import eventually
 
 pytestmark = pytest.mark.e2e
 
-SHORT = ("--for", "4s", "--load", "closed:4")
+SHORT = ("--for", "4s", "--load", "closed:16")  # each slice has enough requests to tell whether the servers are warm
 PROJECT = """\
 # yaml-language-server: $schema=../docs/reference/project.schema.json
 build: |
@@ -125,7 +125,7 @@ def test_commits_of_documents_build_the_same_bytes_and_are_not_measured(redline:
 
 
 def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline, project: Project) -> None:
-    project.write("30ms")
+    project.write("15ms")
     before = project.git("status", "--porcelain")
     done = redline("ab", "--git", "v2", *SHORT, "--metric", "p50", "--json")
     assert done.code == 0, done.err

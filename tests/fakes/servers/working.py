@@ -1,10 +1,10 @@
-"""`working.py PORT`: answers `/heavy` after 4 ms of its own CPU time, and all else after .4 ms."""
+"""`working.py PORT`: answers `/heavy` after 10 ms of its own CPU time, and all else after 1 ms."""
 
 import asyncio
 import sys
 import time
 
-LIGHT_NS, HEAVY_NS = 400_000, 4_000_000
+LIGHT_NS, HEAVY_NS = 1_000_000, 10_000_000
 
 
 class Worker(asyncio.Protocol):
