@@ -1,5 +1,5 @@
 // Netty: tapir's own servers on it, and Netty alone in the version that they use.
-val nettyVersion = "4.1.118.Final"
+val nettyVersion = Servers.versionOr("4.1.118.Final")
 val nettyTapirVersion = "1.11.15"
 
 lazy val `netty-vanilla` = Servers

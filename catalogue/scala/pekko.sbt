@@ -1,5 +1,5 @@
 // pekko-http. All of pekko's modules have to be of one version, whichever tapir's interpreter was made for, so all of them are named.
-val pekkoVersion = "1.4.0"
+val pekkoVersion = Servers.versionOr("1.4.0")
 val pekko = Seq(
   "org.apache.pekko" %% "pekko-actor-typed" % pekkoVersion,
   "org.apache.pekko" %% "pekko-stream" % pekkoVersion,

@@ -1,5 +1,5 @@
 // Vert.x: the version that tapir's interpreters were made for, in vanilla too.
-val vertxVersion = "4.5.13"
+val vertxVersion = Servers.versionOr("4.5.13")
 val vertxTapirVersion = "1.11.15"
 
 val vertxWeb = "io.vertx" % "vertx-web" % vertxVersion

@@ -19,7 +19,7 @@ from redline.suite import load_catalogue
 CHECKOUT = Path(__file__).parents[2]
 CATALOGUE = CHECKOUT / "catalogue"
 CEILING = "oracle.null"
-UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
+UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir", "quarkus.petstore@3.40"} | {
     f"clojure.{name}" for name in ("httpkit", "jetty", "aleph", "pohjavirta", "undertow")
 }  # not every mirror has what they need
 RELEASES = (11, 17, 21, 25)
@@ -29,8 +29,15 @@ NOT_RESOLVED = ("could not be resolved", "Could not resolve dependencies")
 
 @cache
 def entries() -> dict[str, ServerEntry]:
-    """The servers of the catalogue by name; reading them takes a second."""
-    return dict(load_catalogue(CATALOGUE).servers)
+    """The servers of the catalogue by name, and versions that have builds of their own; reading takes a second."""
+    servers = load_catalogue(CATALOGUE).servers
+    builds = {name: entry.build for name, entry in servers.items()}
+    return {name: entry for name, entry in servers.items() if name == _own(name) or entry.build != builds[_own(name)]}
+
+
+def _own(name: str) -> str:
+    """The name of the server that a name such as `vertx.vanilla@5` has a version of."""
+    return name.partition("@")[0]
 
 
 def marked(entry: ServerEntry) -> object:

@@ -21,10 +21,10 @@ object Bundle extends AutoPlugin {
 
   override def projectSettings: Seq[Setting[?]] = Seq(
     bundle := {
-      val out = outFolder((ThisBuild / baseDirectory).value, name.value)
+      val out = outFolder((ThisBuild / baseDirectory).value, name.value + Servers.suffix)
       val jars = (Runtime / fullClasspathAsJars).value.map(_.data.toPath)
       val main = (Compile / mainClass).value.getOrElse(sys.error("there is no main class, or more than one"))
-      write(out.toPath, s"out/${name.value}/lib", jars, main)
+      write(out.toPath, s"out/${name.value}${Servers.suffix}/lib", jars, main)
       streams.value.log.success(s"${name.value}: ${jars.size} jars")
     },
     bundled := (bundle.result.value match {
@@ -42,7 +42,7 @@ object Bundle extends AutoPlugin {
       Def.task {
         val results = bundled.all(ScopeFilter(inProjects(here.map(LocalProject(_)) *))).value
         val failures = results.flatten ++ unknown.map(Failure(_, Seq("there is no such target in this build")))
-        failures.foreach(failure => IO.writeLines(outFolder(root, failure.target) / "failure.txt", failure.lines))
+        failures.foreach(failure => IO.writeLines(outFolder(root, failure.target + Servers.suffix) / "failure.txt", failure.lines))
         if (failures.nonEmpty) throw new MessageOnlyException(s"could not be built: ${failures.map(_.target).mkString(", ")}")
       }
     }.evaluated,

@@ -11,6 +11,15 @@ object Servers {
 
   private val logback = "ch.qos.logback" % "logback-classic" % "1.5.18"
 
+  /** The version that `./build TARGET@VERSION` asks for; None if it asks for the build's own. */
+  private val version = sys.props.get("entry.version")
+
+  /** The version asked for, or the build's own. */
+  def versionOr(own: String): String = version.getOrElse(own)
+
+  /** What follows the name of a target in `out/`. */
+  val suffix: String = version.fold("")("@" + _)
+
   /** A module in the folder `name`, with the arguments and the logging that all servers share. */
   def server(name: String, scala: String = scala3): Project =
     Project(name, file(name)).settings(

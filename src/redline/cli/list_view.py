@@ -22,14 +22,24 @@ def show_overview(result: ListResult, console: Console) -> None:
     """Print a row for each server, scenario and suite, cut off at the edge of the terminal."""
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _UNLIMITED
-    width = max(len(server.name) for server in result.servers)
+    width = max(len(server.name) for server in result.servers if _is_row(server))
     for title, servers in _groups(result.servers):
-        rows = [(server.name, _STATES[server.state], server.about) for server in servers]
+        rows = [(server.name, _STATES[server.state], _about(server, servers)) for server in servers if _is_row(server)]
         _print(title, rows, width, console)
     _print("Scenarios", [(name, "", about) for name, about in result.scenarios.items()], width, console)
     _print("Suites", [(suite.name, "", suite.about) for suite in result.suites], width, console)
     for line in _notes(result.servers):
         console.print(line, style="dim")
+
+
+def _is_row(server: ListedServer) -> bool:
+    """Whether a server has a row: versions, such as `vertx.vanilla@5`, stand in the row of the server itself."""
+    return "@" not in server.name
+
+
+def _about(server: ListedServer, servers: Sequence[ListedServer]) -> str:
+    versions = [other.name.removeprefix(server.name) for other in servers if other.name.startswith(f"{server.name}@")]
+    return server.about + (f"; also {', '.join(versions)}" if versions else "")
 
 
 def _groups(servers: Iterable[ListedServer]) -> list[tuple[str, list[ListedServer]]]:

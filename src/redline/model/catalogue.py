@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -92,6 +92,10 @@ def slug_text(value: OptionValue) -> str:
         return text
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePosixPath(text).name).strip("-.") or "root"
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _with_target(texts: Iterable[str], target: str) -> Iterator[str]:
+    return (text.replace("{target}", target) for text in texts)
 
 
 class Tool(Frozen):
@@ -297,6 +301,26 @@ class ServerEntry(Frozen):
         """The same server, built from another revision of its repository."""
         assert self.checkout is not None, "it is a revision"
         return self.model_copy(update={"checkout": self.checkout.model_copy(update={"revision": revision})})
+
+    def at_version(self, label: str, version: str) -> "ServerEntry":
+        """The server `family.name@label`, in the exact version that the label stands for."""
+        return self.model_copy(update={"name": f"{self.name}@{label}", "about": f"{self.about}; version {version}"})
+
+    def built_as(self, target: str) -> "ServerEntry":
+        """The same server, built as this target, whose name stands in the place of `{target}`."""
+        build, start, tls = self.catalogue_build, self.start, self.tls
+        outputs = tuple(_with_target(build.outputs, target))
+        command = tuple(_with_target(start.command, target))
+        env = dict(zip(start.env, _with_target(start.env.values(), target), strict=True))
+        if tls is not None and tls.ca is not None:
+            tls = tls.model_copy(update={"ca": tls.ca.replace("{target}", target)})
+        return self.model_copy(
+            update={
+                "build": build.model_copy(update={"target": target, "outputs": outputs}),
+                "start": start.model_copy(update={"command": command, "env": env}),
+                "tls": tls,
+            }
+        )
 
     def started_by(self, command: tuple[str, ...]) -> "ServerEntry":
         """The same server, started by another command."""

@@ -16,6 +16,7 @@ from redline.schema.types import Http, Scalar, Schema, Wait
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
 OPTION_NAME = r"^[a-z][a-z0-9_-]*$"
+VERSION = r"^[0-9A-Za-z][A-Za-z0-9._-]*$"
 RUNTIME = r"^[a-z][a-z0-9-]*$"
 TARGET = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _SAFE_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -163,6 +164,9 @@ class OptionSchema(Schema):
 Options = dict[Annotated[str, Field(pattern=OPTION_NAME), AfterValidator(_option_name)], OptionSchema]
 
 
+Versions = dict[Annotated[str, Field(pattern=VERSION)], Annotated[str, Field(pattern=VERSION)]]
+
+
 Legs = Annotated[list[Leg], Field(min_length=1)]
 
 
@@ -190,6 +194,11 @@ class SharedSchema(Schema):
     ready: ReadySchema | None = Field(default=None, description="the request that a ready server answers")
     stop: StopSchema | None = Field(default=None, description="how it is stopped")
     options: Options = Field(default={}, description="options by name")
+    versions: Versions = Field(
+        default={},
+        description="versions by what follows the @ in `family.name@5`; the first is what the build itself has",
+        examples=[{"4": "4.5.13", "5": "5.1.6"}],
+    )
     http: Annotated[list[Http], Field(min_length=1)] | None = Field(
         default=None, description="the versions of HTTP that it supports; default: 1.1", examples=[[1.1, 2]]
     )

@@ -1,7 +1,7 @@
 """`server.yaml` and `scenarios.yaml` -> Catalogue. Pure: texts in, frozen entries out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -60,8 +60,7 @@ def read_family(text: str, file: str, family_folder: str) -> dict[str, ServerEnt
     shared = _shared(sheet)
     entries = {}
     for path, written in sheet.sound_items(EntrySchema, ("servers",)):
-        entry = _entry(sheet, path, family_folder, shared, written) if shared else None
-        if entry:
+        for entry in _entries(sheet, path, family_folder, shared, written) if shared else ():
             entries[entry.name] = entry
     sheet.raise_problems()
     return entries
@@ -104,20 +103,29 @@ def _shared(sheet: Sheet) -> SharedSchema | None:
         return None
 
 
-def _entry(sheet: Sheet, path: Path, folder: str, shared: SharedSchema, written: EntrySchema) -> ServerEntry | None:
-    """A server with the keys that it inherits from its family; None after noting what is wrong."""
+def _entries(
+    sheet: Sheet, path: Path, folder: str, shared: SharedSchema, written: EntrySchema
+) -> Iterator[ServerEntry]:
+    """Yield a server with the keys that it inherits from its family, and its versions; none after noting a problem."""
     known_before = len(sheet.problems)
     values = _with_shared(written, shared)
     options = {name: Option.model_validate(option) for name, option in values["options"].items()}
     _check_required(sheet, path, values)
     _check_defaults(sheet, path, options, written)
     _check_placeholders(sheet, path, written, options)
+    _check_versions(sheet, path, written, values)
     if len(sheet.problems) > known_before:
-        return None
-    name = f"{PurePosixPath(folder).name}.{path[-1]}"
+        return
+    name, versions = f"{PurePosixPath(folder).name}.{path[-1]}", values.pop("versions")
     entry = ServerEntry.model_validate({**values, "name": name, "family_folder": folder})
     _check_protocols(sheet, path, entry)
-    return entry if len(sheet.problems) == known_before else None
+    if len(sheet.problems) > known_before:
+        return
+    target, own = values["build"].get("target"), next(iter(versions.values()), None)
+    yield entry.built_as(target) if target else entry
+    for label, version in versions.items():
+        versioned = target if version == own else f"{target}@{version}"
+        yield entry.at_version(label, version).built_as(versioned)
 
 
 def _check_required(sheet: Sheet, path: Path, values: Mapping[str, Any]) -> None:
@@ -132,7 +140,7 @@ def _check_required(sheet: Sheet, path: Path, values: Mapping[str, Any]) -> None
 def _with_shared(own: EntrySchema, shared: SharedSchema) -> dict[str, Any]:
     """The keys written for a server. Its own keys override its family's."""
     values, top = own.model_dump(exclude_none=True), shared.model_dump(exclude_none=True)
-    merged = {key: top.get(key, {}) | values.get(key, {}) for key in ("build", "ready", "stop", "options")}
+    merged = {key: top.get(key, {}) | values.get(key, {}) for key in ("build", "ready", "stop", "options", "versions")}
     return {**top, **values, **merged}
 
 
@@ -146,7 +154,7 @@ def _check_defaults(sheet: Sheet, path: Path, options: dict[str, Option], writte
 
 
 def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options: dict[str, Option]) -> None:
-    known = (*FILLED_BY_THE_LAB, *options)
+    known = (*FILLED_BY_THE_LAB, "target", *options)
     texts: list[tuple[Path, str]] = [
         ((*path, "start", "command", i), text) for i, text in enumerate(written.start.command)
     ]
@@ -166,6 +174,18 @@ def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options:
         if name not in used and name != JDK:
             hint = f"use `{{{name}}}` in `command` or `env`, or remove the option"
             sheet.wrong((*path, "start"), f"the option `{name}` never reaches the server", hint, key=True)
+
+
+def _check_versions(sheet: Sheet, path: Path, written: EntrySchema, values: Mapping[str, Any]) -> None:
+    """Check that the builds of several versions do not overwrite each other, and that `{target}` has a value."""
+    build, where = values["build"], path if written.versions else ()
+    texts = (*build.get("outputs", ()), *written.start.command, *written.start.env.values())
+    if "target" not in build and (values["versions"] or any("{target}" in text for text in texts)):
+        hint = "add it, such as `target: server`: it is appended to `run`"
+        sheet.wrong(path, "versions and `{target}` need `build.target`", hint, key=True)
+    elif values["versions"] and not all("{target}" in text for text in build.get("outputs", ())):
+        message = "the builds of these versions would overwrite each other's outputs"
+        sheet.wrong((*where, "versions"), message, "use `{target}` in all of `build.outputs`", key=True, once=True)
 
 
 def _check_protocols(sheet: Sheet, path: Path, entry: ServerEntry) -> None:

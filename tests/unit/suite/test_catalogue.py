@@ -1,5 +1,6 @@
 """A catalogue is read whole, families share their common keys, and every mistake is reported with its place."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,61 @@ def test_options_of_family_and_server_are_joined(tmp_path: Path) -> None:
         "log": Option(values=("off", "server-log"), default="off"),
     }
     assert (entry.ready.path, entry.ready.within_ns) == ("/path0", 30_000_000_000)
+
+
+VERSIONED = FAMILY.replace(
+    "    about: no framework\n",
+    "    about: no framework\n"
+    '    versions: {"4": 4.5.13, "5": 5.1.6}\n'
+    '    build: {target: plain, outputs: ["out/{target}/server"]}\n',
+).replace(
+    '["{folder}/out/server", --port, "{port}", --routes, "{routes}"]', '["out/{target}/server", "{port}", "{routes}"]'
+)
+
+
+def test_a_version_is_a_server_with_a_build_of_its_own(tmp_path: Path) -> None:
+    servers = load_catalogue(write_catalogue(tmp_path, fam=VERSIONED)).servers
+    assert [name for name in servers if name.startswith("fam.plain")] == ["fam.plain", "fam.plain@4", "fam.plain@5"]
+    seen = {
+        name: (entry.catalogue_build.target, entry.catalogue_build.outputs[0], entry.start.command[0])
+        for name, entry in servers.items()
+        if name.startswith("fam.plain")
+    }
+    own = ("plain", "out/plain/server", "out/plain/server")
+    other = ("plain@5.1.6", "out/plain@5.1.6/server", "out/plain@5.1.6/server")
+    assert seen == {"fam.plain": own, "fam.plain@4": own, "fam.plain@5": other}
+    assert servers["fam.plain"].about == "no framework"
+    assert servers["fam.plain@5"].about == "no framework; version 5.1.6"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"out/{target}/server"]}', '"out/server"]}', "would overwrite each other's outputs"),
+        ("target: plain, ", "", "versions and `{target}` need `build.target`"),
+        ('"4": 4.5.13', '"4": "a b"', "a b"),
+    ],
+)
+def test_versions_that_cannot_be_built_apart_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert old in VERSIONED
+    (problem,) = problems_of(tmp_path, fam=VERSIONED.replace(old, new))
+    assert says in problem.message
+    assert problem.place is not None
+    assert problem.place.line is not None
+
+
+def test_the_first_version_of_each_shipped_server_is_what_its_build_has() -> None:
+    """The exact versions stand in server.yaml and in the build: `@LABEL` of the first is built as the server itself."""
+    root = Path(__file__).parents[3] / "catalogue"
+    servers = load_catalogue(root).servers
+    versioned = [name for name in servers if f"{name}@" in " ".join(servers)]
+    assert versioned
+    builds = [*(root / "java").glob("*/pom.xml"), *(root / "scala").glob("*.sbt")]
+    pinned = " ".join(re.findall(r"(?:entry\.version>|versionOr\(\")([^<\"]+)", "".join(map(Path.read_text, builds))))
+    for name in versioned:
+        own = servers[next(other for other in servers if other.startswith(f"{name}@"))]
+        assert own.catalogue_build == servers[name].catalogue_build
+        assert own.about.rpartition("; version ")[2] in pinned.split(), name
 
 
 def test_scenarios(tmp_path: Path) -> None:

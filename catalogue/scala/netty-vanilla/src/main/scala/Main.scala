@@ -9,6 +9,8 @@ import io.netty.channel.socket.SocketChannel
 import io.netty.channel.socket.nio.NioServerSocketChannel
 import io.netty.handler.codec.http.{HttpObjectAggregator, HttpServerCodec, HttpServerKeepAliveHandler}
 
+import scala.annotation.nowarn
+
 /** Netty as its examples write an HTTP server: a codec, an aggregator and a handler. */
 object Main {
 
@@ -27,7 +29,8 @@ object Main {
     if (!bound.isSuccess) Serving.cannotServe(arguments, bound.cause)
   }
 
-  /** With 0 threads as many as Netty takes by default. */
+  /** With 0 threads as many as Netty takes by default. Netty 4.2 has these as deprecated, and 4.1 nothing else. */
+  @nowarn("cat=deprecation")
   private def eventLoops(threads: Int): EventLoopGroup =
     if (epoll) new EpollEventLoopGroup(threads) else new NioEventLoopGroup(threads)
 }
