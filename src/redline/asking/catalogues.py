@@ -1,6 +1,7 @@
 """The catalogues that a command reads: the user's, near a suite or the current folder, and the built-in catalogue."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,8 @@ from redline.asking.written import NO_CATALOGUE, plain
 from redline.errors import UsageError
 from redline.model import ServerEntry
 from redline.suite import Catalogue, load_catalogue
+
+_FULL_NAME = re.compile(r"[a-z][a-z0-9_-]*\.[a-z][a-z0-9_-]*(@[A-Za-z0-9._-]+)?")
 
 Origin = Literal["redline.yaml", "catalogue", "built-in"]
 """The place where a server is defined: the user's file, the user's catalogue, or ours."""
@@ -49,6 +52,22 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
         elif any((folder / "catalogue").glob("*/server.yaml")):
             own = load_catalogue(folder / "catalogue")
     return Catalogues(own, built_in)
+
+
+def named_in(targets: Iterable[str]) -> Catalogue:
+    """The servers of the catalogues near the current folder that are named, such as `vertx.vanilla@5`.
+
+    Raises UsageError for a version that such a server has not.
+    """
+    named = {target for target in targets if _FULL_NAME.fullmatch(target)}
+    servers = read_catalogue(Path("suite.yaml")).servers if named else {}
+    for target in sorted(named - servers.keys()):
+        server, at, version = target.partition("@")
+        if at and server in servers:
+            others = ", ".join(name for name in servers if name.startswith(f"{server}@"))
+            hint = f"there is {others}" if others else "its server.yaml names no `versions`"
+            raise UsageError(f"{server} has no version {version}", hint=hint)
+    return Catalogue(servers={name: entry for name, entry in servers.items() if name in named})
 
 
 def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:

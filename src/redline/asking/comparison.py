@@ -17,11 +17,12 @@ from redline.asking.requests import (
     replayed,
     settings,
 )
-from redline.asking.written import Given
+from redline.asking.written import NO_CATALOGUE, Given
 from redline.defaults import AB_USERS
 from redline.errors import UsageError
 from redline.model.variant import DIRECT
 from redline.schema.suite import OWN_NAME
+from redline.suite import Catalogue
 from redline.suite.project import Project
 from redline.suite.urls import is_url
 from redline.wording import part
@@ -31,20 +32,26 @@ Ends = Callable[[str], tuple[str, str]]
 
 
 def comparison_document(
-    ask: ComparisonAsk, ends: Ends, placed: Placed, project: Project | None = None, requests: int = 1
+    ask: ComparisonAsk,
+    ends: Ends,
+    placed: Placed,
+    project: Project | None = None,
+    requests: int = 1,
+    known: Catalogue = NO_CATALOGUE,
 ) -> dict[str, object]:
     """Return the suite that is asked for. Raises UsageError.
 
     `project` is a redline.yaml whose two servers are compared if none are named. `requests` counts those of a revision,
-    whose own file lists them.
+    whose own file lists them. `known` has servers that may be named.
     """
     loads: dict[str, object] = {"load": _load(ask, placed)}
-    if ask.names is not None and (project is not None or ask.route is not None):
+    has_names = ask.route is not None or any(target in known.servers for target in ask.targets_named)
+    if ask.names is not None and (project is not None or has_names):
         raise UsageError(part("names") + ": these servers have names of their own", hint="leave it out")
     if project is None and ask.route is not None:
-        document = compared({"A": _one_target(ask, ask.route)}, ask, placed)
+        document = compared({"A": _one_target(ask, ask.route)}, ask, placed, known)
     elif project is None:
-        document = compared(dict(zip(_names(ask.names), _targets(ask, ends), strict=True)), ask, placed)
+        document = compared(dict(zip(_names(ask.names), _targets(ask, ends, known), strict=True)), ask, placed, known)
     else:
         document = of_project(project, ask, placed)
         if ask.route is None:
@@ -122,8 +129,8 @@ def _check_two(project: Project) -> None:
         raise UsageError(f"{project.document.file} names {named} servers, and ab compares two", hint=hint)
 
 
-def _targets(ask: ComparisonAsk, ends: Ends) -> tuple[str, str]:
-    """Return A and B: commands, URLs or revisions. Raises UsageError."""
+def _targets(ask: ComparisonAsk, ends: Ends, known: Catalogue) -> tuple[str, str]:
+    """Return A and B: commands, URLs, servers `known` or revisions. Raises UsageError."""
     given = ask.targets_named
     check_targets_are_whole(given)
     if ask.git is not None:
@@ -136,7 +143,7 @@ def _targets(ask: ComparisonAsk, ends: Ends) -> tuple[str, str]:
     if not given:
         hint = "give two commands such as './old --port {port}', two URLs, or revisions such as main..HEAD"
         raise UsageError("there are no two servers to compare", hint=hint)
-    if is_url(given[0]) or is_command(given[0]):
+    if is_url(given[0]) or is_command(given[0]) or given[0] in known.servers:
         raise UsageError(f"{given[0]} is compared with nothing", hint="give another command, URL or revision as B")
     return ends(given[0])
 

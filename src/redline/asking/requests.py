@@ -22,7 +22,7 @@ from redline.asking.project import (
 )
 from redline.asking.suites import check_is_no_file
 from redline.asking.ways import Placed, check_way_values, check_ways_are_used, check_without_url, tls_of, way_to
-from redline.asking.written import Given
+from redline.asking.written import NO_CATALOGUE, Given
 from redline.driving import secrets
 from redline.errors import UsageError
 from redline.model.catalogue import WORK_TREE, passed_names
@@ -31,7 +31,7 @@ from redline.schema.document import Path as Steps
 from redline.schema.project import JOURNEY, MIX
 from redline.schema.request import EXPECT_CONTINUE, METHODS
 from redline.schema.stream import read_stream
-from redline.suite import read_body, read_data, referenced_files
+from redline.suite import Catalogue, read_body, read_data, referenced_files
 from redline.suite.project import Project, has_journey
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
 from redline.suite.validate.checking import suggest
@@ -60,10 +60,13 @@ _WAITS = ("expect", "100-continue")
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
 
-def servers(targets: Mapping[str, str], ask: RequestAsk, placed: Placed) -> list[dict[str, object]]:
-    """Return the servers of a suite: URLs, commands of the current folder, or revisions. Raises UsageError.
+def servers(
+    targets: Mapping[str, str], ask: RequestAsk, placed: Placed, known: Catalogue = NO_CATALOGUE
+) -> list[dict[str, object]]:
+    """Return the servers of a suite: URLs, commands of the current folder, servers `known`, or revisions.
 
-    A command has spaces or braces, or begins with `.`, `/` or `~`; anything else that is not a URL is a revision.
+    A command has spaces or braces, or begins with `.`, `/` or `~`; anything else that is neither a URL nor known is a
+    revision. Raises UsageError.
     Several servers have names; a single server is shown by its address, program or revision.
     """
     check_way_values(ask)
@@ -71,21 +74,30 @@ def servers(targets: Mapping[str, str], ask: RequestAsk, placed: Placed) -> list
     if not urls:
         check_without_url(ask)
     check_ways_are_used(urls, ask)
-    entries = {name: _server(name, target, ask, placed) for name, target in targets.items()}
-    return [{"name": name, **entry} for name, entry in entries.items()] if len(entries) > 1 else [*entries.values()]
+    entries = {name: _server(name, target, ask, placed, known) for name, target in targets.items()}
+    if len(entries) == 1:
+        return [*entries.values()]
+    return [entry if "use" in entry else {"name": name, **entry} for name, entry in entries.items()]
 
 
-def compared(targets: Mapping[str, str], ask: ComparisonAsk | SearchAsk, placed: Placed) -> dict[str, object]:
-    """Return servers by name, the first as baseline, and their requests. Raises UsageError."""
+def compared(
+    targets: Mapping[str, str], ask: ComparisonAsk | SearchAsk, placed: Placed, known: Catalogue = NO_CATALOGUE
+) -> dict[str, object]:
+    """Return servers by name, the first as baseline, and their requests. Raises UsageError.
+
+    Servers of the catalogue `known` are asked, unless a path is given, what a ready one answers.
+    """
     urls = {name: target for name, target in targets.items() if is_url(target)}
-    has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
-    path = path_of(urls, ask.path)
+    has_project = any(not is_url(it) and not is_command(it) and it not in known.servers for it in targets.values())
+    ready = next((known.servers[target].ready.path for target in targets.values() if target in known.servers), None)
+    path = path_of(urls, ask.path or (None if urls else ready))
     if urls and has_project and path and path.value == "/":
         path = None  # the URL names only the server, and redline.yaml the requests
     asked = scenarios(ask, path or (None if has_project else Given(part("path", "/"), "/")), placed)
-    document: dict[str, object] = {"servers": servers(targets, ask, placed)}
+    document: dict[str, object] = {"servers": servers(targets, ask, placed, known)}
     if len(targets) > 1:
-        document["baseline"] = next(iter(targets))
+        name, target = next(iter(targets.items()))
+        document["baseline"] = target if target in known.servers else name
     return document | ({"scenarios": asked} if asked else {})
 
 
@@ -151,12 +163,14 @@ def describes_requests(ask: RequestAsk) -> bool:
     return ask.listed is not None or bool(ask.differing({*OF_REQUEST, "path"}))
 
 
-def _server(name: str, target: str, ask: RequestAsk, placed: Placed) -> dict[str, object]:
+def _server(name: str, target: str, ask: RequestAsk, placed: Placed, known: Catalogue) -> dict[str, object]:
     if is_url(target):
         return {"url": Given(target, base_of(target)), **reached(target, ask, placed)}
     way = reached("", ask, placed)
     if is_command(target):
         return {"command": Given(name, target), "folder": placed("."), **way}
+    if target in known.servers:
+        return {"use": Given(name, target), **way}
     return {"revision": Given(name, target), **way}
 
 

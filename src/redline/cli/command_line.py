@@ -371,14 +371,17 @@ class LimitFlags(RequestFlags):
 
 @command("ab")
 class AbFlags(RequestFlags):
-    """Is B slower than A? For commands, servers that are running, and revisions of a git repository.
+    """Is B slower than A? For commands, URLs, servers of the catalogue, and revisions of a git repository.
 
     Both are alive at once and are loaded in short slices, so that what disturbs the machine disturbs both. For the
     highest rates that they sustain: redline limit A B.
     """
 
     a: str | None = argument(
-        "A", "A command, such as './old --port {port}', a URL, or a revision; by default the two of redline.yaml.", None
+        "A",
+        "A command, such as './old --port {port}', a URL, a server of the catalogue, such as vertx.vanilla@5, or a "
+        "revision; by default the two of redline.yaml.",
+        None,
     )
     b: str | None = argument("B", "What is compared with it; by default the work tree with a revision.", None)
     git: str | None = LimitFlags.git

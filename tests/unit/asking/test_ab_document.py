@@ -22,6 +22,7 @@ from redline.suite.loading import load_suite
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import NO_FILES
 from tests.fakes import asks
+from tests.fakes.catalogues import small_catalogue
 
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
 URL_A, URL_B = "http://127.0.0.1:1/x", "https://[::1]:2/x"
@@ -59,6 +60,22 @@ def test_two_commands_are_a_duet_of_a_minute() -> None:
         "budget": "60s",
         "metric": "cpu",
     }
+
+
+def test_servers_of_the_catalogue_are_asked_what_a_ready_one_answers(tmp_path: Path) -> None:
+    known = small_catalogue(tmp_path)
+    sides = asks.comparison(a="fam.layered", b="slow.vanilla")
+    found: Any = plain(comparison_document(sides, ends, str, known=known))
+    assert found["servers"] == [{"use": "fam.layered"}, {"use": "slow.vanilla"}]
+    assert found["baseline"] == "fam.layered"
+    assert found["scenarios"] == [{"name": "requests", "get": "/path0"}]
+    with_path = asks.comparison(a="fam.layered", b="slow.vanilla", path="/other")
+    asked: Any = plain(comparison_document(with_path, ends, str, known=known))
+    assert asked["scenarios"] == [{"name": "requests", "get": "/other"}]
+    with pytest.raises(UsageError, match="compared with nothing"):
+        comparison_document(asks.comparison(a="fam.layered"), ends, str, known=known)
+    with pytest.raises(UsageError, match="names of their own"):
+        comparison_document(asks.comparison(a="fam.layered", b="fam.plain", names="x,y"), ends, str, known=known)
 
 
 def test_urls_give_their_path_and_say_how_they_are_reached() -> None:

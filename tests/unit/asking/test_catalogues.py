@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from redline.asking.catalogues import read_catalogue, read_catalogues
+from redline.asking.catalogues import named_in, read_catalogue, read_catalogues
 from redline.asking.suites import read_suite_file
 from redline.cli.commands.build import matching
 from redline.errors import UsageError
@@ -118,3 +118,17 @@ def test_a_broken_redline_yaml_matters_where_the_catalogue_lacks_the_name(folder
     with pytest.raises(UsageError, match=r"redline.yaml:1:11: servers\[0\]: this server has none of start") as refused:
         suite_of("go, gop")
     assert len(refused.value.problems) == 1, "not also that the catalogue has no such server"
+
+
+def test_a_version_that_no_server_has_is_refused_with_those_that_it_has(folder: Path) -> None:
+    assert [*named_in(["rust.hyper", "./rust.hyper {port}", "spring-boot.tomcat@4", "main"]).servers] == [
+        "rust.hyper",
+        "spring-boot.tomcat@4",
+    ]
+    with pytest.raises(UsageError, match=r"spring-boot.tomcat has no version 7") as caught:
+        named_in(["spring-boot.tomcat@7"])
+    assert "spring-boot.tomcat@4" in str(caught.value.hint)
+    with pytest.raises(UsageError, match=r"rust.hyper has no version 2") as caught:
+        named_in(["rust.hyper@2"])
+    assert "names no `versions`" in str(caught.value.hint)
+    assert not named_in(["feature.x", "v1.2"]).servers

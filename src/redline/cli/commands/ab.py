@@ -9,7 +9,7 @@ from rich.console import Console
 
 from redline.asking import places
 from redline.asking.asks import ComparisonAsk
-from redline.asking.catalogues import proxies_of
+from redline.asking.catalogues import named_in, proxies_of
 from redline.asking.comparison import comparison_document
 from redline.asking.naming import naming
 from redline.asking.opening import Command, source_of
@@ -107,11 +107,12 @@ def comparison_suite(ask: ComparisonAsk, console: Console) -> tuple[Suite, str, 
     """The suite that is asked for, its text, and the redline.yaml that names its servers. Raises RedlineError."""
     here = FromRepository(Path.cwd())
     project = _project(ask)
-    document = comparison_document(ask, here.ends, placed_here(ask), project, _requests(ask))
+    named = named_in(ask.targets_named)
+    document = comparison_document(ask, here.ends, placed_here(ask), project, _requests(ask), named)
     _warn_of_changes(document, here, console)
     by_file = "scenarios" not in document or (project is not None and not describes_requests(ask))
     overrides = Overrides(scenarios=ask.scenarios) if by_file else AS_WRITTEN
-    known = proxies_of(document, Path.cwd())
+    known = named.over(proxies_of(document, Path.cwd()))
     name = "ab" if project is None else project_name(project)
     with in_its_words(project):
         suite, text = read_written(document, name, referenced(ask, project), here.origins(), overrides, known)
@@ -139,6 +140,7 @@ def _write_suite(ask: ComparisonAsk, file: Path, console: Console) -> None:
     project, ends = _project(ask), FromRepository(Path.cwd()).ends
 
     def made(ask: ComparisonAsk, placed: Placed) -> dict[str, object]:
-        return comparison_document(ask, ends, placed, project, _requests(ask))
+        named = named_in(ask.targets_named)
+        return comparison_document(ask, ends, placed, project, _requests(ask), named)
 
     write_suite(ask, file, project, made, console)
