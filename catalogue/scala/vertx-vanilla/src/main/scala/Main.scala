@@ -12,7 +12,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 object Main {
   def main(words: Array[String]): Unit = {
     val arguments = Arguments.parse(words.toSeq)
-    arguments.serverLog.foreach(RequestLog.to(_, "io.vertx.ext.web.handler.impl.LoggerHandlerImpl", Level.INFO))
+    // Its LoggerHandler logs as `impl.LoggerHandlerImpl` here in Vert.x 4, and as `LoggerHandler` in Vert.x 5.
+    arguments.serverLog.foreach(RequestLog.to(_, "io.vertx.ext.web.handler", Level.INFO))
     Verticles.deploy(Verticles.vertx(arguments), arguments)(router(_, arguments))
   }
 
