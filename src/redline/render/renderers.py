@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from redline.analysis.load_result import load_result
 from redline.document.blocks import Medium, Page, Section
 from redline.document.outline import Outline
 from redline.model import Report
@@ -18,7 +17,7 @@ from redline.report import run
 from redline.report.headline import headline
 from redline.report.load import load_section
 from redline.report.outcomes import outcomes
-from redline.report.single import is_single
+from redline.report.single import has_facts, is_single
 
 R = TypeVar("R")
 
@@ -33,9 +32,9 @@ def summary(report: AnyReport) -> Iterable[Section]:
 
 def own_view(report: AnyReport) -> Iterable[Section]:
     """What the command that measured it prints: of a load its numbers, of others the summary."""
-    if isinstance(report, LimitReport) or not any(cell.load_facts for cell in report.cells):
+    if isinstance(report, LimitReport) or not any(map(has_facts, report.cells)):
         return summary(report)
-    return [load_section(load_result(report.cells[0]))]
+    return [load_section(report.cells[0])]
 
 
 def brief(report: AnyReport) -> Iterable[Section] | None:

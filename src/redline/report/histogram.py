@@ -1,12 +1,14 @@
-"""A distribution of response times as rows of bars, for a terminal."""
+"""Times as tables: a distribution as rows of bars, and percentiles of several kinds of time beside each other."""
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from redline.document.blocks import Column, Table
-from redline.document.format import duration, integer, percent
+from redline.document.blocks import Column, Line, Medium, Table
+from redline.document.format import duration, integer, percent, point_sign, quantile_name
 from redline.model.histogram import Histogram, HistogramTable
+from redline.model.percentile import Percentile
 
 _MOST = 10
 _FROM, _TO = 0.01, 0.999
@@ -53,3 +55,16 @@ def _bar(share: float) -> str:
     eighths = max(1, round(share * _BAR * 8)) if share > 0 else 0
     whole, rest = divmod(eighths, 8)
     return f"{'█' * whole}{_EIGHTHS[rest]}".rstrip()
+
+
+def times_table(
+    times: Mapping[str, Sequence[Percentile]],
+    levels: Collection[float] | None = None,
+    title: Line = (),
+    on: Medium = Medium.EVERYWHERE,
+) -> Table:
+    """A column for each kind of time, and a row for each percentile that any of them has, of these levels or of all."""
+    known = [{point.q: point_sign(point) for point in points} for points in times.values()]
+    reached = sorted(q for q in set().union(*known) if levels is None or q in levels)
+    rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in reached)
+    return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows), title, on=on)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from redline.analysis import are_sent_at_once
+from redline.analysis.load_result import facts_of, known_bounds, own_findings
 from redline.analysis.percentile_levels import percentile_levels
 from redline.document.blocks import Block, Column, Item, Items, Prose, Section, Table, filled, line
 from redline.document.format import (
@@ -13,7 +14,6 @@ from redline.document.format import (
     encodings,
     integer,
     other_time,
-    point_sign,
     point_words,
     quantile_name,
     rate,
@@ -21,11 +21,12 @@ from redline.document.format import (
 )
 from redline.findings.failed import telling
 from redline.findings.two_modes import unstable_percentile
-from redline.model import Counts, Histogram, Metric, Recording, numbers_of
-from redline.model.load_result import LoadDeviations, LoadedServer, LoadResult, RequestsSent
+from redline.model import CellReport, Counts, Metric, Recording, numbers_of
+from redline.model.connections import Reach
+from redline.model.load_result import LoadDeviations, LoadedServer, LoadFacts, RequestsSent
 from redline.quantities import significant
 from redline.report.by_journey import journey_tables
-from redline.report.histogram import histogram_table
+from redline.report.histogram import histogram_table, times_table
 from redline.report.objectives import objective_line
 from redline.report.trials import trial_text
 from redline.stats import enough_beyond
@@ -36,41 +37,48 @@ _AT_A_GLANCE = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0)
 """The percentiles of a view that is not whole: with its heads the table has nine lines at most."""
 
 
-def load_section(result: LoadResult, times: Histogram | None = None, *, as_wrk: bool = False) -> Section:
-    """The throughput and the objectives, then percentiles, what else there is to say, and findings.
+def load_section(cell: CellReport, url: str = "", *, whole: bool = False, as_wrk: bool = False) -> Section:
+    """What the command of a load prints: its numbers, and findings. `url` is what was asked for, if it is known.
 
-    What findings hide has its bound, or why it is not known, in its place. An interrupted load is shown as far as it
-    was measured: being short is no reason to hide it. With `times`, the response times, all is shown: their histogram,
-    the mean, the transfer rate, and what is as one expects: status codes, the warm-up, service times and lateness.
-    Then, or `as_wrk`, the columns of wrk are shown too.
+    `as_wrk`: the columns of wrk are shown also where the view is not `whole`.
     """
-    whole, all_times = times is not None, times if result.response and not _hides_times(result) else None
     findings = (
         Item(line((f"{finding.grade}: {finding.message}", finding.grade)), (line((f"→ {finding.advice}", "dim")),))
-        for finding in sorted(result.findings, key=lambda finding: -finding.grade.weight)
+        for finding in sorted(own_findings(cell), key=lambda finding: -finding.grade.weight)
     )
-    blocks = filled(
-        Prose((line((f"throughput  {_throughput(result)}", "strong")), *map(objective_line, result.objectives))),
-        histogram_table(all_times) if all_times is not None else None,
-        _percentiles(result, whole=whole),
-        _deviations(result.deviations) if whole or as_wrk else None,
-        *_by_request(result),
-        *journey_tables(result.journeys),
-        Prose.of(tuple(_remarks(result, whole=whole))),
-        Items(tuple(findings)),
-    )
-    return Section(result.url, tuple(blocks), result.load)
+    blocks = (*load_numbers(cell, whole=whole, as_wrk=as_wrk), Items(tuple(findings)))
+    return Section(url or facts_of(cell).url, tuple(filled(*blocks)), cell.load_text)
 
 
-def spectrum_section(result: LoadResult, recording: Recording) -> Section:
+def load_numbers(cell: CellReport, *, whole: bool = False, as_wrk: bool = False) -> Iterator[Block]:
+    """Yield the throughput and the objectives, then percentiles, and what else there is to say.
+
+    What findings hide has its bound, or why it is not known, in its place. An interrupted load is shown as far as it
+    was measured: being short is no reason to hide it. The `whole` has also the histogram of response times, the mean,
+    the transfer rate, the columns of wrk, and what is as one expects: status codes, the warm-up, service times and
+    lateness.
+    """
+    facts = facts_of(cell)
+    yield from filled(
+        Prose((line((f"throughput  {_throughput(cell, facts)}", "strong")), *map(objective_line, cell.objectives))),
+        histogram_table(cell.response) if whole and cell.response_percentiles and not _hides_times(cell) else None,
+        _percentiles(cell, facts, whole=whole),
+        _deviations(facts.deviations) if whole or as_wrk else None,
+        *_by_request(cell),
+        *journey_tables(cell.journeys),
+        Prose.of(tuple(_remarks(cell, facts, whole=whole))),
+    )
+
+
+def spectrum_section(cell: CellReport, recording: Recording) -> Section:
     """The response times at the levels that wrk2 prints, or their bounds; empty if they are not known.
 
     Levels with too few requests beyond them are left out, as everywhere, except the maximum.
     """
     traffic = recording.traffic
-    reached = percentile_levels(traffic.response) if traffic and result.response else ()
-    sides = dict.fromkeys(point.bound for point in result.response if point.bound and _hides_times(result))
-    levels = [level for level in reached if level.q == 1 or enough_beyond(result.counts.due, level.q)]
+    reached = percentile_levels(traffic.response) if traffic and cell.response_percentiles else ()
+    sides = dict.fromkeys(point.bound for point in cell.response_percentiles if point.bound and _hides_times(cell))
+    levels = [level for level in reached if level.q == 1 or enough_beyond(cell.counts.due, level.q)]
     rows = (
         (
             f"{level.ns / 1e6:,.3f}",
@@ -86,31 +94,29 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
     )
 
 
-def _throughput(result: LoadResult) -> str:
+def _throughput(cell: CellReport, facts: LoadFacts) -> str:
     """`18.3 k/s, p50 1.24 ms, p99 8.30 ms`."""
-    so_far = f" ({result.ended})" if result.ended in ("interrupted", "aborted") else ""
-    bound = result.bounds.get(Metric.THROUGHPUT)
-    if result.throughput is None and bound is None:
+    so_far = f" ({facts.ended})" if facts.ended in ("interrupted", "aborted") else ""
+    level, bounds = cell.known.get(Metric.THROUGHPUT), known_bounds(cell)
+    bound = bounds.get(Metric.THROUGHPUT)
+    if level is None and bound is None:
         return "not known: no right answers"
-    per_s = bound.words if bound else rate(result.throughput.value) if result.throughput else ""
-    known = {quantile_name(point.q): point_words(point) for point in result.response if point.q in _HEADLINE}
-    known |= {metric.value: bound.words for metric, bound in result.bounds.items() if metric.value not in known}
+    per_s = bound.words if bound else rate(level.value) if level else ""
+    known = {quantile_name(point.q): point_words(point) for point in cell.response_percentiles if point.q in _HEADLINE}
+    known |= {metric.value: bound.words for metric, bound in bounds.items() if metric.value not in known}
     shown = [f"{name} {known[name]}" for name in map(quantile_name, _HEADLINE) if name in known]
     return ", ".join((f"{per_s}{so_far}", *shown))
 
 
-def _percentiles(result: LoadResult, *, whole: bool) -> Table:
-    times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
-    is_closed = result.load.startswith("closed")
-    if is_closed and not whole and are_sent_at_once(result.response, result.service, result.lateness):
-        times = {"response": result.response}
-    times |= {time.name: time.points for time in result.other_times if time.name != "handshake"}
-    if result.streams is not None:
-        times |= {"first event": result.streams.first_event, "between events": result.streams.gaps}
-    known = [{point.q: point_sign(point) for point in points} for points in times.values()]
-    quantiles = [q for q in sorted(set().union(*known)) if whole or q in _AT_A_GLANCE]
-    rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in quantiles)
-    return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
+def _percentiles(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Table:
+    response, service = cell.response_percentiles, cell.service_percentiles
+    times = {"response": response, "service": service, "engine lateness": facts.lateness}
+    if _is_closed(cell) and not whole and are_sent_at_once(response, service, facts.lateness):
+        times = {"response": response}
+    times |= {time.name: time.points for time in cell.other_times if time.name != "handshake"}
+    if cell.streams is not None:
+        times |= {"first event": cell.streams.first_event, "between events": cell.streams.gaps}
+    return times_table(times, None if whole else _AT_A_GLANCE)
 
 
 def _deviations(known: LoadDeviations | None) -> Table | None:
@@ -127,78 +133,77 @@ def _deviations(known: LoadDeviations | None) -> Table | None:
     )
 
 
-def _levels(result: LoadResult) -> str:
+def _levels(cell: CellReport) -> str:
     """`mean response time 1.24 ms, transfer rate 3.20 MB/s`, as far as they are known."""
-    levels = (("mean response time", Metric.MEAN, result.mean), ("transfer rate", Metric.RECEIVED, result.received))
-    known = {name: amount(level.value, level.unit) for name, _, level in levels if level}
-    known |= {name: result.bounds[metric].words for name, metric, _ in levels if _is_bound(result, metric)}
-    return ", ".join(f"{name} {text}" for name, text in known.items())
+    names = {Metric.MEAN: "mean response time", Metric.RECEIVED: "transfer rate"}
+    known = {metric: amount(level.value, level.unit) for metric, level in cell.known.items() if metric in names}
+    known |= {metric: bound.words for metric, bound in known_bounds(cell).items() if bound.says_something}
+    return ", ".join(f"{name} {known[metric]}" for metric, name in names.items() if metric in known)
 
 
-def _hides_times(result: LoadResult) -> bool:
+def _hides_times(cell: CellReport) -> bool:
     """Whether response times are not known as they were measured; those that lie in a gap of them are."""
-    of_times = {bound.finding for metric, bound in result.bounds.items() if numbers_of(metric) == "response times"}
-    return any(point.bound for point in result.response) and of_times != {unstable_percentile.kind}
+    bounds = known_bounds(cell)
+    of_times = {bound.finding for metric, bound in bounds.items() if numbers_of(metric) == "response times"}
+    return any(point.bound for point in cell.response_percentiles) and of_times != {unstable_percentile.kind}
 
 
-def _is_bound(result: LoadResult, metric: Metric) -> bool:
-    return metric in result.bounds and result.bounds[metric].says_something
+def _is_closed(cell: CellReport) -> bool:
+    return cell.load_text.startswith("closed")
 
 
-def _by_request(result: LoadResult) -> Iterable[Block]:
+def _by_request(cell: CellReport) -> Iterable[Block]:
     """The tables by request; only how requests ended if their times are not known."""
-    if not result.requests:
+    if not cell.requests:
         return ()
     from redline.report.by_request import outcomes_table, request_tables  # noqa: PLC0415 - many loads have one request
 
-    is_timed = any(request.response for request in result.requests)
-    return request_tables(result.requests) if is_timed else [outcomes_table(result.requests)]
+    is_timed = any(request.response for request in cell.requests)
+    return request_tables(cell.requests) if is_timed else [outcomes_table(cell.requests)]
 
 
-def _remarks(result: LoadResult, *, whole: bool) -> Iterator[str]:
+def _remarks(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Iterator[str]:
     """Lines of what else there is to say; some of them only for a `whole` view."""
+    trial = cell.trials[0]
     if whole:
-        yield _levels(result)
-    if result.streams:
+        yield _levels(cell)
+    if cell.streams:
         from redline.report.streams import streams_text  # noqa: PLC0415 - few loads have streams
 
-        yield streams_text(result.streams)
-    yield from map(other_time, result.other_times)
-    yield from _connections(result)
-    yield from encodings(result.encoded)
-    if result.answers and (whole or len(result.answers) > 1 or result.counts.outcomes.unexpected_status):
-        yield f"status codes  {by_status(result.answers)}"
-    if result.users is not None and result.users_waiting is not None:
-        waited, there = significant(result.users_waiting, 2), f"{result.users:.6g}"
+        yield streams_text(cell.streams)
+    yield from map(other_time, cell.other_times)
+    yield from _connections(cell, facts)
+    yield from encodings(cell.encoded)
+    if cell.answers and (whole or len(cell.answers) > 1 or cell.counts.outcomes.unexpected_status):
+        yield f"status codes  {by_status(cell.answers)}"
+    if facts.users is not None and facts.users_waiting is not None:
+        waited, there = significant(facts.users_waiting, 2), f"{facts.users:.6g}"
         yield f"users  {waited} of {there} waited for an answer, on average"
-    yield _reached(result)
-    yield _server_text(result.server)
-    if result.sent:
-        yield _sent_text(result.sent)
-    yield f"outcomes  {_outcomes_text(result.counts, is_open=result.load.startswith('open'))}"
-    told = " ".join(finding.message for finding in result.findings)
-    yield from (f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told)
-    if result.asked_again:
-        yield f"asked once more, {result.asked_again}"
-    if result.warm_up and (whole or result.warm_up.kind != "flat"):
-        yield f"warm-up  {trial_text(result.warm_up)}"
+    yield _reached(facts.reach, "users" if _is_closed(cell) else "connections")
+    yield _server_text(facts.server)
+    if facts.sent:
+        yield _sent_text(facts.sent)
+    yield f"outcomes  {_outcomes_text(cell.counts, is_open=not _is_closed(cell))}"
+    told = " ".join(finding.message for finding in own_findings(cell))
+    yield from (f"first {failure.text}" for failure in telling(trial.failures) if failure.text not in told)
+    if facts.asked_again:
+        yield f"asked once more, {facts.asked_again}"
+    if trial.warm_up and (whole or trial.warm_up.kind != "flat"):
+        yield f"warm-up  {trial_text(trial.warm_up)}"
 
 
-def _connections(result: LoadResult) -> Iterator[str]:
-    if result.tls:
-        yield agreed(result.tls)
-    if len(result.addresses) > 1:
-        yield f"connections  in turn to {', '.join(result.addresses)}"
-    if result.proxy:
-        yield f"connections  through the proxy {result.proxy}"
+def _connections(cell: CellReport, facts: LoadFacts) -> Iterator[str]:
+    yield from map(agreed, cell.tls)
+    if len(facts.addresses) > 1:
+        yield f"connections  in turn to {', '.join(facts.addresses)}"
+    if facts.proxy:
+        yield f"connections  through the proxy {facts.proxy}"
 
 
-def _reached(result: LoadResult) -> str:
+def _reached(reach: Reach | None, who: str) -> str:
     """`users  16 of 512 got an answer`; empty if all who asked did."""
-    reach = result.reach
     if reach is None or not reach.stuck:
         return ""
-    who = "connections" if result.load.startswith("open") else "users"
     return f"{who}  {integer(reach.answered)} of {integer(reach.asked)} got an answer"
 
 
@@ -223,7 +228,7 @@ def _sent_text(sent: RequestsSent) -> str:
     return f"requests  {', '.join([*check, *warm_up, f'{integer(sent.measured)} measured'])}"
 
 
-def _outcomes_text(counts: Counts, *, is_open: bool = True) -> str:
+def _outcomes_text(counts: Counts, *, is_open: bool) -> str:
     """`480,000 ok, 12 timeout; 2 retried`; failed gRPC calls count as unexpected status.
 
     At the end of a closed load every user still waits for an answer, so answers that came after it say nothing.

@@ -1,6 +1,6 @@
 """Results in text: the levels of every server, a table per scenario and load."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from redline.document import format as fmt
@@ -8,7 +8,6 @@ from redline.document.blocks import (
     Column,
     Fold,
     InvalidCell,
-    Line,
     Medium,
     ObjectiveText,
     Prose,
@@ -30,11 +29,11 @@ from redline.model import (
     FindingKind,
     Grade,
     Metric,
-    Percentile,
     Ranking,
     Report,
     TrialReport,
 )
+from redline.report.histogram import times_table
 from redline.report.trials import route_text, warm_ups
 from redline.report.views import (
     Group,
@@ -188,18 +187,8 @@ def _one_way(group: Group, on: Medium) -> Iterator[Table]:
         if ways:
             times = {"response": cell.response_percentiles, "service": cell.service_percentiles}
             times |= {time.name: time.points for time in ways}
-            yield _times_table(times, line((cell.server, "strong"), (" one-way times", "dim")), on)
-
-
-def _times_table(times: Mapping[str, Sequence[Percentile]], title: Line, on: Medium) -> Table:
-    """A column per time, and a row per percentile that any of them has."""
-    known = [{point.q: fmt.point_sign(point) for point in points} for points in times.values()]
-    rows = (
-        (fmt.quantile_name(q), *(points.get(q, "") for points in known))
-        for q in fmt.PERCENTILES
-        if any(q in points for points in known)
-    )
-    return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows), title, on=on)
+            title = line((cell.server, "strong"), (" one-way times", "dim"))
+            yield times_table(times, fmt.PERCENTILES, title, on)
 
 
 def scored_server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCell:

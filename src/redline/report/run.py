@@ -26,7 +26,7 @@ from redline.report.plots import drawn_curves, payload, plots_section
 from redline.report.profiles import has_profiles, profile_sections, profiles_payload
 from redline.report.ratios import comparison_sections, effect_sections
 from redline.report.results import encoded_section, one_way_section, results_section
-from redline.report.single import is_single, of_several, of_single, tiles
+from redline.report.single import besides_loads, is_single, load_sections, of_several, of_single, tiles
 from redline.report.streams import stream_sections
 from redline.report.table import table_section
 from redline.report.timelines import trial_items, trials_section
@@ -64,10 +64,13 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(comparison_sections),
     Chapter(main_effect_sections),
     Chapter(effect_sections),
-    Chapter(results_section, on=Medium.TEXT),
+    Chapter(load_sections, on=Medium.TERMINAL),
+    Chapter(besides_loads(results_section), on=Medium.TERMINAL),
+    Chapter(results_section, on=Medium.MARKDOWN),
     Chapter(one_way_section, on=Medium.TEXT),
     Chapter(encoded_section, on=Medium.TEXT),
-    Chapter(request_sections),
+    Chapter(besides_loads(request_sections), on=Medium.TERMINAL),
+    Chapter(request_sections, on=Medium.WRITTEN),
     Chapter(stream_sections),
     Chapter(profile_sections),
     Chapter(findings_section, on=Medium.TEXT),

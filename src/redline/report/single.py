@@ -1,4 +1,4 @@
-"""The page of a single server under a single load: on its first screen its numbers, and how they came about."""
+"""A single server under a single load: on a page's first screen its numbers, in text what a load shows of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -8,6 +8,7 @@ from redline.document.figures import Tile, Tiles
 from redline.findings import RULES
 from redline.findings.cell import too_few_trials
 from redline.model import CellReport, Grade, Metric, Report
+from redline.report.load import load_numbers
 from redline.report.results import Level, level_name, level_score
 from redline.report.views import weighed_findings
 
@@ -57,6 +58,22 @@ def _doubt(cell: CellReport, level: Level) -> str:
         for kind, rule in warnings.items()
         if rule.scatters or any(level in moved for word, moved in _BIASED.items() if word in rule.biases)
     )
+
+
+def load_sections(report: Report) -> Iterator[Section]:
+    """The numbers that the command of a load prints, as a whole; nothing of other runs."""
+    for cell in filter(has_facts, report.cells):
+        yield Section("Results", tuple(load_numbers(cell, whole=True)), cell.load_text)
+
+
+def besides_loads(build: Callable[[Report], Iterable[Section]]) -> Callable[[Report], Iterable[Section]]:
+    """The sections of a run; none of a load, which `load_sections` shows."""
+    return lambda report: () if any(map(has_facts, report.cells)) else build(report)
+
+
+def has_facts(cell: CellReport) -> bool:
+    """Whether it is of a load that was measured by itself, and sent something."""
+    return cell.load_facts is not None
 
 
 def of_single(build: Callable[[Report], Iterable[Section]]) -> Callable[[Report], Iterable[Section]]:

@@ -9,8 +9,9 @@ from rich.console import Console
 from redline.analysis import build_report
 from redline.analysis.load_result import load_result
 from redline.api.results import RunResult
-from redline.model import Metric, Report
-from redline.render import terminal
+from redline.document.blocks import Section
+from redline.model import Grade, Metric, Report
+from redline.render import summary, terminal
 from redline.report.load import load_section
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.loads import load_of
@@ -27,18 +28,39 @@ def report_of(behaviour: Behaviour, *, kind: str = "load", checks: int | None = 
     return build_report(run.model_copy(update={"recordings": recordings, "manifest": manifest}))
 
 
+def text_of(*sections: Section) -> list[str]:
+    return terminal.render(sections, Console(file=io.StringIO(), width=100)).plain.splitlines()
+
+
 @pytest.mark.parametrize("behaviour", [GOOD, CUT, SHORT, replace(GOOD, outcomes={"malformed": 1})])
 def test_the_report_of_a_stored_load_has_what_its_command_shows(behaviour: Behaviour) -> None:
     report = report_of(behaviour)
     run = simulated_run({"rust.hyper": behaviour}, trials=1, loads=(SATURATE,), ceiling=None)
     (recording,), (cell,) = run.recordings, run.manifest.plan.cells.values()
-    shown = load_result(load_of(cell, recording.checked(2, "")))
+    alone = load_of(cell, recording.checked(2, ""))
     stored = load_result(report.cells[0])
-    assert shown == stored
+    assert load_result(alone) == stored
     assert stored.sent is not None
     assert stored.sent.check == 2
-    text = terminal.render([load_section(shown)], Console(file=io.StringIO(), width=100)).plain
-    assert str(RunResult(report, None)) == text
+    assert str(RunResult(report, None)).splitlines() == text_of(load_section(alone))
+
+
+@pytest.mark.parametrize("behaviour", [GOOD, CUT, SHORT])
+def test_a_report_shows_in_a_terminal_all_that_the_command_of_its_load_prints(behaviour: Behaviour) -> None:
+    report = report_of(behaviour)
+    lines, printed = text_of(*summary(report)), text_of(load_section(report.cells[0], whole=True))
+    first = lines.index("Results  closed, 64 users, 1s") + 1
+    numbers = lines[first : lines.index("", first)]
+    findings = [line for line in printed[len(numbers) :] if not line.startswith("  ")]
+    assert printed[: len(numbers)] == numbers
+    assert numbers[0].startswith("throughput  ")
+    assert all(line.split(": ")[0] in {*Grade} for line in findings)
+
+
+def test_a_run_of_one_trial_that_is_no_load_has_the_results_of_a_run() -> None:
+    text = "\n".join(text_of(*summary(report_of(GOOD, kind="run"))))
+    assert "Results\n" in text
+    assert "engine lateness" not in text
 
 
 def test_what_was_measured_until_a_user_ended_a_load_is_known_in_its_report() -> None:

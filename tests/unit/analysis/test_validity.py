@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
+from redline.analysis.load_result import load_result
 from redline.api.amounts import BoundedAmount
 from redline.api.results import RunResult
 from redline.cli.commands.load import exit_code
@@ -26,7 +27,6 @@ from redline.model import (
     Metric,
     Numbers,
     Open,
-    Recording,
     Report,
     Think,
     Verdict,
@@ -38,7 +38,7 @@ from redline.render import RENDERERS, summary, terminal
 from redline.report.load import load_section
 from redline.report.outcomes import outcomes
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.loads import result_of
+from tests.fakes.loads import load_of
 from tests.fakes.recordings import (
     MEASURE_NS,
     SATURATE,
@@ -67,16 +67,14 @@ def cell_of(behaviour: Behaviour, load: Load = STEADY) -> CellReport:
     return cell
 
 
-def loaded(behaviour: Behaviour, load: Load = STEADY) -> tuple[LoadResult, Recording]:
+def loaded(behaviour: Behaviour, load: Load = STEADY) -> tuple[LoadResult, str]:
+    """The result of a load, and what its command prints of it."""
     cell = simulated_cell(load=load)
-    recording = simulated_recording(cell, behaviour)
-    return result_of(cell, recording), recording
-
-
-def printed(result: LoadResult, recording: Recording) -> str:
+    judged = load_of(cell, simulated_recording(cell, behaviour))
     console = Console(file=io.StringIO(), width=200)
-    times = recording.traffic.response if recording.traffic else None
-    return terminal.render([load_section(result, times)], console).plain
+    return load_result(judged), terminal.render(
+        [load_section(judged, "http://127.0.0.1:8080/", whole=True)], console
+    ).plain
 
 
 def test_every_invalid_rule_says_what_it_leaves_of_which_numbers() -> None:
@@ -160,18 +158,17 @@ def test_bounds_from_both_sides_show_nothing_unless_the_client_alone_missed_the_
     ids=["rate-missed", "errors", "wrong-answers", "exhausted"],
 )
 def test_what_other_findings_leave_of_a_load(behaviour: Behaviour, load: Load, throughput: str, p99: str) -> None:
-    result, recording = loaded(behaviour, load)
+    result, text = loaded(behaviour, load)
     assert not result.valid
-    last = next(line for line in printed(result, recording).splitlines() if line.startswith("throughput"))
+    last = next(line for line in text.splitlines() if line.startswith("throughput"))
     assert last.startswith(f"throughput  {throughput}, ")
     assert f"p99 {p99}" in last
     ok = result.counts.outcomes.ok
-    assert f"outcomes  {ok:,} ok" in printed(result, recording)
+    assert f"outcomes  {ok:,} ok" in text
 
 
 def test_a_load_prints_what_is_sure_with_the_service_time_beside_the_hint() -> None:
-    result, recording = loaded(LATE)
-    text = printed(result, recording)
+    _, text = loaded(LATE)
     assert "throughput  5.00 k/s, p50 at most 184 µs (at least 178 µs), p99 at most 452 µs (at least 438 µs)" in text
     assert "outcomes  5,000 ok" in text
     assert "read the service time" in text
@@ -180,8 +177,7 @@ def test_a_load_prints_what_is_sure_with_the_service_time_beside_the_hint() -> N
     p99 = next(row for row in rows if row.split()[0] == "p99")
     assert p99.split()[:5] == ["p99", "≤", "452", "µs", "438"]
     assert "█" not in text  # a histogram would show lateness as the server's time
-    whole, recorded = loaded(GOOD)
-    assert "≤" not in printed(whole, recorded)
+    assert "≤" not in loaded(GOOD)[1]
 
 
 def test_json_of_a_load_marks_bounds_and_has_no_hidden_number() -> None:
@@ -323,15 +319,16 @@ def test_a_summary_says_all_of_it_without_a_page() -> None:
 
 def test_users_who_think_are_said_to_wait_and_late_answers_are_not_named_in_a_closed_load() -> None:
     thinking = Load(name="think", shape=Closed(users=8, think=Think(mean_ns=1_000_000)), duration_ns=MEASURE_NS)
-    result, recording = loaded(GOOD, thinking)
+    result, _ = loaded(GOOD, thinking)
     assert (result.users, result.users_waiting) == (8, None)  # the fake's rate breaks Little's law
     paced = Load(name="paced", shape=Closed(users=20, pace_per_s=250), duration_ns=MEASURE_NS)
-    result, recording = loaded(GOOD, paced)
+    result, text = loaded(GOOD, paced)
+    recording = simulated_recording(simulated_cell(load=paced), GOOD)
     assert recording.traffic is not None
     waiting = recording.traffic.service.count * recording.traffic.service.mean_ns / 1e9
     assert result.users_waiting == pytest.approx(waiting / recording.traffic.seconds)
-    assert f"users  {waiting:.2g} of 20 waited for an answer, on average" in printed(result, recording)
-    assert "answered after the end" not in printed(result, recording)
-    saturated, recorded = loaded(GOOD, SATURATE)
+    assert f"users  {waiting:.2g} of 20 waited for an answer, on average" in text
+    assert "answered after the end" not in text
+    saturated, text = loaded(GOOD, SATURATE)
     assert saturated.users is None
-    assert "on average" not in printed(saturated, recorded)
+    assert "on average" not in text

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis.load_result import load_result
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
 from redline.errors import WrongValueError
@@ -26,7 +27,7 @@ from redline.schema.objectives import Selectable
 from redline.stats.objectives import LoadTotals, evaluate_objective, surely_missed
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
-from tests.fakes.loads import result_of
+from tests.fakes.loads import load_of, result_of
 from tests.fakes.probed import cell
 from tests.fakes.recordings import simulated_recording
 from tests.unit.report.test_load import loaded, shown
@@ -180,10 +181,10 @@ def test_a_load_that_is_invalid_by_lateness_alone_shows_what_it_met() -> None:
         update={"load": cell().load.model_copy(update={"shape": Open(rate_per_s=1000, connections=8)})}
     )
     recording = simulated_recording(loaded_late, replace(GOOD, lateness_ns=150_000.0))
-    result = result_of(loaded_late, recording, *parse_objectives("p99 < 20ms, p50 < 1us, errors < 1%"))
-    assert not result.valid
-    assert [one.state for one in result.objectives] == ["met", "missed", "met"]
-    assert f"✓ p99 at most {duration(int(result.objectives[0].actual or 0))} < 20 ms" in shown(load_section(result))
+    judged = load_of(loaded_late, recording, *parse_objectives("p99 < 20ms, p50 < 1us, errors < 1%"))
+    assert not judged.valid
+    assert [one.state for one in judged.objectives] == ["met", "missed", "met"]
+    assert f"✓ p99 at most {duration(int(judged.objectives[0].actual or 0))} < 20 ms" in shown(load_section(judged))
 
 
 @pytest.mark.parametrize(("kind", "state"), [("engine", "not known"), ("died", "missed")])
@@ -212,7 +213,7 @@ def test_what_is_not_known_is_no_pass(valid: bool, states: list[str], code: int)
     results = [
         ObjectiveResult(objective=objective, actual=None, met=one == "met", known=one != "not known") for one in states
     ]
-    assert exit_code(loaded(valid=valid).model_copy(update={"objectives": tuple(results)})) == code
+    assert exit_code(load_result(loaded(valid=valid).model_copy(update={"objectives": tuple(results)}))) == code
 
 
 MIX = Scenario(

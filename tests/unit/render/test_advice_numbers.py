@@ -15,7 +15,7 @@ from redline.running.views import search_report
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, simulated_run, with_trials
 from tests.fakes.searched import bench_in
-from tests.unit.analysis.test_validity import loaded, printed
+from tests.unit.analysis.test_validity import loaded
 
 NAMED = {
     "service time": r"service",
@@ -97,7 +97,6 @@ def test_a_run_whose_advice_names_the_service_time_shows_it(late_ns: float, form
 
 @pytest.mark.parametrize("late_ns", LATE)
 def test_a_load_whose_advice_names_the_service_time_shows_it(late_ns: float) -> None:
-    result, recording = loaded(replace(GOOD, lateness_ns=late_ns))
-    said = printed(result, recording)
+    result, said = loaded(replace(GOOD, lateness_ns=late_ns))
     assert re.search(r"p99 .*service|service .*p99|response +service", " ".join(said.split()))
     assert result.service

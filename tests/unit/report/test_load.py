@@ -11,17 +11,18 @@ from redline.analysis import evaluate_all
 from redline.analysis.load_facts import rate_deviation, response_deviation
 from redline.cli.show import show
 from redline.document.blocks import Section
-from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
+from redline.model import CellReport, Counts, Engine, Estimate, Finding, Grade, Histogram, Metric, Outcomes, Percentile
 from redline.model.judged import WarmUp
-from redline.model.load_result import LoadDeviations, LoadResult
+from redline.model.load_result import LoadDeviations, LoadFacts
 from redline.report.load import load_section
 from redline.stats.objectives import LoadTotals
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.loads import result_of
+from tests.fakes.loads import load_of, result_of
 from tests.fakes.recordings import simulated_cell, simulated_recording
 
 WRONG = replace(GOOD, outcomes={"malformed": 1})
+URL = "http://127.0.0.1:8080/"
 ALL_TIMES = ("response", "service", "engine", "lateness")
 
 
@@ -32,30 +33,51 @@ def shown(*sections: Section, width: int = 80) -> list[str]:
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def loaded(*, valid: bool) -> LoadResult:
+def changed(cell: CellReport, **facts: object) -> CellReport:
+    """The load with other facts."""
+    assert cell.load_facts is not None
+    return cell.model_copy(update={"load_facts": cell.load_facts.model_copy(update=facts)})
+
+
+def warmed(cell: CellReport, warm_up: WarmUp) -> CellReport:
+    (trial,) = cell.trials
+    return cell.model_copy(update={"trials": (trial.model_copy(update={"warm_up": warm_up}),)})
+
+
+def loaded(*, valid: bool) -> CellReport:
     found = Finding(
         kind="errors",
         grade=Grade.WARN if valid else Grade.INVALID,
         cell_id="load",
+        position=0,
         message="12 of 1,012 requests failed.",
         advice="Read the server's log.",
     )
     points = (Percentile(q=0.5, ns=1_240_000), Percentile(q=1.0, ns=9_000_000))
-    return LoadResult(
-        url="http://127.0.0.1:8080/",
-        load="closed, 64 users, 10s",
+    cell = simulated_cell()
+    throughput = Estimate(value=100.0, low=None, high=None, unit="1/s", n=1, method="one trial: no interval")
+    facts = LoadFacts(
+        url=URL,
         seed=1,
-        valid=valid,
         ended="complete",
         measured_ns=10**10,
-        throughput=Estimate(value=100.0, low=None, high=None, unit="1/s", n=1, method="one trial: no interval"),
         engine_cpu_per_request=None,
-        response=points,
-        service=points[:1],
         lateness=points,
-        counts=Counts(late=3, resent=2, outcomes=Outcomes(ok=1_000, timeout=12)),
         engine=Engine(name="redline-engine", version="0.1.0", backend="epoll", workers=1),
-        findings=(found,),
+    )
+    judged = load_of(cell, simulated_recording(cell, GOOD))
+    return judged.model_copy(
+        update={
+            "load_facts": facts,
+            "load_text": "closed, 64 users, 10s",
+            "valid": valid,
+            "estimates": {Metric.THROUGHPUT: throughput},
+            "response_percentiles": points,
+            "service_percentiles": points[:1],
+            "counts": Counts(late=3, resent=2, outcomes=Outcomes(ok=1_000, timeout=12)),
+            "findings": (found,),
+            "answers": {},
+        }
     )
 
 
@@ -88,19 +110,18 @@ def test_a_closed_load_whose_users_are_never_late_has_one_column_of_times(
 ) -> None:
     p50, end = Percentile(q=0.5, ns=1_240_000), Percentile(q=1.0, ns=9_000_000)
     service = (replace(p50, ns=service_ns), end)
-    changes = {"load": load, "response": (p50, end), "service": service, "lateness": (Percentile(q=1.0, ns=late_ns),)}
-    result = loaded(valid=True).model_copy(update=changes)
-    assert shown(load_section(result))[2].split() == (["response"] if alike else [*ALL_TIMES])
-    assert [line for line in shown(load_section(result, Histogram.of([1_240_000]))) if line.split() == [*ALL_TIMES]]
+    changes = {"load_text": load, "response_percentiles": (p50, end), "service_percentiles": service}
+    cell = changed(loaded(valid=True).model_copy(update=changes), lateness=(Percentile(q=1.0, ns=late_ns),))
+    assert shown(load_section(cell))[2].split() == (["response"] if alike else [*ALL_TIMES])
+    assert [line for line in shown(load_section(cell, whole=True)) if line.split() == [*ALL_TIMES]]
 
 
 def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> None:
     recording = simulated_recording(simulated_cell(), GOOD)
-    assert recording.traffic is not None
     warm_up = WarmUp(kind="flat", steady_from_ns=0, measured_from_ns=10**9)
-    result = result_of(simulated_cell(), recording).model_copy(update={"warm_up": warm_up})
+    result = warmed(load_of(simulated_cell(), recording), warm_up)
     for width in (60, 80, 120):
-        lines = shown(load_section(result, recording.traffic.response), width=width)
+        lines = shown(load_section(result, URL, whole=True), width=width)
         assert max(map(len, lines)) <= width
         heads = [
             "throughput  ",
@@ -118,20 +139,20 @@ def test_a_load_has_its_answer_first_and_all_that_was_measured_if_asked() -> Non
         places = [next(at for at, line in enumerate(lines) if line.lstrip().startswith(head)) for head in heads]
         assert places == sorted(places)
         assert places[0] == 1
-        brief = shown(load_section(result), width=width)
+        brief = shown(load_section(result, URL), width=width)
         assert [line for line in lines if line in brief] == brief
         assert not [line for line in brief if line.lstrip().startswith(("response up to", "mean", "status", "warm-up"))]
-    bounds = tuple(replace(point, bound="at most") for point in result.response)
-    for hidden in (result.model_copy(update={"response": bounds}), result.model_copy(update={"response": ()})):
-        lines = shown(load_section(hidden, recording.traffic.response))
+    bounds = tuple(replace(point, bound="at most") for point in result.response_percentiles)
+    for points in (bounds, ()):
+        lines = shown(load_section(result.model_copy(update={"response_percentiles": points}), whole=True))
         assert not any(line.startswith("response up to") for line in lines)
 
 
 def test_status_codes_and_warm_up_are_shown_where_they_say_something() -> None:
     recording = simulated_recording(simulated_cell(), GOOD)
-    result = result_of(simulated_cell(), recording)
+    result = load_of(simulated_cell(), recording)
     warm_up = WarmUp(kind="never steady", measured_from_ns=10**9)
-    several = result.model_copy(update={"answers": {"200": 990, "5xx": 10}, "warm_up": warm_up})
+    several = warmed(result, warm_up).model_copy(update={"answers": {"200": 990, "5xx": 10}})
     lines = shown(load_section(several))
     assert "status codes  200 990, 5xx 10" in lines
     assert lines[-1].startswith("warm-up  never steady, measured from ")
@@ -157,7 +178,7 @@ def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
 
 def test_an_invalid_load_has_no_numbers() -> None:
     cell = simulated_cell()
-    lines = shown(load_section(result_of(cell, simulated_recording(cell, WRONG))))
+    lines = shown(load_section(load_of(cell, simulated_recording(cell, WRONG)), URL))
     assert not [line for line in lines if line.startswith(("p50", "transfer rate", "mean"))]
     assert lines[1] == "throughput  not known, p50 not known, p99 not known"
     assert any(line.startswith("invalid: 1 of ") for line in lines)
@@ -167,7 +188,7 @@ def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is()
     cell = simulated_cell()
 
     def answer(behaviour: Behaviour) -> str:
-        return shown(load_section(result_of(cell, simulated_recording(cell, behaviour))))[1]
+        return shown(load_section(load_of(cell, simulated_recording(cell, behaviour)), URL))[1]
 
     cut = replace(GOOD, ended="interrupted", measured=0.2)
     assert answer(cut).startswith("throughput  20.0 k/s (interrupted), p50 2")
@@ -179,19 +200,19 @@ def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is()
 
 def test_a_load_without_a_right_answer_has_no_speed() -> None:
     recording = simulated_recording(simulated_cell(), replace(GOOD, achieved=0.0))
-    result = result_of(simulated_cell(), recording)
-    assert json.loads(result.model_dump_json())["throughput"] is None
-    unanswered = result.model_copy(update={"valid": True})
+    assert json.loads(result_of(simulated_cell(), recording).model_dump_json())["throughput"] is None
+    unanswered = load_of(simulated_cell(), recording)
     assert "throughput  not known: no right answers" in shown(load_section(unanswered))
 
 
 def test_at_a_glance_a_table_has_eight_percentiles_at_most_and_as_a_whole_all() -> None:
     levels = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99995, 1.0)
     times = tuple(Percentile(q=q, ns=round(1e6 * (1 + q))) for q in levels)
-    result = loaded(valid=True).model_copy(update={"response": times, "service": times, "lateness": ()})
+    changes = {"response_percentiles": times, "service_percentiles": times}
+    result = changed(loaded(valid=True).model_copy(update=changes), lateness=())
     names = [line.split()[0] for line in shown(load_section(result)) if line.lstrip().startswith(("p", "max"))]
     assert names == ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max"]
-    whole = shown(load_section(result, Histogram.of([1_240_000])))
+    whole = shown(load_section(result, whole=True))
     assert len([line for line in whole if line.split()[0] in {"p0", "p25", "p99.5", "p99.95", "p99.995"}]) == 5
 
 
@@ -199,7 +220,7 @@ def test_the_columns_of_wrk_are_shown_if_asked() -> None:
     response = response_deviation(Histogram.of([1_000_000] * 3 + [5_000_000]))
     rates = rate_deviation([90.0, 100.0, 110.0, 100.0])
     known = LoadDeviations(response=response, rate=rates, interval_ns=10**8)
-    result = loaded(valid=True).model_copy(update={"deviations": known})
+    result = changed(loaded(valid=True), deviations=known)
     assert (rates.mean, rates.max, rates.within, rates.values) == (100, 110, 0.5, 4)
     assert rates.stdev == pytest.approx(50**0.5)
     assert [line.split() for line in shown(load_section(result, as_wrk=True), width=120)[5:8]] == [

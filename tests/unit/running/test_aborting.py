@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from redline.analysis.load_result import load_result
 from redline.limits.search_state import SearchState
 from redline.model import (
     Cell,
@@ -33,7 +34,7 @@ from redline.report.load import load_section
 from redline.running.aborting import AskedDuetAbort
 from redline.running.record import Tools, record_load
 from tests.fakes.duets import ENGINE
-from tests.fakes.loads import result_of
+from tests.fakes.loads import load_of
 from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
 from tests.fakes.searched import plan_of
@@ -122,11 +123,12 @@ def test_a_load_whose_every_request_fails_ends_and_says_why(engine: subprocess.P
     assert recording.failure.message == "all 8 requests of the first 2.00 s failed: malformed: a rule was broken"
     assert recording.traffic is not None
     assert recording.traffic.ended == "failing"
-    result = result_of(CELL, recording)
+    judged = load_of(CELL, recording)
+    result = load_result(judged)
     assert (result.valid, result.ended, result.failures) == (False, "failing", (MALFORMED,))
     assert [each.kind for each in result.findings] == ["trial-failed"]
     assert "a rule was broken" in result.findings[0].message
-    assert load_section(result).blocks
+    assert load_section(judged).blocks
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from redline.analysis.load_result import load_result
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
 from redline.errors import UsageError, WrongValueError
@@ -18,7 +19,7 @@ from redline.search import Proposal
 from redline.search.steps import state_of
 from redline.suite import Catalogue, Overrides, read_suite
 from tests.fakes.behaviour import GOOD
-from tests.fakes.loads import result_of
+from tests.fakes.loads import load_of
 from tests.fakes.probed import ScriptedDriver, cell, prober
 from tests.fakes.probed import interval as probed
 from tests.fakes.recordings import simulated_recording
@@ -55,9 +56,9 @@ def test_what_was_measured_is_kept_and_says_why(monkeypatch: pytest.MonkeyPatch)
     traffic, failure = abort.ended(recording.traffic)
     assert failure is None
     assert (traffic.ended, traffic.counts) == ("aborted", recording.traffic.counts)
-    result = result_of(loaded, recording.model_copy(update={"traffic": traffic}))
-    assert exit_code(result) == exits.MISSED
-    text = " ".join(" ".join(shown(load_section(result))).split())
+    judged = load_of(loaded, recording.model_copy(update={"traffic": traffic}))
+    assert exit_code(load_result(judged)) == exits.MISSED
+    text = " ".join(" ".join(shown(load_section(judged))).split())
     assert "aborted by errors > 5% for 1s: 9.1% of 220 requests failed" in text
     assert "(aborted)" in text
 

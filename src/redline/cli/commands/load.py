@@ -42,7 +42,7 @@ from redline.errors import DriveError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.findings import servers_doing
 from redline.launching.variables import check_variables
-from redline.model import Cell, Interval, Recording
+from redline.model import Cell, CellReport, Interval, Recording
 from redline.model.load_result import LoadResult, StreamSummary
 from redline.report.load import load_section, spectrum_section
 from redline.running.assembly import Workplace
@@ -81,16 +81,16 @@ def execute(flags: LoadFlags) -> None:
             _asked(flags, like, console), command_line, folder, is_kept=flags.output is not None, log=flags.log
         )
         loaded = measure(order, workplace, outputs)
-        result, recording = loaded.result, loaded.recording
+        result = loaded.result
         question.settle()
         if stream is not None:
             stream.write(StreamSummary(result=result))
     if flags.json:
         write_json(result)
     elif not flags.stream:
-        spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
-        times = recording.traffic.response if recording.traffic and flags.verbose else None
-        shown = load_section(result, times, as_wrk=like is not None and like.has_deviations)
+        spectrum = [spectrum_section(loaded.cell, loaded.recording)] if flags.spectrum else []
+        as_wrk = like is not None and like.has_deviations
+        shown = load_section(loaded.cell, result.url, whole=flags.verbose, as_wrk=as_wrk)
         show([*spectrum, *([_like_section(like)] if like else []), shown])
     if flags.open:
         open_page(folder / "report.html", console)
@@ -180,6 +180,7 @@ class Loaded:
 
     store: RunStore
     recording: Recording
+    cell: CellReport
     result: LoadResult
     report: "Report | None"
 
@@ -214,7 +215,7 @@ def measure(order: LoadOrder, workplace: Workplace, outputs: LoadOutputs) -> Loa
     facts = judged.load_facts
     if facts is None or (facts.measured_ns <= 0 and facts.ended not in ("interrupted", "failing", "aborted")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
-    return Loaded(store, recording, load_result(judged, ask.server or ""), report)
+    return Loaded(store, recording, judged, load_result(judged, ask.server or ""), report)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from redline.report.load import spectrum_section
 from tests.fakes.behaviour import GOOD
 from tests.fakes.compared import with_a_further_duet
 from tests.fakes.histories import comparison
-from tests.fakes.loads import result_of
+from tests.fakes.loads import load_of
 from tests.fakes.recordings import simulated_run
 from tests.fakes.stored import kept
 from tests.golden import FOLDER
@@ -136,8 +136,8 @@ def test_a_spectrum_ends_where_few_requests_are_left() -> None:
     run = simulated_run({"rust.hyper": GOOD}, trials=1)
     recording = run.recordings[0]
     cell = run.manifest.plan.cells[recording.cell_id]
-    result = result_of(cell, recording)
-    (table,) = spectrum_section(result, recording).blocks
+    judged = load_of(cell, recording)
+    (table,) = spectrum_section(judged, recording).blocks
     assert isinstance(table, Table)
     rows = [tuple(map(str, row)) for row in table.rows]
     assert recording.traffic is not None
@@ -146,7 +146,7 @@ def test_a_spectrum_ends_where_few_requests_are_left() -> None:
     assert rows[0][1] == "0.000000"
     assert rows[-1][1:] == ("1.000000", f"{due:,}", "")
     assert min(beyond[:-1]) >= 9
-    assert not spectrum_section(result.model_copy(update={"response": ()}), recording).blocks
+    assert not spectrum_section(judged.model_copy(update={"response_percentiles": ()}), recording).blocks
 
 
 def test_a_spectrum_is_for_people() -> None:
