@@ -10,8 +10,8 @@ import pytest
 
 from redline.watching.measurements import NAMED_BY
 
-# The tests' modules and all that they import stay until the end: to look for garbage among them, time and again, took a
-# fourth of the CPU time of collecting, and half of what the collector took while tests ran.
+# The tests' modules and all that they import stay until the end: to look for garbage among them finds none. In a fresh
+# checkout, where pytest first rewrites each module's assertions, it took a fourth of the CPU time of collecting.
 gc.disable()
 
 # A shell starts background jobs with SIGINT ignored, and every process that tests start would inherit that.
