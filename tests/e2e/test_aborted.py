@@ -56,14 +56,14 @@ def test_a_comparison_ends_when_one_of_its_servers_fails(redline: Redline, oracl
 
 def test_a_probe_ends_when_requests_fail_and_its_rate_is_too_high(redline: Redline) -> None:
     with failing_often() as url:
-        short = ("-d", "2s", "--warmup", "0s", "--probes", "2", "--start", "200", "--json")
+        short = ("-d", "6s", "--warmup", "0s", "--probes", "2", "--start", "200", "--json")
         ends = ("--abort-when", "errors > 5% for 500ms")
         done = redline("limit", url, "--objective", "p99 < 4s", *short, *ends)
     (cell,) = LimitReport.model_validate(done.json).cells
     assert cell.probes
     for probe in cell.probes:
         assert probe.aborted_by.startswith("errors > 5% for 500ms: ")
-        assert probe.seconds < 1.8
+        assert probe.seconds < 5
         assert [counted.state for counted in probe.counts] == ["missed"]
     (answer,) = cell.limits
     assert answer.passed_per_s is None

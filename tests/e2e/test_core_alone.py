@@ -100,8 +100,7 @@ def test_it_loads_and_lists_are_read(core: Core, oracle: Path, tmp_path: Path) -
             "-o",
             "load",
         )
-    assert done.code == 0, done.err
-    assert sum(done.json["counts"]["outcomes"].values()) > 0
+    assert done.json["counts"]["outcomes"]["ok"] > 0, done.err  # whether or not a busy machine makes it invalid
     assert core("report", "load").code == 0
 
 

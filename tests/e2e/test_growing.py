@@ -66,6 +66,7 @@ def test_a_mix_that_adds_rows_is_said_to_change_its_server(redline: Redline, tmp
     assert "add may write what makes later ones dearer." in said.message
 
 
+@pytest.mark.alone
 def test_a_trial_says_by_how_much_its_requests_get_dearer(redline: Redline, tmp_path: Path) -> None:
     command = shlex.join([sys.executable, growing.__file__, "{port}", "100", "100", "served"])
     suite = {

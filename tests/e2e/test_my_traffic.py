@@ -141,7 +141,7 @@ def test_what_is_no_file_of_requests_is_refused(redline: Redline, tmp_path: Path
 
 def test_the_suite_of_a_replay_is_one_that_runs(redline: Redline, oracle: Path, tmp_path: Path) -> None:
     """It names the due times that its directory keeps, and not the log, which no suite reads."""
-    (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(30)))
+    (tmp_path / "access.log").write_text("".join(LINE.format(f"GET /{at % 3} HTTP/1.1", 200) for at in range(300)))
     with running(oracle, "null") as server:
         url = server.url.removesuffix("/path0")
         done = redline("load", url, "--replay", "access.log", "--speed", "2x", "-o", "out")
@@ -156,7 +156,7 @@ def test_the_suite_of_a_replay_is_one_that_runs(redline: Redline, oracle: Path, 
     assert runs[0].manifest.suite_text == suite
     (recording,) = runs[1].recordings
     assert recording.traffic is not None
-    assert recording.traffic.counts.due == 30
+    assert recording.traffic.counts.due == 300
 
 
 def test_both_sides_of_a_comparison_get_the_recorded_requests(redline: Redline, oracle: Path, tmp_path: Path) -> None:

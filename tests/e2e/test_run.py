@@ -52,8 +52,17 @@ def test_a_token_that_expires_in_the_middle_of_a_trial(redline: Redline, lab: La
     assert "a token that expired" in finding.advice
 
 
-def test_a_suite_becomes_a_report(redline: Redline, lab: Lab) -> None:
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> tuple[Redline, Report]:
+    """Two servers that were compared in five rounds."""
+    redline = Redline(tmp_path_factory.mktemp("compared"))
+    lab = Lab(redline.folder, oracle)
     _, report = run(redline, lab.suite("good.one, good.two", trials=5, more="baseline: good.one"))
+    return redline, report
+
+
+def test_a_suite_becomes_a_report(compared: tuple[Redline, Report]) -> None:
+    redline, report = compared
     assert report.run.complete
     assert measured(report) == ["good.one", "good.two"]
     assert [comparison.metric for comparison in report.comparisons] == list(COMPARED)
@@ -70,23 +79,30 @@ def test_a_suite_becomes_a_report(redline: Redline, lab: Lab) -> None:
     assert len(list(csv.reader((out / "results.csv").read_text().splitlines()))) > 2
 
 
-def test_each_trial_has_a_fresh_server_in_interleaved_order(redline: Redline, lab: Lab) -> None:
-    run(redline, lab.suite("good.one, good.two", trials=3))
-    recordings = stored(redline).recordings
-    assert len({recording.server.pid for recording in recordings if recording.server}) == 6
+def test_each_trial_has_a_fresh_server_in_interleaved_order(compared: tuple[Redline, Report]) -> None:
+    recordings = stored(compared[0]).recordings
+    assert len({recording.server.pid for recording in recordings if recording.server}) == 10
     rounds = [recording.round for recording in recordings]
     assert rounds == sorted(rounds)
-    for index in range(3):
+    for index in range(5):
         assert len({recording.cell_id for recording in recordings if recording.round == index}) == 2
 
 
-def test_what_the_lab_adds_to_a_trial_is_recorded(redline: Redline, lab: Lab) -> None:
-    run(redline, lab.suite("good.one", trials=1))
-    (recording,) = stored(redline).recordings
-    assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
-    assert recording.find("cpu_ns", "server") is not None
-    assert recording.find("cpu_ns", "engine") is not None
-    assert recording.find("busy_ns", "machine") is not None
+def test_what_the_lab_adds_to_a_trial_is_recorded(compared: tuple[Redline, Report]) -> None:
+    recordings = stored(compared[0]).recordings
+    assert recordings
+    for recording in recordings:
+        assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
+        assert recording.find("cpu_ns", "server") is not None
+        assert recording.find("cpu_ns", "engine") is not None
+        assert recording.find("busy_ns", "machine") is not None
+
+
+def test_recordings_of_this_version_can_be_read(compared: tuple[Redline, Report]) -> None:
+    files = list((compared[0].folder / "out" / "recordings").glob("*.json"))
+    assert len(files) == 10
+    for file in files:
+        assert Recording.model_validate_json(file.read_bytes()).format == "redline.recording/1"
 
 
 def test_flags_select_and_override(redline: Redline, lab: Lab) -> None:
@@ -196,12 +212,6 @@ def test_a_read_only_place_is_reported(redline: Redline, lab: Lab) -> None:
     command = f"mount -t tmpfs -o ro tmpfs {place} && exec redline run {suite} -o {place}/run"
     done = redline.in_own_mounts(command)
     done.refused(1, "-o DIR")
-
-
-def test_recordings_of_this_version_can_be_read(redline: Redline, lab: Lab) -> None:
-    run(redline, lab.suite("good.one", trials=1))
-    (file,) = (redline.folder / "out" / "recordings").glob("*.json")
-    assert Recording.model_validate_json(file.read_bytes()).format == "redline.recording/1"
 
 
 def test_servers_of_a_comparison_are_alive_at_once_in_a_duet(redline: Redline, lab: Lab) -> None:

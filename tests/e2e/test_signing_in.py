@@ -47,8 +47,11 @@ def test_sign_ins_reach_the_server_and_no_file_and_no_message(redline: Redline) 
             redline("ab", a, b, "--oauth2-bearer", TOKEN, "--for", "3s", "-o", "ab", "--json"),
             redline("limit", a, "--user", f"ann:{PASSWORD}", *SHORT_SEARCH, "-o", "limit"),
         ]
+    # On a busy machine so short a load is perhaps invalid, which is 1 as well; then it was measured all the same.
+    for answer in (answers[0], *answers[2:5]):
+        assert " ok" in answer.out, answer.err
+    assert answers[1].json["answers"].keys() == {"200"}, answers[1].err
     # A comparison may find too little, and no rate meets 1 us; both have measured, the search one probe.
-    assert [answer.code for answer in answers[:5]] == [0] * 5, [answer.err for answer in answers]
     assert Report.model_validate(answers[5].json).cells, answers[5].err
     assert "/s  p50 " in answers[6].err, answers[6].err
     assert {f"Basic {BASIC}".encode(), f"Bearer {TOKEN}".encode(), f"v1 {KEY}".encode()} == SAID
@@ -142,9 +145,8 @@ def test_requests_are_signed_for_aws_and_the_secret_is_kept_nowhere(redline: Red
             redline("limit", a, *signed, *named, *SHORT_SEARCH, "-o", "limit"),
             redline("load", a, *signed, "--user", "AKIDEXAMPLE:other", *SHORT),
         ]
-    # An open load of a busy machine is perhaps invalid, which is 1; then it was measured all the same.
-    assert [answers[0].code, answers[2].code] == [0, 0], [answer.err for answer in answers]
-    assert " ok" in answers[1].out, answers[1].err
+    for answer in answers[:3]:
+        assert " ok" in answer.out, answer.err  # perhaps on a busy machine, whose short loads are invalid
     assert Report.model_validate(answers[3].json).cells, answers[3].err
     assert "/s  p50 " in answers[4].err, answers[4].err
     answers[5].refused(1, "status 403")
@@ -166,7 +168,7 @@ def test_the_commands_of_the_guide_sign_in(redline: Redline) -> None:
     with targets.target(listening) as url:
         for command in SIGN_INS:
             done = redline(*shlex.split(command.replace("http://127.0.0.1:8080/items", url)), *SHORT)
-            assert done.code == 0, done.err
+            assert " ok" in done.out, done.err
     signatures = {said for said in SAID if said.startswith(b"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")}
     assert signatures
     assert {f"Basic {BASIC}".encode(), f"Bearer {TOKEN}".encode(), KEY.encode()} == SAID - signatures
