@@ -53,7 +53,7 @@ def load_section(result: LoadResult, times: Histogram | None = None, *, as_wrk: 
         Prose((line((f"throughput  {_throughput(result)}", "strong")), *map(objective_line, result.objectives))),
         histogram_table(all_times) if all_times is not None else None,
         _percentiles(result, whole=whole),
-        _deviations(result.deviations) if whole or as_wrk else None,
+        deviations_table(result.deviations) if whole or as_wrk else None,
         *_by_request(result),
         *journey_tables(result.journeys),
         Prose.of(tuple(_remarks(result, whole=whole))),
@@ -113,7 +113,7 @@ def _percentiles(result: LoadResult, *, whole: bool) -> Table:
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
 
 
-def _deviations(known: LoadDeviations | None) -> Table | None:
+def deviations_table(known: LoadDeviations | None) -> Table | None:
     """Mean, standard deviation, largest value, and the share within one standard deviation of the mean."""
     if known is None:
         return None
