@@ -11,6 +11,7 @@ import pytest
 from redline.cli.contracts import CheckResult, DoctorResult, ListResult
 from redline.model import Metric, Report, Run, Verdict
 from redline.model.compared import CompareResult
+from redline.model.side_by_side import SideBySide
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes.behaviour import GOOD
@@ -71,6 +72,41 @@ def test_two_runs_are_compared_cell_by_cell(redline: Redline) -> None:
         if comparison.metric is Metric.THROUGHPUT and comparison.verdict is Verdict.SLOWER
     }
     assert slower == {"rust.axum.SimpleGet.saturate"}
+
+
+def test_runs_of_two_days_are_shown_side_by_side(redline: Redline) -> None:
+    first = stored(redline, "first", simulated_run(SLOWER, seed=1))
+    again = simulated_run(SLOWER, seed=2)
+    later = again.manifest.model_copy(update={"created_unix_ns": again.manifest.created_unix_ns + 86_400 * 10**9})
+    second = stored(redline, "second", again.model_copy(update={"manifest": later}))
+    done = redline("report", first, second, "--json")
+    assert done.code == 0, done.err
+    jsonschema.validate(done.json, published("cli.schema.json"))
+    rows = [row for row in SideBySide.model_validate(done.json).rows if row.measure == "throughput" and row.primary]
+    assert {row.sentence for row in rows} == {"held: slower on both"}
+    assert "held: slower on both" in redline("report", first, second).out
+    assert "| metric |" in redline("report", first, second, "--format", "md").out
+    assert redline("report", first, second, "-o", "both.html").code == 0
+    assert "side by side" in (redline.folder / "both.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("run", "run"), "is there twice"),
+        (("run", "copy"), "are the same run"),
+        (("run", "nowhere.json"), "does not exist"),
+        (("run", "other", "--format", "csv"), "not shown as csv"),
+    ],
+)
+def test_runs_that_cannot_be_shown_side_by_side_are_refused(redline: Redline, args: tuple[str, ...], says: str) -> None:
+    for name in ("run", "copy"):
+        stored(redline, name, simulated_run(SLOWER))
+    done = redline("report", *args)
+    assert done.code == 2
+    assert says in done.err
+    assert done.err.count("hint:") == 1
+    assert done.out == ""
 
 
 def test_what_only_one_run_has_is_reported(redline: Redline) -> None:

@@ -1,5 +1,6 @@
 """`load --like` with a script of wrk: the server sees what wrk would send it."""
 
+import csv
 import json
 import shlex
 import shutil
@@ -102,11 +103,18 @@ def test_latency_of_wrk_asks_for_its_columns(redline: Redline) -> None:
     with recording() as (url, _):
         shown = redline("load", "--like", f"wrk -c2 -d1s --latency {url}", "--count", "20").out
         plain = redline("load", "--like", f"wrk -c2 -d1s {url}", "--count", "20").out
-        known = redline("load", url, "-c", "2", "--count", "20", "--json").json["deviations"]["response"]
+        known = redline("load", url, "-c", "2", "--count", "20", "--json", "-o", "kept").json["deviations"]["response"]
     assert "± stdev" in shown
     assert "± stdev" not in plain
     assert known["values"] == 20
     assert 0 < known["mean"] <= known["max"]
+    rows = {
+        row["metric"]: row["value"] for row in csv.DictReader(redline("report", "kept", "-f", "csv").out.splitlines())
+    }
+    assert {name: float(rows[f"response-{name}"]) for name in ("mean", "stdev", "max")} == {
+        name: known[name] for name in ("mean", "stdev", "max")
+    }
+    assert "± stdev" in (redline.folder / "kept" / "report.html").read_text()
 
 
 def test_a_script_whose_requests_change_is_refused_at_its_line(redline: Redline) -> None:

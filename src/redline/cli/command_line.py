@@ -444,13 +444,15 @@ class BisectFlags(RequestFlags):
 
 @command("report")
 class ReportFlags(Flags):
-    """Show a stored run, comparison, search or load.
+    """Show a stored run, comparison, search or load; or several runs of a suite side by side.
 
     A summary in the terminal, or on stdout a document for people, programs or CI.
     """
 
-    run: Path = argument(
-        "RUN", "A directory that run, ab, limit or load made, its results.json (or .json.gz), or a result of wrk or k6."
+    runs: list[Path] = argument(
+        "RUN…",
+        "A directory that run, ab, limit or load made, its results.json (or .json.gz), or a result of wrk or k6. "
+        "Several, of other machines or days: what held, and what did not.",
     )
     form: str | None = flag(
         "--format -f",

@@ -60,7 +60,7 @@ class VerdictSign(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
     @classmethod
-    def of(cls, comparison: Decided) -> "VerdictSign | None":
+    def of(cls, comparison: HasVerdict) -> "VerdictSign | None":
         """The sign of a comparison; None without a verdict."""
         if comparison.verdict is None:
             return None

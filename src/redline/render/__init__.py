@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from redline.lazily import offered
 
 if TYPE_CHECKING:
-    from redline.render.renderers import RENDERERS, brief, history_page, page, summary
+    from redline.render.renderers import RENDERERS, SIDES, brief, history_page, page, summary
 else:
     __getattr__ = offered(__name__)

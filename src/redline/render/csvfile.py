@@ -24,6 +24,7 @@ from redline.model import (
     RequestReport,
 )
 from redline.model.limits import LimitProbe, LimitReport
+from redline.quantities import duration
 from redline.report.views import comparisons_by_cell, weighed_findings
 from redline.visible import visible
 
@@ -181,7 +182,7 @@ def rows(report: Report) -> Iterator[dict[str, Field]]:
         counted = chain(_journeys(cell.journeys), _by_request(cell)) if cell.shows_numbers else ()
         streams = _streams(cell) if cell.shows_numbers else ()
         costs = () if cell.hides(Metric.MEMORY) else chain(_memory(cell.memory), _watched(cell))
-        for numbers in chain(counted, streams, costs):
+        for numbers in chain(_deviations(cell), counted, streams, costs):
             yield about | numbers
     for skipped in report.skipped:
         yield {
@@ -241,6 +242,25 @@ def _by_request(cell: CellReport) -> Iterator[dict[str, Field]]:
         ]
         for name, unit, number in numbers:
             yield {"metric": f"{name}:{request.request}", "unit": unit, "method": _POOLED, **_value(number)}
+
+
+def _deviations(cell: CellReport) -> Iterator[dict[str, Field]]:
+    """Yield the columns of wrk for a load that was measured by itself: `response-stdev`, `rate-within-stdev`."""
+    known = cell.load_facts.deviations if cell.load_facts else None
+    if known is None:
+        return
+    for name, unit, deviation in (("response", "ns", known.response), ("rate", "1/s", known.rate)):
+        if deviation is None:
+            continue
+        method = _POOLED if name == "response" else f"by interval of {duration(known.interval_ns)}: no interval"
+        numbers = (
+            ("mean", unit, deviation.mean),
+            ("stdev", unit, deviation.stdev),
+            ("max", unit, deviation.max),
+            ("within-stdev", "ratio", deviation.within),
+        )
+        for column, own_unit, value in numbers:
+            yield {"metric": f"{name}-{column}", "unit": own_unit, "value": value, "method": method}
 
 
 def _streams(cell: CellReport) -> Iterator[dict[str, Field]]:

@@ -10,6 +10,7 @@ from redline.document.outline import Outline
 from redline.model import Report
 from redline.model.history import History
 from redline.model.limits import AnyReport, LimitReport
+from redline.model.side_by_side import SideBySide
 from redline.ports import Renderer
 from redline.render import ci, csvfile, html, markdown
 from redline.render.formats import FORMATS, Needs, ResultFormat
@@ -133,3 +134,23 @@ def history_page(history: History) -> bytes:
     from redline.report import history_page as history_sections  # noqa: PLC0415 - no other report needs it
 
     return html.render(history_sections.page(history))
+
+
+def _sides_page(result: SideBySide) -> bytes:
+    from redline.report.side_by_side import OUTLINE  # noqa: PLC0415 - no other report needs it
+
+    return html.render(OUTLINE.page(result))
+
+
+def _sides_markdown(result: SideBySide) -> bytes:
+    from redline.report.side_by_side import OUTLINE  # noqa: PLC0415 - no other report needs it
+
+    return markdown.render(OUTLINE.text(result, Medium.MARKDOWN))
+
+
+SIDES: Mapping[str, Callable[[SideBySide], bytes]] = {
+    "html": _sides_page,
+    "md": _sides_markdown,
+    "json": lambda result: result.json_bytes(indent=2) + b"\n",
+}
+"""What makes a document of several runs side by side, by the name of its format."""

@@ -63,7 +63,7 @@ def load_numbers(cell: CellReport, *, whole: bool = False, as_wrk: bool = False)
         Prose((line((f"throughput  {_throughput(cell, facts)}", "strong")), *map(objective_line, cell.objectives))),
         histogram_table(cell.response) if whole and cell.response_percentiles and not _hides_times(cell) else None,
         _percentiles(cell, facts, whole=whole),
-        _deviations(facts.deviations) if whole or as_wrk else None,
+        deviations_table(facts.deviations) if whole or as_wrk else None,
         *_by_request(cell),
         *journey_tables(cell.journeys),
         Prose.of(tuple(_remarks(cell, facts, whole=whole))),
@@ -119,7 +119,7 @@ def _percentiles(cell: CellReport, facts: LoadFacts, *, whole: bool) -> Table:
     return times_table(times, None if whole else _AT_A_GLANCE)
 
 
-def _deviations(known: LoadDeviations | None) -> Table | None:
+def deviations_table(known: LoadDeviations | None) -> Table | None:
     """Mean, standard deviation, largest value, and the share within one standard deviation of the mean."""
     if known is None:
         return None

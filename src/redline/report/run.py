@@ -26,7 +26,15 @@ from redline.report.plots import drawn_curves, payload, plots_section
 from redline.report.profiles import has_profiles, profile_sections, profiles_payload
 from redline.report.ratios import comparison_sections, effect_sections
 from redline.report.results import encoded_section, one_way_section, results_section
-from redline.report.single import besides_loads, is_single, load_sections, of_several, of_single, tiles
+from redline.report.single import (
+    besides_loads,
+    deviations_section,
+    is_single,
+    load_sections,
+    of_several,
+    of_single,
+    tiles,
+)
 from redline.report.streams import stream_sections
 from redline.report.table import table_section
 from redline.report.timelines import trial_items, trials_section
@@ -58,6 +66,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(of_single(_first_plots), on=Medium.PAGE, leads=True),
     Chapter(of_single(findings_section), on=Medium.PAGE, leads=True),
     Chapter(of_single(_other_plots), on=Medium.PAGE),
+    Chapter(deviations_section, on=Medium.PAGE),
     Chapter(table_section, on=Medium.PAGE),
     Chapter(explorer_section, on=Medium.PAGE),
     Chapter(layer_sections),

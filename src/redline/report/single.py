@@ -8,7 +8,7 @@ from redline.document.figures import Tile, Tiles
 from redline.findings import RULES
 from redline.findings.cell import too_few_trials
 from redline.model import CellReport, Grade, Metric, Report
-from redline.report.load import load_numbers
+from redline.report.load import deviations_table, load_numbers
 from redline.report.results import Level, level_name, level_score
 from redline.report.views import weighed_findings
 
@@ -33,6 +33,14 @@ def is_single(report: Report) -> bool:
 def tiles(report: Report) -> Tiles | None:
     """The numbers of the only cell; None if there are several, or nothing was counted."""
     return Tiles((*_tiles(report.cells[0]),)) if is_single(report) and report.cells[0].counts.due else None
+
+
+def deviations_section(report: Report) -> Iterator[Section]:
+    """The columns of wrk, of a load that was measured by itself."""
+    for cell in report.cells:
+        table = deviations_table(cell.load_facts.deviations) if cell.load_facts else None
+        if table is not None and table.rows:
+            yield Section("Deviations", (table,), anchor="deviations")
 
 
 def _tiles(cell: CellReport) -> Iterator[Tile]:

@@ -1,5 +1,6 @@
 """A load is judged as the only cell of a run: its command, its report and Python have the same numbers."""
 
+import csv
 import io
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from redline.analysis.load_result import load_result
 from redline.api.results import RunResult
 from redline.document.blocks import Section
 from redline.model import Grade, Metric, Report
-from redline.render import summary, terminal
+from redline.render import RENDERERS, summary, terminal
 from redline.report.load import load_section
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.loads import load_of
@@ -83,3 +84,41 @@ def test_only_a_load_by_itself_has_its_facts_and_earlier_recordings_do_not_say_w
     facts = report_of(GOOD, checks=None).cells[0].load_facts
     assert facts is not None
     assert facts.sent is None
+
+
+def test_the_page_and_the_csv_of_a_load_have_the_columns_of_wrk() -> None:
+    report = report_of(GOOD)
+    facts = report.cells[0].load_facts
+    assert facts is not None
+    assert facts.deviations is not None
+    response, rate = facts.deviations.response, facts.deviations.rate
+    assert response is not None
+    assert rate is not None
+    sheet = csv.DictReader(io.StringIO(RENDERERS["csv"](report).decode()))
+    rows = {row["metric"]: row for row in sheet}
+    assert [float(rows[f"response-{name}"]["value"]) for name in ("mean", "stdev", "max", "within-stdev")] == [
+        response.mean,
+        response.stdev,
+        response.max,
+        response.within,
+    ]
+    assert [float(rows[f"rate-{name}"]["value"]) for name in ("mean", "stdev", "max", "within-stdev")] == [
+        rate.mean,
+        rate.stdev,
+        rate.max,
+        rate.within,
+    ]
+    assert [rows[name]["unit"] for name in ("response-stdev", "rate-stdev", "rate-within-stdev")] == [
+        "ns",
+        "1/s",
+        "ratio",
+    ]
+    page = RENDERERS["html"](report).decode()
+    assert 'id="deviations"' in page
+    assert f"{response.within:.1%}" in page
+
+
+def test_a_run_has_no_columns_of_wrk() -> None:
+    report = report_of(GOOD, kind="run")
+    assert "response-stdev" not in RENDERERS["csv"](report).decode()
+    assert 'id="deviations"' not in RENDERERS["html"](report).decode()

@@ -23,6 +23,7 @@ from redline.model.compared import CompareResult
 from redline.model.history import History
 from redline.model.limits import LimitReport
 from redline.model.load_result import LoadResult
+from redline.model.side_by_side import SideBySide
 from redline.suite import expected_length_ns
 from tests.fakes.recordings import simulated_run
 
@@ -40,6 +41,7 @@ PUBLISHED = (
     BuildResult,
     DoctorResult,
     SelftestResult,
+    SideBySide,
 )
 
 
@@ -63,7 +65,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 
 def test_every_command_has_a_format_of_its_own() -> None:
     formats = [kind.model_fields["format"].default for kind in PUBLISHED]
-    assert len(set(formats)) == len(formats) == 12
+    assert len(set(formats)) == len(formats) == 13
 
 
 def test_a_plan_as_json_fits_the_schema() -> None:

@@ -5,21 +5,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from redline.analysis.other_results import lines_of
+from redline.analysis.side_by_side import NamedReport, side_by_side
 from redline.asking import places
 from redline.cli.browser import open_page
 from redline.cli.command_line import ReportFlags
 from redline.cli.flags import form_of
 from redline.cli.show import Terminal, show
 from redline.cli.streams import write_bytes, write_document
+from redline.document.blocks import Medium
 from redline.entry_points import extra_if_installed
 from redline.errors import NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Report, Run
 from redline.model.history import OtherResult
 from redline.model.limits import AnyReport, LimitReport
-from redline.render import summary
+from redline.render import SIDES, summary
 from redline.render.formats import FILE_ENDINGS, FORMATS, Needs, ResultFormat
 from redline.report.other_results import other_sections
+from redline.report.side_by_side import OUTLINE
 from redline.running.formats import (
     Made,
     RecordedIn,
@@ -30,10 +33,14 @@ from redline.running.formats import (
 from redline.running.views import report_of
 from redline.storage.reports import NotJsonError, read_report
 from redline.storage.runs import RunStore, capacity_store
+from redline.version import VERSION
 
 
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
+    if len(flags.runs) > 1:
+        _show_side_by_side(flags)
+        return
     name = form_of(flags) or _by_ending(flags.output)
     form = FORMATS.get(name or "")
     _check_options(flags, form)
@@ -43,11 +50,49 @@ def execute(flags: ReportFlags) -> None:
         open_page(opened, Terminal(stderr=True))
 
 
+def _show_side_by_side(flags: ReportFlags) -> None:
+    """Show what held from run to run. Raises UsageError for a run that is there twice or cannot be read."""
+    form = form_of(flags) or _by_ending(flags.output)
+    if form not in (None, *SIDES):
+        hint = f"give one of {', '.join(SIDES)}, or name one run"
+        raise UsageError(f"several runs side by side are not shown as {form}", hint=hint)
+    if flags.slug == "full":
+        raise UsageError("--slug full is for one run", hint="leave it out: runs of two machines match by short names")
+    if flags.open and (flags.output is None or form != "html"):
+        raise UsageError("--open shows a page, and there is none", hint="write one: give -o FILE.html")
+    twice = next(
+        (run for at, run in enumerate(flags.runs) for other in flags.runs[:at] if _same_place(run, other)), None
+    )
+    if twice is not None:
+        hint = f"name runs of two machines or two days; this one alone: redline report {twice}"
+        raise UsageError(f"{twice} is there twice", hint=hint)
+    result = side_by_side([*map(_named, flags.runs)], VERSION)
+    if form is None:
+        show(OUTLINE.text(result, Medium.TERMINAL))
+    else:
+        _write_document([SIDES[form](result)], flags.output)
+    if flags.open and flags.output is not None:
+        open_page(flags.output, Terminal(stderr=True))
+
+
+def _same_place(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def _named(path: Path) -> NamedReport:
+    """The report of a directory or a file. Raises UsageError."""
+    is_file = path.is_file() and path.name != RunStore.manifest_file
+    try:
+        return NamedReport(str(path), read_report(path) if is_file else report_in(path), judged_now=not is_file)
+    except StoreError as error:
+        raise UsageError.of(error) from error
+
+
 def _page(flags: ReportFlags, form: ResultFormat | None) -> Path:
     """The page that is opened: the file that is written, or that of the directory. Raises UsageError."""
     if flags.output is not None and form is FORMATS["html"]:
         return flags.output
-    page = flags.run / "report.html"
+    page = flags.runs[0] / "report.html"
     if flags.output is not None or not page.is_file():
         raise UsageError("--open shows a page, and there is none", hint="write one: give -o FILE.html")
     return page
@@ -59,23 +104,25 @@ def _show(flags: ReportFlags, name: str | None, form: ResultFormat | None) -> No
         _write(form, form.load()(_recordings(flags, form)), flags)
         return
     render = renderer_of(name) if name and form is None else None
-    if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
+    if flags.runs[0].is_file() and flags.runs[0].name != RunStore.manifest_file:
         try:
-            report = read_report(flags.run)
+            report = read_report(flags.runs[0])
         except NotStoredError as error:
-            _show_other(flags.run, name, error)
+            _show_other(flags.runs[0], name, error)
             return
     else:
-        report = report_in(flags.run)
+        report = report_in(flags.runs[0])
     if render is not None:
         _write_document([render(report)], flags.output)
     elif form is None:
         show(summary(report))
     else:
-        named = _fully_named(flags.run, report) if flags.slug == "full" else report
+        named = _fully_named(flags.runs[0], report) if flags.slug == "full" else report
         made: Made = form.load()(named)
         if isinstance(made, Mapping) and not made:
-            raise StoreError(f"{flags.run} has no valid result to draw", hint=f"see why: redline report {flags.run}")
+            raise StoreError(
+                f"{flags.runs[0]} has no valid result to draw", hint=f"see why: redline report {flags.runs[0]}"
+            )
         _write(form, made, flags)
 
 
@@ -102,10 +149,10 @@ def _check_options(flags: ReportFlags, form: ResultFormat | None) -> None:
 
 def _recordings(flags: ReportFlags, form: ResultFormat) -> RecordedIn:
     """The directory with the recordings. Raises UsageError for a file."""
-    if flags.run.is_file():
+    if flags.runs[0].is_file():
         hint = f"name the directory of the run: redline report DIR --format {form.name}"
-        raise UsageError(f"{flags.run} has no recordings to make {form.name} from", hint=hint)
-    return RecordedIn(RunStore(flags.run), lambda: read_run(flags.run), full_slugs=flags.slug == "full")
+        raise UsageError(f"{flags.runs[0]} has no recordings to make {form.name} from", hint=hint)
+    return RecordedIn(RunStore(flags.runs[0]), lambda: read_run(flags.runs[0]), full_slugs=flags.slug == "full")
 
 
 def _write(form: ResultFormat, made: Made, flags: ReportFlags) -> None:
@@ -113,7 +160,7 @@ def _write(form: ResultFormat, made: Made, flags: ReportFlags) -> None:
     if flags.output is not None and isinstance(made, Mapping):
         sys.stderr.write(f"{write_files(made, flags.output)}\n")
         return
-    _write_document(only_document(form, made, flags.run), flags.output, is_binary=form.is_binary)
+    _write_document(only_document(form, made, flags.runs[0]), flags.output, is_binary=form.is_binary)
 
 
 def _write_document(pieces: Iterable[bytes], file: Path | None, *, is_binary: bool = False) -> None:
