@@ -2,16 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from redline.model import Series
 from redline.running.duet import _Monitors
-from redline.running.trial import _fixed_work_ns, _profiled_interval_ns
 from tests.fakes.plugins import FakeDriver, FakeServer
-from tests.fakes.recordings import simulated_cell
 from tests.unit.running.test_record_failures import tools_of
-
-S = 1_000_000_000
 
 
 class Monitor:
@@ -53,22 +47,3 @@ def test_series_are_divided_into_those_around_and_those_of_each_server() -> None
         [("server", "cpu_ns")],
         [("server", "rss_bytes"), ("hop-1", "cpu_ns")],
     ]
-
-
-@pytest.mark.parametrize(("seconds", "interval_ms"), [(1.0, 50), (4.0, 50), (8.0, 100), (40.0, 500), (80.0, 500)])
-def test_a_profiled_load_has_eighty_intervals_of_50_to_500_ms(seconds: float, interval_ms: int) -> None:
-    cell = simulated_cell()
-    load = cell.load.model_copy(update={"duration_ns": round(seconds * S)})
-    assert _profiled_interval_ns(cell.model_copy(update={"load": load})) == interval_ms * 1_000_000
-
-
-def test_fixed_work_is_measured_on_the_cores_of_both() -> None:
-    asked = list[tuple[int, ...]]()
-
-    def measure(cpus: tuple[int, ...]) -> dict[int, int]:
-        asked.append(cpus)
-        return dict.fromkeys(cpus, 5)
-
-    tools = tools_of(FakeDriver([]), fixed_work_ns=measure)
-    assert _fixed_work_ns(tools) == {1: 5, 2: 5}
-    assert asked == [(1, 2)]
