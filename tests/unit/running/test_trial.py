@@ -294,7 +294,7 @@ def test_logs_arrivals_and_interrupts_are_as_its_caller_wants_them(tmp_path: Pat
 class FakeProfiler(FakeMonitor):
     """A profiler that notes when it begins and ends."""
 
-    env: Mapping[str, str] = {"SYMBOLS": "1"}  # noqa: RUF012 - as the port declares it
+    env: Mapping[str, str] = {"SYMBOLS": "1"}
 
     def begin(self) -> None:
         self.events.append("begin")
