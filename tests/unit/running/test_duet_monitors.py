@@ -1,10 +1,17 @@
 """What watches a duet: the machine and the engine once, and of each server what disturbs it and grows."""
 
+from pathlib import Path
 from typing import Any
 
-from redline.model import Series
-from redline.running.duet import _Monitors
-from tests.fakes.plugins import FakeDriver, FakeServer
+import pytest
+
+from redline.errors import LaunchError
+from redline.model import CpuOwner, PlannedDuet, Series
+from redline.ports import Placement
+from redline.running.duet import DuetStart, _Monitors, _proved, run_start
+from redline.running.record import Tools
+from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
+from tests.fakes.recordings import simulated_cell
 from tests.unit.running.test_record_failures import tools_of
 
 
@@ -47,3 +54,40 @@ def test_series_are_divided_into_those_around_and_those_of_each_server() -> None
         [("server", "cpu_ns")],
         [("server", "rss_bytes"), ("hop-1", "cpu_ns")],
     ]
+
+
+def test_series_of_processes_that_turned_out_not_to_be_a_servers_are_left_out() -> None:
+    first, second = Monitor(("server", "cpu_ns"), ("server", "listen_drops")), Monitor(("server", "rss_bytes"))
+    _, own = watching((first,), (second,)).finish()
+    known, unknown = CpuOwner(), CpuOwner(unknown="others answer")
+
+    def names(*owners: CpuOwner) -> list[list[str]]:
+        return [[line.name for line in lines] for lines in _proved(own, owners)]
+
+    assert names(known, known) == names() == [["cpu_ns", "listen_drops"], ["rss_bytes"]]
+    assert names(unknown, known) == [["listen_drops"], ["rss_bytes"]]
+    assert names(known, unknown) == [["cpu_ns", "listen_drops"], []]
+
+
+@pytest.mark.parametrize(("runtimes", "slice_ms", "guard_ms"), [((), 10, 2), (("node",), 10, 2), (("jvm",), 50, 10)])
+def test_slices_are_longer_on_a_jvm(tmp_path: Path, runtimes: tuple[str, ...], slice_ms: int, guard_ms: int) -> None:
+    driver, server = FakeDriver([]), FakeServer(runtimes=frozenset(runtimes))
+    cells = {cell.id: cell for cell in (simulated_cell(slug=name) for name in ("a.one", "b.two"))}
+    planned = PlannedDuet(cell_ids=tuple(cells), round=0, position=0, seed=1)
+    tools = Tools(FakeLauncher([], server), driver, lambda _server: (), Placement())
+    (made,) = run_start(DuetStart((planned,), cells, lambda _duet: tmp_path), tools)
+    assert made.failure is None
+    (drive,) = driver.duets
+    assert (drive.slice_ns, drive.guard_ns) == (slice_ms * 1_000_000, guard_ms * 1_000_000)
+    assert drive.longest_slice_ns == 50_000_000
+    assert drive.drive.workers == 1
+    assert not drive.parallel
+
+
+def test_a_duet_whose_servers_do_not_start_has_no_time_of_a_start(tmp_path: Path) -> None:
+    cells = {cell.id: cell for cell in (simulated_cell(slug=name) for name in ("a.one", "b.two"))}
+    planned = tuple(PlannedDuet(cell_ids=tuple(cells), round=0, position=at, seed=1) for at in range(2))
+    launcher = FakeLauncher([], error=LaunchError("it ended", hint=""))
+    tools = Tools(launcher, FakeDriver([]), lambda _server: (), Placement())
+    made = list(run_start(DuetStart(planned, cells, lambda _duet: tmp_path), tools))
+    assert [(one.launch_ns, one.failure is not None, one.traffic) for one in made] == [(0, True, None)] * 2
