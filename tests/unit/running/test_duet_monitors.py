@@ -72,7 +72,7 @@ def test_series_of_processes_that_turned_out_not_to_be_a_servers_are_left_out() 
 @pytest.mark.parametrize(("runtimes", "slice_ms", "guard_ms"), [((), 10, 2), (("node",), 10, 2), (("jvm",), 50, 10)])
 def test_slices_are_longer_on_a_jvm(tmp_path: Path, runtimes: tuple[str, ...], slice_ms: int, guard_ms: int) -> None:
     driver, server = FakeDriver([]), FakeServer(runtimes=frozenset(runtimes))
-    cells = {cell.id: cell for cell in (simulated_cell(slug=name) for name in ("a.one", "b.two"))}
+    cells = {cell.id: cell for cell in (simulated_cell(name) for name in ("a.one", "b.two"))}
     planned = PlannedDuet(cell_ids=tuple(cells), round=0, position=0, seed=1)
     tools = Tools(FakeLauncher([], server), driver, lambda _server: (), Placement())
     (made,) = run_start(DuetStart((planned,), cells, lambda _duet: tmp_path), tools)
@@ -85,7 +85,7 @@ def test_slices_are_longer_on_a_jvm(tmp_path: Path, runtimes: tuple[str, ...], s
 
 
 def test_a_duet_whose_servers_do_not_start_has_no_time_of_a_start(tmp_path: Path) -> None:
-    cells = {cell.id: cell for cell in (simulated_cell(slug=name) for name in ("a.one", "b.two"))}
+    cells = {cell.id: cell for cell in (simulated_cell(name) for name in ("a.one", "b.two"))}
     planned = tuple(PlannedDuet(cell_ids=tuple(cells), round=0, position=at, seed=1) for at in range(2))
     launcher = FakeLauncher([], error=LaunchError("it ended", hint=""))
     tools = Tools(launcher, FakeDriver([]), lambda _server: (), Placement())
