@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from redline.analysis.duet import Duet
 from redline.findings import duet_machine, machine, network
 from redline.findings.duet_machine import WatchedStart
-from redline.findings.rules import Rule
+from redline.findings.rules import Judge, Rule
 from redline.findings.starts import traffic_of
 from redline.findings.table import JUDGES
 from redline.model import OTHER_LOAD, OTHERS, DuetRecording, Finding, Grade, RuntimeFacts, Series, ServerFacts, Subject
@@ -296,6 +297,10 @@ def test_servers_are_held_up_by_what_else_ran_on_their_cores_while_they_waited()
     assert watched_start({}, run_delay_ns=1.0, cores_busy_ns=used).servers_held_up == 0
 
 
+def _judging(judge: Judge) -> Any:
+    return judge.function
+
+
 def test_connections_that_listeners_dropped_are_those_of_all_places_of_a_server() -> None:
     def start(**drops: float) -> DuetRecording:
         made = watched_start({("machine", "busy_ns"): 1.0}, **drops).start
@@ -307,10 +312,8 @@ def test_connections_that_listeners_dropped_are_those_of_all_places_of_a_server(
         traffic = traffic_of(made).model_copy(update={"targets": tuple(asked)})
         return made.model_copy(update={"traffic": traffic})
 
-    sides = (("A", (0, 2)), ("B", (1,)))
-    first, second = duet_machine.listen_overflow.function(
-        SimpleNamespace(starts=(start(listen_drops=30.0),) * 2, sides=sides)
-    )
+    sides, judged = (("A", (0, 2)), ("B", (1,))), _judging(duet_machine.listen_overflow)
+    first, second = judged(SimpleNamespace(starts=(start(listen_drops=30.0),) * 2, sides=sides))
     assert first.value == pytest.approx(120 / 2400, rel=1e-2)
     assert second.value == pytest.approx(60 / 1000, rel=1e-2)
-    assert [*duet_machine.listen_overflow.function(SimpleNamespace(starts=(start(),), sides=sides))] == []
+    assert [*judged(SimpleNamespace(starts=(start(),), sides=sides))] == []

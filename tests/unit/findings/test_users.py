@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,7 @@ def test_connections_of_a_duet_are_those_of_both_of_its_places() -> None:
     targets = [SimpleNamespace(reach=reaches.get(place)) for place in range(3)]
     start = SimpleNamespace(traffic=SimpleNamespace(targets=targets))
     duet = SimpleNamespace(sides=(("A", (0, 2)), ("B", (1,))), starts=(start,))
-    (found,) = users.unanswered_in_duet.function(duet)
+    judged: Any = users.unanswered_in_duet.function
+    (found,) = judged(duet)
     assert found.value == 2 / 16
     assert found.message.startswith("A left 2 of 16 ")
