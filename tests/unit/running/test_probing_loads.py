@@ -221,3 +221,14 @@ def test_arrivals_are_those_of_the_loads_so_far() -> None:
     recordings = [made.probe(Proposal(1000, ""), "search").recording for _ in range(2)]
     assert [(one.position, one.seed) for one in recordings] == [(0, 7), (1, 8)]
     assert made.loads == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_logs_of_probes_can_be_read_unless_it_is_said_otherwise(*, kept: bool) -> None:
+    driver = ScriptedDriver([interval(0, due=1, done=1)], "complete", 1)
+    made = prober(driver)
+    if not kept:
+        made.log_is_kept = False
+    made.probe(Proposal(1000, ""), "search")
+    assert driver.drives[0].log_is_kept is kept
+    assert driver.drives[0].keep_interrupted

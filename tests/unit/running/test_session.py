@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from redline.errors import BuildError, RedlineError, StoreError, UsageError
 from redline.model import AutoTrials, Enough, Plan, Skipped, Suite, UsedHost, Variant
+from redline.model.run import Kind
 from redline.ports import Building, BuildOutcome, Placement
 from redline.running import session
 from redline.running.assembly import Workbench
@@ -390,3 +392,18 @@ def test_each_profile_that_cannot_be_made_is_looked_for_once(tmp_path: Path) -> 
     assert [skipped.reason for skipped in listener.skips] == ["there is no perf"] * 2
     plain = make_plan(suite_of(tmp_path, SUITE_TEXT))
     assert session._profilable(plain, bench, listener) is plain  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pairs", "looks"), [("comparison", 0, True), ("run", 0, False), ("comparison", 2, False)]
+)
+def test_revisions_of_a_comparison_on_this_machine_may_be_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, pairs: int, *, looks: bool
+) -> None:
+    looked = list[Plan]()
+    monkeypatch.setattr(session, "same_builds", lambda plan, _built, _tools: looked.append(plan))
+    source = replace(SOURCE, kind=kind)
+    bench = replace(bench_of(Launcher([])), pairs=(SimpleNamespace(used=()),) * pairs)
+    made = RunSession.create(SUITE, source, tmp_path / "run", bench, Listener())  # type: ignore[arg-type]
+    assert bool(looked) is looks
+    assert made.store.manifest().kind == kind
